@@ -39,7 +39,7 @@ const NO_DOMAIN: &str = "none";
 
 /// What the user says of records.
 #[derive(Clone, Copy, Default)]
-pub struct Said {
+pub struct AssertedRules {
     /// Holds where they do not state one.
     pub policy: Option<Policy>,
     /// Holds whatever they state; `Some(None)`: rules of no domain.
@@ -47,7 +47,7 @@ pub struct Said {
 }
 
 impl CheckOptions {
-    pub fn said(&self) -> Result<Said> {
+    pub fn said(&self) -> Result<AssertedRules> {
         let domain = self.domain.as_deref().map(|name| match (name, puzzle::domain(name)) {
             (NO_DOMAIN, _) => Ok(None),
             (_, Some(domain)) => Ok(Some(domain)),
@@ -58,7 +58,7 @@ impl CheckOptions {
                 Err(unknown.hint(names.join(", ")))
             }
         });
-        Ok(Said { policy: self.policy, domain: domain.transpose()? })
+        Ok(AssertedRules { policy: self.policy, domain: domain.transpose()? })
     }
 }
 

@@ -10,31 +10,31 @@ use crate::error::{Position, one_line};
 
 /// Where something was found.
 #[derive(Debug, Clone, Copy)]
-pub struct At<'a> {
+pub struct FindingPlace<'a> {
     file: &'a Path,
     record: Option<(&'static str, u64)>,
     id: Option<&'a str>,
 }
 
-impl<'a, P: AsRef<Path> + ?Sized> From<&'a P> for At<'a> {
-    fn from(file: &'a P) -> At<'a> {
-        At::file(file)
+impl<'a, P: AsRef<Path> + ?Sized> From<&'a P> for FindingPlace<'a> {
+    fn from(file: &'a P) -> FindingPlace<'a> {
+        FindingPlace::file(file)
     }
 }
 
-impl<'a> At<'a> {
-    pub fn file(file: &'a (impl AsRef<Path> + ?Sized)) -> At<'a> {
-        At { file: file.as_ref(), record: None, id: None }
+impl<'a> FindingPlace<'a> {
+    pub fn file(file: &'a (impl AsRef<Path> + ?Sized)) -> FindingPlace<'a> {
+        FindingPlace { file: file.as_ref(), record: None, id: None }
     }
 
     /// A record by its number, as the format counts them: sequences, rows and examples from 0,
     /// as a trainer does; lines and records of a stream from 1.
-    pub fn record(self, unit: &'static str, number: u64) -> At<'a> {
-        At { record: Some((unit, number)), ..self }
+    pub fn record(self, unit: &'static str, number: u64) -> FindingPlace<'a> {
+        FindingPlace { record: Some((unit, number)), ..self }
     }
 
     /// A line or a record of a stream.
-    pub fn position(self, position: Position) -> At<'a> {
+    pub fn position(self, position: Position) -> FindingPlace<'a> {
         match position {
             Position::Line(line) => self.record("line", line),
             Position::Record(number) => self.record("record", number),
@@ -42,8 +42,8 @@ impl<'a> At<'a> {
         }
     }
 
-    pub fn id(self, id: Option<&'a str>) -> At<'a> {
-        At { id, ..self }
+    pub fn id(self, id: Option<&'a str>) -> FindingPlace<'a> {
+        FindingPlace { id, ..self }
     }
 }
 
@@ -102,7 +102,12 @@ impl<'s> Findings<'s> {
     }
 
     /// Adds a finding. The message is formatted only where it is kept.
-    pub fn add<'a>(&mut self, check: &'static Check, at: impl Into<At<'a>>, message: impl Display) {
+    pub fn add<'a>(
+        &mut self,
+        check: &'static Check,
+        at: impl Into<FindingPlace<'a>>,
+        message: impl Display,
+    ) {
         self.add_as(check, check.severity, at, message);
     }
 
@@ -111,7 +116,7 @@ impl<'s> Findings<'s> {
         &mut self,
         check: &'static Check,
         severity: Severity,
-        at: impl Into<At<'a>>,
+        at: impl Into<FindingPlace<'a>>,
         message: impl Display,
     ) {
         if (self.only_errors && severity != Severity::Error) || !self.wants(check) {

@@ -97,10 +97,10 @@ pub(super) fn refuse_other_formats(directory: &Path, own: &Format) -> Result<()>
 /// What kind of manifest a file is, if that is stated.
 fn schema_of(manifest: &Path) -> Result<Option<String>> {
     #[derive(Deserialize)]
-    struct Stated {
+    struct SchemaVersion {
         schema_version: Option<String>,
     }
-    let stated: Option<Stated> =
+    let stated: Option<SchemaVersion> =
         understood(json_file::if_there(manifest, json_file::read_all))?.flatten();
     Ok(stated.and_then(|stated| stated.schema_version))
 }

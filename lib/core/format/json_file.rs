@@ -69,13 +69,13 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Deserialize)]
-    struct Counted {
+    struct RowUnit {
         rows: u64,
     }
 
     #[test]
     fn what_is_left_out_must_be_whole_too() {
-        assert_eq!(parse::<Counted>(br#"{"other": "x", "rows": 3}"#).unwrap().rows, 3);
+        assert_eq!(parse::<RowUnit>(br#"{"other": "x", "rows": 3}"#).unwrap().rows, 3);
         for (text, cause) in [
             (&b"{\"rows\": 3, \"other\": \"\xff\"}"[..], "invalid unicode code point"),
             (b"{\"rows\": 3, \"other\": \"\\ud800\"}", "unexpected end of hex escape"),
@@ -83,7 +83,7 @@ mod tests {
             (b"{\"other\":\n3}", "missing field `rows` at line 2 column 2"),
             (b"{\"rows\": 3} x", "trailing characters at line 1 column 13"),
         ] {
-            let error = parse::<Counted>(text).unwrap_err().to_string();
+            let error = parse::<RowUnit>(text).unwrap_err().to_string();
             assert!(error.contains(cause), "{error}");
         }
     }

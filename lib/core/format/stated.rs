@@ -86,7 +86,8 @@ impl Drop for Comparison {
 
 fn compare(stated: &[FileEntry], is_over: &AtomicBool) -> Result<()> {
     for FileEntry { path, sha256, .. } in stated {
-        let file = files::open_member(path).and_then(|file| sha256_of(Until { file, is_over }));
+        let file = files::open_member(path)
+            .and_then(|file| sha256_of(CancellableReader { file, is_over }));
         let (_, found) = file.map_err(|e| Error::io(path.as_path(), &e))?;
         if is_over.load(Ordering::Relaxed) {
             return Ok(());
@@ -100,12 +101,12 @@ fn compare(stated: &[FileEntry], is_over: &AtomicBool) -> Result<()> {
 }
 
 /// Reads until nobody waits for it.
-struct Until<'a, R> {
+struct CancellableReader<'a, R> {
     file: R,
     is_over: &'a AtomicBool,
 }
 
-impl<R: Read> Read for Until<'_, R> {
+impl<R: Read> Read for CancellableReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.is_over.load(Ordering::Relaxed) { Ok(0) } else { self.file.read(buffer) }
     }

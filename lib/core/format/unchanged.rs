@@ -13,14 +13,14 @@ use super::kd_root::{KdListing, find_ids, manifests_of, prefix_of};
 use super::mmidx::PrefixLayout;
 use super::puzzle_dir::{BUILD, IDENTIFIERS, SPLITS};
 use crate::error::Result;
-use crate::files::{self, Noted};
+use crate::files::{self, FileSnapshot};
 use crate::inputs;
 use crate::publish::{marked, refuse_half_published};
 
 /// The files of the input, as they were when reading began.
 #[derive(Debug, Default)]
 pub struct Unchanged {
-    members: Vec<Noted>,
+    members: Vec<FileSnapshot>,
 }
 
 type Names = &'static [&'static str];
@@ -68,7 +68,7 @@ impl Unchanged {
             } else {
                 // What is named alone may be a pipe.
                 if let Some(found) = files::metadata(path)?.filter(Metadata::is_file) {
-                    noted.members.push(Noted::new(path.clone(), &found));
+                    noted.members.push(FileSnapshot::new(path.clone(), &found));
                 }
                 noted.prefix(path)?;
             }
@@ -118,14 +118,14 @@ impl Unchanged {
     /// Notes a member as it is now, if it is there.
     fn note(&mut self, path: PathBuf) -> Result<()> {
         if let Some(metadata) = files::member(&path)? {
-            self.members.push(Noted::new(path, &metadata));
+            self.members.push(FileSnapshot::new(path, &metadata));
         }
         Ok(())
     }
 
     /// All files are still those that were noted.
     pub fn check(&self) -> Result<()> {
-        self.members.iter().try_for_each(Noted::check)
+        self.members.iter().try_for_each(FileSnapshot::check)
     }
 
     /// What came of reading: if it failed because files were changed meanwhile, that is the error.

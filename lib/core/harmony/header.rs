@@ -34,7 +34,7 @@ impl StructureError {
 }
 
 /// A message found among tokens.
-pub(super) struct Found {
+pub(super) struct FoundMessage {
     /// All its tokens, from `<|start|>` to its end token.
     pub tokens: Range<usize>,
     /// The tokens between `<|message|>` and its end token.
@@ -84,7 +84,7 @@ fn narrow(position: usize) -> Result<i32, StructureError> {
 /// Calls `f` with every message.
 pub(super) fn messages(
     tokens: &[i32],
-    mut f: impl FnMut(Found) -> Result<(), StructureError>,
+    mut f: impl FnMut(FoundMessage) -> Result<(), StructureError>,
 ) -> Result<(), StructureError> {
     let body = match tokens {
         [body @ .., EOD] => body,
@@ -105,7 +105,7 @@ pub(super) fn messages(
         if !matches!(body.get(end), Some(&(END | RETURN | CALL))) {
             return Err(unexpected(body, end, "<|end|>, <|return|> or <|call|>"));
         }
-        f(Found { tokens: at..end + 1, content: content..end })?;
+        f(FoundMessage { tokens: at..end + 1, content: content..end })?;
         at = end + 1;
     }
     Ok(())
@@ -156,7 +156,7 @@ fn unexpected(tokens: &[i32], at: usize, expected: &str) -> StructureError {
 /// Reads the header of a message; `bytes` is scratch.
 pub(super) fn header(
     tokens: &[i32],
-    found: &Found,
+    found: &FoundMessage,
     bytes: &mut Vec<u8>,
 ) -> Result<Header, StructureError> {
     let all = found.tokens.start + 1..found.content.start - 1;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::content::{self, Part, PartText};
 use super::field::{self, attempt, expect, nullable, optional, required};
 use super::memo::Memo;
-use super::unrendered::Refused;
+use super::unrendered::RefusalCause;
 use super::{IgnoredFields, Policy, RenderError, Role};
 use crate::json::{Kind, Reader, Str};
 
@@ -85,8 +85,8 @@ pub(super) fn read<'a>(
                     slot = Some(attempt(reader, |r| conversation(r, rules, memo, texts))?)
                 }
                 _ => match rules.ignored.of_conversation(reader, &key) {
-                    Err(Refused::Json(error)) => return Err(error),
-                    Err(Refused::Field(error)) => beside = Some(error),
+                    Err(RefusalCause::Json(error)) => return Err(error),
+                    Err(RefusalCause::Field(error)) => beside = Some(error),
                     Ok(()) => {}
                 },
             }

@@ -22,11 +22,11 @@ mod unrendered;
 mod value;
 
 pub(crate) use content::{OF_PARTS, is_of_parts};
-pub use decode::{Decoded, DecodedMessage, decode};
+pub use decode::{DecodedConversation, DecodedMessage, decode};
 pub use error::RenderError;
 pub(crate) use header::why_no_word;
 pub use header::{StructureError, places_from, segments_of};
-pub use render::{Rendered, Renderer};
+pub use render::{RenderOutput, Renderer};
 pub use segment::{Channel, Segment, Segments};
 pub use spans::{Alignment, ChannelSpan, Spans, is_unsupervised, loss_mask, unsupervised};
 pub use text_spans::text_spans;

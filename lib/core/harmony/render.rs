@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::content::{DeveloperContent, Effort, Part, SystemContent, Text};
-use super::header::{self, Found};
+use super::header::{self, FoundMessage};
 use super::memo::Memo;
 use super::message::{self, Conversation, Entry, Message, Rules};
 use super::segment::{Channel, Segment, Segments};
@@ -21,14 +21,14 @@ const CONSTRAIN_NAME: &str = "<|constrain|>";
 
 /// Tokens and segments of any number of conversations, one after another.
 #[derive(Clone, Debug, Default)]
-pub struct Rendered {
+pub struct RenderOutput {
     /// o200k_harmony ids; every conversation ends with [`EOD`].
     pub tokens: Vec<i32>,
     /// One segment per message.
     pub segments: Segments,
 }
 
-impl Rendered {
+impl RenderOutput {
     /// Clears everything and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.tokens.clear();
@@ -46,12 +46,12 @@ pub struct Renderer {
     /// The texts of the current conversation that had escapes.
     texts: String,
     /// Messages of the current conversation to be remembered.
-    fresh: Vec<Fresh>,
+    fresh: Vec<FreshMessage>,
     /// The text of a header that is read back.
     bytes: Vec<u8>,
 }
 
-struct Fresh {
+struct FreshMessage {
     source: Range<usize>,
     tokens: Range<usize>,
     role: Role,
@@ -91,7 +91,11 @@ impl Renderer {
 
     /// Renders one conversation, `{"messages": [...]}`, and appends its tokens, ending with
     /// [`EOD`], and its segments to `out`. On an error nothing is appended.
-    pub fn render(&mut self, messages_json: &str, out: &mut Rendered) -> Result<(), RenderError> {
+    pub fn render(
+        &mut self,
+        messages_json: &str,
+        out: &mut RenderOutput,
+    ) -> Result<(), RenderError> {
         let (tokens, mark) = (out.tokens.len(), out.segments.mark());
         let result = self.append(messages_json, out);
         if result.is_err() {
@@ -101,7 +105,7 @@ impl Renderer {
         result
     }
 
-    fn append(&mut self, json: &str, out: &mut Rendered) -> Result<(), RenderError> {
+    fn append(&mut self, json: &str, out: &mut RenderOutput) -> Result<(), RenderError> {
         self.texts.clear();
         // A message that is known would not be read, and what it has not be counted.
         let memo = self.ignored.is_empty().then_some(&self.memo);
@@ -159,7 +163,7 @@ impl Renderer {
         message: &Message,
         parts: &[Part],
         function_tools: bool,
-        out: &mut Rendered,
+        out: &mut RenderOutput,
     ) -> Result<Option<Channel>, RenderError> {
         if function_tools && self.policy == Policy::SynthKdV1 && names_channels(parts) {
             return Err(RenderError::of_policy(
@@ -171,7 +175,7 @@ impl Renderer {
         self.reads_back(message, &out.tokens[start..])?;
         let Some(channel) = &message.channel else {
             if matches!(message.role, Role::System | Role::Developer) && !function_tools {
-                self.fresh.push(Fresh {
+                self.fresh.push(FreshMessage {
                     source: message.source.clone(),
                     tokens: start..out.tokens.len(),
                     role: message.role,
@@ -206,7 +210,7 @@ impl Renderer {
             }
         }
         let content = tokens.iter().position(|&id| id == MESSAGE).map_or(tokens.len(), |at| at + 1);
-        let found = Found { tokens: 0..tokens.len(), content: content..tokens.len() };
+        let found = FoundMessage { tokens: 0..tokens.len(), content: content..tokens.len() };
         let read = header::header(tokens, &found, &mut self.bytes)
             .map_err(|error| RenderError::new(error.to_string()))?;
         let is_same = |written: Option<&Str>, read: &Option<String>| match (written, read) {

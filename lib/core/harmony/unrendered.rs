@@ -37,12 +37,16 @@ impl IgnoredFields {
     }
 
     /// Reads a field of a message that is not rendered.
-    pub(super) fn of_message(&self, reader: &mut Reader, key: &Str) -> Result<(), Refused> {
+    pub(super) fn of_message(&self, reader: &mut Reader, key: &Str) -> Result<(), RefusalCause> {
         self.look(reader, key, of_messages(), says_of_message)
     }
 
     /// Reads a field beside the messages.
-    pub(super) fn of_conversation(&self, reader: &mut Reader, key: &Str) -> Result<(), Refused> {
+    pub(super) fn of_conversation(
+        &self,
+        reader: &mut Reader,
+        key: &Str,
+    ) -> Result<(), RefusalCause> {
         self.look(reader, key, of_records(), says_of_record)
     }
 
@@ -62,14 +66,14 @@ impl IgnoredFields {
         key: &Str,
         mut known: impl Iterator<Item = (&'static str, Meaning)>,
         says: fn(Meaning, &str) -> bool,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusalCause> {
         let mut scratch = String::new();
         let name = field::name(key, &mut scratch);
         let Some((name, meaning)) = known.find(|(known, _)| *known == name) else {
             return Ok(reader.skip()?);
         };
         match says(meaning, reader.raw()?) && self.refuses(name) {
-            true => Err(Refused::Field(refused(name, meaning))),
+            true => Err(RefusalCause::Field(refused(name, meaning))),
             false => Ok(()),
         }
     }
@@ -127,22 +131,22 @@ fn refused(name: &str, meaning: Meaning) -> RenderError {
 }
 
 /// Why a field was not read.
-pub(super) enum Refused {
+pub(super) enum RefusalCause {
     Json(json::Error),
     Field(RenderError),
 }
 
-impl From<json::Error> for Refused {
-    fn from(error: json::Error) -> Refused {
-        Refused::Json(error)
+impl From<json::Error> for RefusalCause {
+    fn from(error: json::Error) -> RefusalCause {
+        RefusalCause::Json(error)
     }
 }
 
-impl From<Refused> for RenderError {
-    fn from(refused: Refused) -> RenderError {
+impl From<RefusalCause> for RenderError {
+    fn from(refused: RefusalCause) -> RenderError {
         match refused {
-            Refused::Json(error) => error.into(),
-            Refused::Field(error) => error,
+            RefusalCause::Json(error) => error.into(),
+            RefusalCause::Field(error) => error,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! expand any of them.
 
 use super::random::Key;
-use super::{Augmented, Domain, Example, Split};
+use super::{AugmentedPuzzle, Domain, Example, Split};
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 
@@ -80,7 +80,7 @@ impl Expansion<'_> {
     }
 
     /// The next augmentation that is not a duplicate.
-    fn next_augmented(&mut self) -> Option<Augmented> {
+    fn next_augmented(&mut self) -> Option<AugmentedPuzzle> {
         let group = self.group;
         let key = group.key(group.key_split);
         while self.accepted < group.num_aug && self.number < group.num_aug.saturating_mul(TRIALS) {
@@ -100,14 +100,14 @@ impl Iterator for Expansion<'_> {
 
     fn next(&mut self) -> Option<ExpandedPuzzle> {
         let group = self.group;
-        let Augmented { suffix, mut examples } = if self.started {
+        let AugmentedPuzzle { suffix, mut examples } = if self.started {
             self.next_augmented()?
         } else {
             self.started = true;
             if group.num_aug > 0 {
                 self.seen.insert(content_hash(&group.examples));
             }
-            Augmented { suffix: String::new(), examples: group.examples.clone() }
+            AugmentedPuzzle { suffix: String::new(), examples: group.examples.clone() }
         };
         examples.retain(|example| example.split == group.split);
         let key = group.key(group.split.name());
@@ -181,10 +181,15 @@ mod tests {
             Command::new("three")
         }
 
-        fn augment(&self, puzzle: &[Example], _key: Key<'_>, number: u64) -> Option<Augmented> {
+        fn augment(
+            &self,
+            puzzle: &[Example],
+            _key: Key<'_>,
+            number: u64,
+        ) -> Option<AugmentedPuzzle> {
             let mut examples = puzzle.to_vec();
             examples[0].labels[0] = (number % 3) as i32;
-            Some(Augmented { suffix: format!("_{number}"), examples })
+            Some(AugmentedPuzzle { suffix: format!("_{number}"), examples })
         }
 
         fn open(&self, _: &ArgMatches, _: &mut BuildContext<'_>) -> Result<PuzzleSource> {

@@ -137,7 +137,7 @@ pub trait Domain: Sync {
 
     /// Augmentation `number` (from 1) of a puzzle whose examples are in their canonical place,
     /// drawn only from `key`; `None` if the domain has no more of them.
-    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<Augmented>;
+    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<AugmentedPuzzle>;
 
     /// Moves the examples of one puzzle and one split to their final place; only ARC moves its
     /// grids.
@@ -227,7 +227,7 @@ impl Example {
 
 /// A puzzle made from another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Augmented {
+pub struct AugmentedPuzzle {
     /// The suffix added to the name of the original.
     pub suffix: String,
     /// One for each example of the original, in the same order.

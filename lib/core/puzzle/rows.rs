@@ -6,7 +6,7 @@ use super::source::{
     BuildContext, GroupSource, Opener, PuzzleGroups, PuzzleSource, hash_file, last_part,
 };
 use super::{Domain, Error, Example, PuzzleGroup, Result, Rule, Severity, Split};
-use crate::files::{Noted, changed};
+use crate::files::{FileSnapshot, changed};
 use crate::ordered::{Flow, one, ordered_map};
 use crate::puzzle::random::Key;
 use crate::wording::exactly;
@@ -71,7 +71,7 @@ struct RowSource {
 struct RowFile {
     split: Split,
     path: PathBuf,
-    noted: Noted,
+    noted: FileSnapshot,
     /// The rows to build, and their number.
     selected: BooleanBuffer,
     count: u64,
@@ -241,7 +241,7 @@ struct Scan<'a> {
     path: &'a Path,
     /// Length and place of the first row of all files, which the others must match.
     first_row: &'a mut Option<(usize, String)>,
-    noted: Noted,
+    noted: FileSnapshot,
     /// One bit for each row so far.
     selected: BooleanBufferBuilder,
     waiting: Vec<(usize, Vec<i32>)>,

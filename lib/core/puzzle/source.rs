@@ -4,7 +4,7 @@
 use super::{Domain, Error, PuzzleGroup, Result};
 use crate::digest::sha256_of;
 use crate::error::{self, Place};
-use crate::files::{Noted, open_member};
+use crate::files::{FileSnapshot, open_member};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -108,7 +108,7 @@ impl PuzzleSource {
 
 /// Hashes a file as stored. Inputs are read more than once, so it must be a file; when it is read
 /// again, it must be the one that was noted here.
-pub(super) fn hash_file(path: &Path, name: String) -> Result<(InputFile, Noted)> {
+pub(super) fn hash_file(path: &Path, name: String) -> Result<(InputFile, FileSnapshot)> {
     let error = |cause: io::Error| Error::io(path, &cause);
     let file = open_member(path).map_err(|cause| match cause.kind() {
         ErrorKind::InvalidInput => {
@@ -118,7 +118,7 @@ pub(super) fn hash_file(path: &Path, name: String) -> Result<(InputFile, Noted)>
     })?;
     let metadata = file.metadata().map_err(error)?;
     let (bytes, sha256) = sha256_of(file).map_err(error)?;
-    Ok((InputFile { name, bytes, sha256 }, Noted::new(path.to_path_buf(), &metadata)))
+    Ok((InputFile { name, bytes, sha256 }, FileSnapshot::new(path.to_path_buf(), &metadata)))
 }
 
 /// A path's last part, the name of an input in messages.

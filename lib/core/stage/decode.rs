@@ -4,7 +4,9 @@ use std::iter::repeat;
 
 use crate::batch::Batch;
 use crate::error::Result;
-use crate::harmony::{self, Alignment, Decoded, DecodedMessage, StructureError, text_spans};
+use crate::harmony::{
+    self, Alignment, DecodedConversation, DecodedMessage, StructureError, text_spans,
+};
 use crate::record::decoded::{DecodedBuilder, Message, Span};
 use crate::record::tokens::{self, Tokens};
 
@@ -36,7 +38,7 @@ fn decoded(
     view: &Tokens<'_>,
     row: usize,
     alignment: Alignment,
-) -> Result<(Decoded, Option<Vec<Span>>), StructureError> {
+) -> Result<(DecodedConversation, Option<Vec<Span>>), StructureError> {
     let tokens = view.tokens(row);
     let decoded = harmony::decode(tokens)?;
     let masks = view.loss_mask(row).zip(view.span_id(row));

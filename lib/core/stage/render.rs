@@ -3,7 +3,7 @@
 use crate::batch::{Batch, Counts, Finished, Sink};
 use crate::cli::Rejects;
 use crate::error::Result;
-use crate::harmony::{Rendered, Renderer};
+use crate::harmony::{RenderOutput, Renderer};
 use crate::ordered::Flow;
 use crate::record::conversation::{self, Conversations};
 use crate::record::tokens::{Identity, Tokens, TokensBuilder};
@@ -15,7 +15,7 @@ const MOST_RESERVED: usize = 1 << 20;
 pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
     let records = batch.records.clone();
     let conversations = Conversations::of(&records)?;
-    let mut rendered = Rendered::default();
+    let mut rendered = RenderOutput::default();
     let mut builder = TokensBuilder::default();
     // Most tokens are more than four bytes of text: growing would copy, and reserved memory that is
     // not used costs nothing.

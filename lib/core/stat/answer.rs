@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Names;
-use super::keys::{Keyed, Keys, RecordKeys, Repeated};
+use super::keys::{KeyCounts, Keys, RecordKeys, RepeatCounts};
 use super::kind::{Group, KindStat};
 use super::written;
 use crate::batch::Batch;
@@ -61,12 +61,12 @@ pub struct Answer {
     pub seq_length: Option<u64>,
     /// Of rows for trainers, if all of them are measured.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub packed: Option<Packed>,
+    pub packed: Option<PackedRows>,
     /// Null if they were not searched for.
-    pub repeated: Option<Repeated>,
-    pub by: Option<GroupedBy>,
+    pub repeated: Option<RepeatCounts>,
+    pub by: Option<GroupedStat>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub(super) keyed: Option<Keyed>,
+    pub(super) keyed: Option<KeyCounts>,
     /// If there are any, they are written too.
     #[serde(skip)]
     keys: Option<Keys>,
@@ -74,7 +74,7 @@ pub struct Answer {
 
 /// The rows that the records are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Packed {
+pub struct PackedRows {
     pub rows: u64,
     /// Positions of a row; null if they are as long as their sequences.
     pub seq_length: Option<u64>,
@@ -85,29 +85,29 @@ pub struct Packed {
     pub padding: Option<u64>,
 }
 
-impl Packed {
+impl PackedRows {
     /// Of all records of a reader.
-    fn of(reader: &Reader) -> Option<Packed> {
+    fn of(reader: &Reader) -> Option<PackedRows> {
         let is_all = reader.is_dataset() && reader.is_whole();
         let stated = reader.header().parameters.get(PACKED).filter(|_| is_all)?;
         serde_json::from_value(stated.clone()).ok()
     }
 
     /// Both together, where their rows are as long.
-    fn and(self, other: Packed) -> Option<Packed> {
+    fn and(self, other: PackedRows) -> Option<PackedRows> {
         let is_same = self.seq_length == other.seq_length;
         let (rows, used) = (self.rows.checked_add(other.rows)?, self.used.checked_add(other.used)?);
         let padding = match (self.padding, other.padding) {
             (Some(a), Some(b)) => Some(a.checked_add(b)?),
             (a, b) => a.or(b),
         };
-        is_same.then_some(Packed { rows, used, padding, ..self })
+        is_same.then_some(PackedRows { rows, used, padding, ..self })
     }
 }
 
 /// The numbers of the records with each value of a column.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct GroupedBy {
+pub struct GroupedStat {
     pub column: String,
     pub groups: BTreeMap<String, Group>,
 }
@@ -120,7 +120,7 @@ impl Answer {
             kind: name.to_string(),
             all: Group::of_type(name),
             seq_length: options.seq_length,
-            by: by.map(|column| GroupedBy { column, groups: BTreeMap::new() }),
+            by: by.map(|column| GroupedStat { column, groups: BTreeMap::new() }),
             ..Answer::default()
         }
     }
@@ -264,7 +264,7 @@ pub fn measure_seen(
     let record = reader.fitting_type();
     let name = record.map_or(OTHER, |record| record.name);
     let column = select(&mut reader, record, options)?;
-    let packed = Packed::of(&reader);
+    let packed = PackedRows::of(&reader);
     let mut whole = Answer::of_type(name, options);
     let mut keys = Keys::default();
     let make_worker = || one(move |batch: Batch| measured(&batch, name, column, options));

@@ -20,7 +20,7 @@ const KEPT_BITS: u32 = 11;
 const TABLE: u64 = 1 << 12;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Written", try_from = "Written")]
+#[serde(into = "DistributionJson", try_from = "DistributionJson")]
 pub struct Distribution {
     /// How often each number below [`TABLE`] occurs, up to the last that does.
     table: Vec<u64>,
@@ -39,7 +39,7 @@ pub struct Distribution {
 
 /// Its form in JSON: what is computed stands beside what it is computed from.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct DistributionJson {
     count: u64,
     sum: u64,
     #[serde(skip_deserializing)]
@@ -277,9 +277,9 @@ pub fn number(value: Option<f64>) -> Value {
     Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
 
-impl From<Distribution> for Written {
-    fn from(of: Distribution) -> Written {
-        Written {
+impl From<Distribution> for DistributionJson {
+    fn from(of: Distribution) -> DistributionJson {
+        DistributionJson {
             count: of.count,
             sum: of.sum,
             mean: of.mean(),
@@ -294,11 +294,11 @@ impl From<Distribution> for Written {
     }
 }
 
-impl TryFrom<Written> for Distribution {
+impl TryFrom<DistributionJson> for Distribution {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Distribution, String> {
-        let Written { count, sum, min, max, exact, counts, .. } = written;
+    fn try_from(written: DistributionJson) -> Result<Distribution, String> {
+        let DistributionJson { count, sum, min, max, exact, counts, .. } = written;
         let all = counts.iter().try_fold(0u64, |all, (_, times)| all.checked_add(*times));
         if all != Some(count) || min.is_some() != (count > 0) || max.is_some() != (count > 0) {
             return Err(format!("its counts are not of {count} numbers"));

@@ -5,7 +5,7 @@ use arrow_buffer::ToByteSlice;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::Measured;
+use super::StatView;
 use crate::check::repeats::Repeats;
 use crate::digest::hex;
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ pub(super) struct RecordKeys {
 
 /// What is known of repeats.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Repeated {
+pub struct RepeatCounts {
     /// Records whose id an earlier one has; null if no record has an id.
     pub ids: Option<u64>,
     /// Records whose tokens, messages or example an earlier one has; null where there is none of
@@ -64,7 +64,7 @@ struct KeySet {
 
 /// How many records have an id, and a text: of these are the keys of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Keyed {
+pub(super) struct KeyCounts {
     ids: u64,
     texts: u64,
 }
@@ -129,17 +129,17 @@ impl Keys {
     }
 
     /// Adds how many records the keys that were added so are of.
-    pub fn count(&mut self, keyed: Keyed) {
+    pub fn count(&mut self, keyed: KeyCounts) {
         self.ids.count = self.ids.count.saturating_add(keyed.ids);
         self.texts.count = self.texts.count.saturating_add(keyed.texts);
     }
 
-    pub fn keyed(&self) -> Keyed {
-        Keyed { ids: self.ids.count, texts: self.texts.count }
+    pub fn keyed(&self) -> KeyCounts {
+        KeyCounts { ids: self.ids.count, texts: self.texts.count }
     }
 
-    pub fn repeated(&mut self) -> Result<Repeated> {
-        Ok(Repeated { ids: self.ids.repeated()?, texts: self.texts.repeated()? })
+    pub fn repeated(&mut self) -> Result<RepeatCounts> {
+        Ok(RepeatCounts { ids: self.ids.repeated()?, texts: self.texts.repeated()? })
     }
 
     /// Writes the members after others. Before it the repeated must have been counted.

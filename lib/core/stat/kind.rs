@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::record::{Rows, each_kind, each_rows, plural_of};
 
 /// Records that are counted: implemented by the views of record types.
-pub trait Measured {
+pub trait StatView {
     /// What is counted of them.
     type Numbers: Numbers;
 
@@ -71,7 +71,7 @@ macro_rules! kind_stat {
         #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "lowercase")]
         pub enum KindStat {
-            $($kind(Box<<crate::record::$module::$view<'static> as Measured>::Numbers>),)+
+            $($kind(Box<<crate::record::$module::$view<'static> as StatView>::Numbers>),)+
             /// Of any other type: only counted.
             #[default]
             Other,

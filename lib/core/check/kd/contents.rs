@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use super::frames::ValidPrefix;
 use super::sequences::{SequenceChecker, SequenceRules};
 use crate::check::repeats::{Repeats, hash};
-use crate::check::{At, CheckContext, CheckedChunk, Findings};
+use crate::check::{CheckContext, CheckedChunk, FindingPlace, Findings};
 use crate::error::{Error, Result, shown};
 use crate::format::kd_root::count_spans;
 use crate::format::mmidx::MmidxDataset;
@@ -137,7 +137,7 @@ impl ChunkReader<'_> {
         for (sequence, &length) in (chunk.first..).zip(&chunk.lengths) {
             let range = start..start + length.max(0) as usize;
             start = range.end;
-            let at = At::file(self.tokens.bin_path()).record("sequence", sequence);
+            let at = FindingPlace::file(self.tokens.bin_path()).record("sequence", sequence);
             let masks = masks.map(|(mask, span)| (&mask[range.clone()], &span[range.clone()]));
             self.checker.check(at, &tokens[range.clone()], masks, findings);
             if self.hashed {

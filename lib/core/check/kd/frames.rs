@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use crate::check::{At, Findings, checks};
+use crate::check::{FindingPlace, Findings, checks};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::format::kd_root::KdPrefix;
@@ -149,7 +149,7 @@ impl FrameChecker<'_> {
             index.read_lengths(first, BLOCK, &mut lengths)?;
             index.read_offsets(first, BLOCK, &mut offsets)?;
             for ((sequence, &length), &offset) in (first..).zip(&lengths).zip(&offsets) {
-                let at = At::file(self.dataset.idx_path()).record("sequence", sequence);
+                let at = FindingPlace::file(self.dataset.idx_path()).record("sequence", sequence);
                 if length < least {
                     self.valid = false;
                     findings.add(&SEQUENCE_LENGTH, at, format_args!("its length is {length}"));
@@ -212,7 +212,7 @@ fn aligned(
     other: &MmidxDataset,
     findings: &mut Findings<'_>,
 ) -> io::Result<bool> {
-    let at = At::file(other.idx_path());
+    let at = FindingPlace::file(other.idx_path());
     let (a, b) = (&tokens.index, &other.index);
     if a.sequences != b.sequences {
         let sequences = exactly(b.sequences, "sequence");

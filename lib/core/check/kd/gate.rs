@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::sequences::{self, SequenceChecker, SequenceRules};
-use crate::check::{At, Check, Findings, Selection, Severity, checks};
+use crate::check::{Check, FindingPlace, Findings, Selection, Severity, checks};
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
 use crate::record::tokens::Tokens;
@@ -60,7 +60,12 @@ impl SequenceGate {
         let mut findings = Findings::of_gate(&self.selection);
         let masks = view.loss_mask(row).zip(view.span_id(row));
         self.checker.expect_weights(view.segments(row).filter(|_| view.has_weights()));
-        self.checker.check(At::file(Path::new("")), view.tokens(row), masks, &mut findings);
+        self.checker.check(
+            FindingPlace::file(Path::new("")),
+            view.tokens(row),
+            masks,
+            &mut findings,
+        );
         findings.refusal()?;
         let are_its = |stated| self.checker.are_its_segments(stated);
         if view.segments(row).is_none_or(are_its) {

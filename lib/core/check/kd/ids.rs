@@ -8,7 +8,7 @@ use std::slice;
 use super::frames::ValidPrefix;
 use crate::check::inventory::{self, name_of};
 use crate::check::repeats::{Repeats, first_and_others, hash};
-use crate::check::{At, Findings, checks};
+use crate::check::{FindingPlace, Findings, checks};
 use crate::error::Result;
 use crate::files;
 use crate::format::kd_root::{IDS, IdsFile, KdListing, KdPrefix, SPLITS, ValidFraction, find_ids};
@@ -85,7 +85,7 @@ impl IdChecker {
         for (number, length) in (0..).zip(tokens.lengths()) {
             let length = length?;
             rows.next(|identity, tokens| -> Result<()> {
-                let at = At::file(file.path()).record("row", number).id(identity.id);
+                let at = FindingPlace::file(file.path()).record("row", number).id(identity.id);
                 if tokens != length {
                     let message = format_args!(
                         "is of {}, its sequence has {length}",
@@ -104,7 +104,13 @@ impl IdChecker {
         Ok(())
     }
 
-    fn split(&self, id: &str, at: At<'_>, prefix: &KdPrefix, findings: &mut Findings<'_>) {
+    fn split(
+        &self,
+        id: &str,
+        at: FindingPlace<'_>,
+        prefix: &KdPrefix,
+        findings: &mut Findings<'_>,
+    ) {
         let (Some(split), Some(fraction)) = (prefix.split, &self.fraction) else { return };
         let [train, valid] = SPLITS;
         let by_hash = if fraction.is_valid(id) { valid } else { train };
@@ -136,7 +142,7 @@ impl IdChecker {
                 } else {
                     format!("{}, ", files[first.set].display())
                 };
-                let at = At::file(&files[place.set]).record("row", place.number);
+                let at = FindingPlace::file(&files[place.set]).record("row", place.number);
                 findings.add(
                     &REPEATED,
                     at,

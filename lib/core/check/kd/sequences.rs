@@ -1,7 +1,7 @@
 //! Checks one sequence: its tokens and its masks. Masks are derived again from the roles and
 //! channels in the tokens; if they differ, the most likely cause is reported, once.
 
-use crate::check::{At, Check, Findings, Severity, checks};
+use crate::check::{Check, FindingPlace, Findings, Severity, checks};
 use crate::harmony::{
     Alignment, Channel, Policy, Role, Segment, Segments, Spans, is_unsupervised, loss_mask,
     places_from, segments_of,
@@ -102,7 +102,7 @@ pub(crate) struct SequenceChecker {
     encoded: Vec<i32>,
     derived: Vec<u8>,
     known: KnownContents,
-    whole: WholeTokens,
+    whole: Utf8Tokens,
 }
 
 impl SequenceChecker {
@@ -117,7 +117,7 @@ impl SequenceChecker {
             encoded: Vec::new(),
             derived: Vec::new(),
             known: KnownContents::default(),
-            whole: WholeTokens::default(),
+            whole: Utf8Tokens::default(),
         }
     }
 
@@ -136,7 +136,7 @@ impl SequenceChecker {
     /// Masks, where there are any, are as long as the tokens.
     pub fn check(
         &mut self,
-        at: At<'_>,
+        at: FindingPlace<'_>,
         tokens: &[i32],
         masks: Option<Masks<'_>>,
         findings: &mut Findings<'_>,
@@ -175,7 +175,7 @@ impl SequenceChecker {
     }
 
     /// Checks each token by itself, and the end of the sequence; whether all is good.
-    fn tokens(&self, at: At<'_>, tokens: &[i32], findings: &mut Findings<'_>) -> bool {
+    fn tokens(&self, at: FindingPlace<'_>, tokens: &[i32], findings: &mut Findings<'_>) -> bool {
         let inside = |id: &i32| (0..PADDED_VOCABULARY_SIZE).contains(id);
         let is_reserved = |id: i32| id == START_OF_TEXT || !is_produced(id);
         let (mut reserved, mut middle) = (None, None);
@@ -211,7 +211,12 @@ impl SequenceChecker {
     }
 
     /// Checks the messages; whether their spans can be derived.
-    fn conversation(&mut self, at: At<'_>, tokens: &[i32], findings: &mut Findings<'_>) -> bool {
+    fn conversation(
+        &mut self,
+        at: FindingPlace<'_>,
+        tokens: &[i32],
+        findings: &mut Findings<'_>,
+    ) -> bool {
         self.segments.clear();
         if let Err(error) = segments_of(tokens, &mut self.segments) {
             findings.add(&STRUCTURE, at, error);
@@ -237,7 +242,7 @@ impl SequenceChecker {
         breach.is_none()
     }
 
-    fn end(&self, at: At<'_>, tokens: &[i32], findings: &mut Findings<'_>) {
+    fn end(&self, at: FindingPlace<'_>, tokens: &[i32], findings: &mut Findings<'_>) {
         let last = self.segments.list.len().saturating_sub(1);
         for (number, segment) in self.segments.list.iter().enumerate() {
             let is_final =
@@ -276,7 +281,7 @@ impl SequenceChecker {
     }
 
     /// Checks the contents of the messages as text, and encoded again.
-    fn texts(&mut self, at: At<'_>, tokens: &[i32], findings: &mut Findings<'_>) {
+    fn texts(&mut self, at: FindingPlace<'_>, tokens: &[i32], findings: &mut Findings<'_>) {
         let encodes = findings.wants(&CANONICAL);
         for (number, segment) in self.segments.list.iter().enumerate() {
             let message = &tokens[segment.start as usize..segment.end as usize - 1];
@@ -406,31 +411,31 @@ impl KnownContents {
 /// once for each. (0.5 ns a token; 12 if all are decoded, twice what mmidx-write takes for all else: rustc -O,
 /// 2026-11-26.)
 #[derive(Default)]
-struct WholeTokens {
+struct Utf8Tokens {
     /// By id, with place for every id of 18 bits, so that no id has to be compared with a length;
     /// `None` until the first is asked for.
-    states: Option<Box<[Whole; WholeTokens::IDS]>>,
+    states: Option<Box<[Utf8State; Utf8Tokens::IDS]>>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Whole {
+enum Utf8State {
     Unknown,
     Yes,
     No,
 }
 
-impl WholeTokens {
+impl Utf8Tokens {
     const IDS: usize = 1 << 18;
 
     /// Whether these tokens, all in the vocabulary, are UTF-8; `bytes` is a buffer.
     fn is_text(&mut self, tokens: &[i32], bytes: &mut Vec<u8>) -> bool {
         const BLOCK: usize = 8;
         bytes.clear();
-        let states = self.states.get_or_insert_with(|| Box::new([Whole::Unknown; Self::IDS]));
+        let states = self.states.get_or_insert_with(|| Box::new([Utf8State::Unknown; Self::IDS]));
         let (blocks, rest) = tokens.as_chunks::<BLOCK>();
         for block in blocks {
             // Nearly all: looked up without a branch for each.
-            let state = |&id: &i32| states[id as usize % Self::IDS] == Whole::Yes;
+            let state = |&id: &i32| states[id as usize % Self::IDS] == Utf8State::Yes;
             let all_whole = block.iter().fold(true, |all, id| all & state(id));
             if !(all_whole && bytes.is_empty() || is_block_text(states, block, bytes)) {
                 return false;
@@ -442,18 +447,18 @@ impl WholeTokens {
 
 /// Whether some tokens are UTF-8 after what is open in `bytes`; what is open then is left in it.
 fn is_block_text(
-    states: &mut [Whole; WholeTokens::IDS],
+    states: &mut [Utf8State; Utf8Tokens::IDS],
     tokens: &[i32],
     bytes: &mut Vec<u8>,
 ) -> bool {
     for &id in tokens {
-        let state = &mut states[id as usize % WholeTokens::IDS];
-        if *state != Whole::Yes {
+        let state = &mut states[id as usize % Utf8Tokens::IDS];
+        if *state != Utf8State::Yes {
             let Some(token) = token_bytes(id) else { return false };
-            if *state == Whole::Unknown {
-                *state = if str::from_utf8(token).is_ok() { Whole::Yes } else { Whole::No };
+            if *state == Utf8State::Unknown {
+                *state = if str::from_utf8(token).is_ok() { Utf8State::Yes } else { Utf8State::No };
             }
-            if *state == Whole::No {
+            if *state == Utf8State::No {
                 bytes.extend_from_slice(token);
                 continue;
             }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::npy::{
-    AutoSerialize, DType, Error as NpyError, Mapped, aligned_step_row, descr, packed_step_row,
+    AutoSerialize, DType, Error as NpyError, MappedArray, aligned_step_row, descr, packed_step_row,
     selfplay_row,
 };
 use crate::format::pack::{MANIFEST as MANIFEST_FILE, PackLayout, PackManifest};
@@ -75,7 +75,7 @@ pub(super) struct PoolFiles {
 /// The shards of a pool, which are of one type.
 pub(super) struct PoolShards {
     pub dtype: DType,
-    pub shards: Vec<(PathBuf, Mapped)>,
+    pub shards: Vec<(PathBuf, MappedArray)>,
 }
 
 impl PoolShards {
@@ -148,11 +148,12 @@ fn gaps(shards: &[PathBuf], findings: &mut Findings<'_>) {
 }
 
 fn open(shards: &[PathBuf], findings: &mut Findings<'_>) -> Result<Option<PoolShards>> {
-    let mut opened: Vec<(PathBuf, Mapped)> = Vec::new();
+    let mut opened: Vec<(PathBuf, MappedArray)> = Vec::new();
     let mut valid = true;
     for shard in shards {
         let file = crate::files::open_member(shard).map_err(|e| Error::io(shown(shard), &e))?;
-        let mapped = Mapped::open(&file).map_err(|error| Error::from(error).at(shard.as_path()));
+        let mapped =
+            MappedArray::open(&file).map_err(|error| Error::from(error).at(shard.as_path()));
         let Some(mapped) = inventory::readable(mapped, shard, findings, || Ok(&NPY))? else {
             valid = false;
             continue;
@@ -208,7 +209,7 @@ fn embeddings(
     let mut width = None;
     for (path, (_, steps)) in files.iter().zip(&rows.shards) {
         let file = crate::files::open_member(path).map_err(|e| Error::io(shown(path), &e))?;
-        let cause = match Mapped::open(&file) {
+        let cause = match MappedArray::open(&file) {
             Err(NpyError::Read(error)) => return Err(Error::io(path.as_path(), &error)),
             Err(error) => Some(error.to_string()),
             Ok(mapped) => match mapped.header().shape.as_slice() {

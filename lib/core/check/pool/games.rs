@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::runs::{DATABASE, RunChecker, RunClaims, RunSummary};
+use super::runs::{CheckedRun, DATABASE, RunChecker, RunClaims};
 use super::steps::{self, LOST, ROW, Step, StepLabel, StepRules};
-use crate::check::{At, CheckContext, Findings, Severity};
+use crate::check::{CheckContext, FindingPlace, Findings, Severity};
 use crate::error::{Kind, Result};
 use crate::format::pools::Pool;
 use crate::game2048::Game;
@@ -37,7 +37,7 @@ pub(super) fn check(
             }
             Err(error) => return Err(error),
         }
-        let at = At::file(directory).record("run", game.run_id);
+        let at = FindingPlace::file(directory).record("run", game.run_id);
         if let Some(run) = game_steps(&game, pool.loses_large_tiles(), at, findings) {
             runs.close(&run, at, findings)?;
         }
@@ -47,13 +47,13 @@ pub(super) fn check(
 }
 
 /// Checks a game by itself: its steps, and what it says of them.
-pub(crate) fn game(game: &Game, at: At<'_>, findings: &mut Findings<'_>) {
+pub(crate) fn game(game: &Game, at: FindingPlace<'_>, findings: &mut Findings<'_>) {
     let run = game_steps(game, game.lacks_large_tiles(), at, findings);
     RunClaims::from(game).compare(run.as_ref(), Severity::Error, at, findings);
 }
 
 /// [`game`], of which steps may have been left out: what it says of all of them is then not compared.
-pub(super) fn known(game: &Game, at: At<'_>, findings: &mut Findings<'_>) {
+pub(super) fn known(game: &Game, at: FindingPlace<'_>, findings: &mut Findings<'_>) {
     let run = game_steps(game, game.lacks_large_tiles(), at, findings);
     let claims = RunClaims::from(game);
     let there = game.steps.len() as u64;
@@ -70,12 +70,12 @@ pub(super) fn known(game: &Game, at: At<'_>, findings: &mut Findings<'_>) {
 fn game_steps(
     game: &Game,
     loses_large_tiles: bool,
-    at: At<'_>,
+    at: FindingPlace<'_>,
     findings: &mut Findings<'_>,
-) -> Option<RunSummary> {
+) -> Option<CheckedRun> {
     let mut is_lost = false;
     let rules = StepRules { ours: Severity::Warning, gaps: Severity::Warning, valuations: None };
-    let mut run: Option<RunSummary> = None;
+    let mut run: Option<CheckedRun> = None;
     for position in 0..game.steps.len() {
         let Some(known) = game.steps.get(position) else { break };
         let step = Step {
@@ -113,7 +113,7 @@ fn game_steps(
             }
             None => {
                 rules.first(at, label, &step, findings);
-                run = Some(RunSummary::begin(game.run_id, &step));
+                run = Some(CheckedRun::begin(game.run_id, &step));
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{games, runs, steps};
-use crate::check::{At, Findings, Selection};
+use crate::check::{FindingPlace, Findings, Selection};
 use crate::error::Result;
 use crate::game2048::Game;
 
@@ -22,7 +22,7 @@ impl GameGate {
     /// counts such games.
     pub fn check(&self, game: &Game) -> Result<(), String> {
         let mut findings = Findings::of_gate(&self.selection);
-        games::known(game, At::file(Path::new("")), &mut findings);
+        games::known(game, FindingPlace::file(Path::new("")), &mut findings);
         findings.refusal()
     }
 }

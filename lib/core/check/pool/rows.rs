@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::files::{PoolFiles, PoolShards};
-use super::runs::{RunChecker, RunSummary};
+use super::runs::{CheckedRun, RunChecker};
 use super::steps::{Step, StepLabel, StepRules};
-use crate::check::{At, CheckContext, CheckedChunk, Findings, Severity};
+use crate::check::{CheckContext, CheckedChunk, FindingPlace, Findings, Severity};
 use crate::error::Result;
 use crate::format::pools::Valuations;
 use crate::game2048::{RowLayout, StepRow};
@@ -32,8 +32,8 @@ pub(super) fn check(
     let of_shortened = StepRules { gaps: Severity::Warning, ..rules.clone() };
     let shortened = runs.shortened().clone();
     let rules_of = |run| if shortened.contains_key(&run) { &of_shortened } else { &rules };
-    let at = |run: &RunSummary| At::file(directory).record("run", run.id);
-    let mut open: Option<RunSummary> = None;
+    let at = |run: &CheckedRun| FindingPlace::file(directory).record("run", run.id);
+    let mut open: Option<CheckedRun> = None;
     let make_worker =
         || |chunk, findings: &mut Findings<'_>| Ok(look((rows, layout), rules_of, chunk, findings));
     context.check_chunks(chunks(rows).map(Ok), make_worker, findings, |chunk, findings| {
@@ -85,14 +85,14 @@ fn look<'a>(
     rules_of: impl Fn(u64) -> &'a StepRules,
     chunk: Chunk,
     findings: &mut Findings<'_>,
-) -> CheckedChunk<Vec<RunSummary>> {
+) -> CheckedChunk<Vec<CheckedRun>> {
     let (path, mapped) = &rows.shards[chunk.shard];
-    let mut runs: Vec<RunSummary> = Vec::new();
+    let mut runs: Vec<CheckedRun> = Vec::new();
     let earlier = before(rows, layout, &chunk).map(|row| (row.run_id, step(&row)));
     let size = rows.row_bytes();
     let (mut run_id, mut rules) = (0, rules_of(0));
     for (number, row) in chunk.rows.clone().zip(layout.rows(mapped.part(chunk.rows.clone()))) {
-        let at = At::file(path).record("row", number);
+        let at = FindingPlace::file(path).record("row", number);
         let id = u64::from(row.run_id);
         if run_id != id {
             (run_id, rules) = (id, rules_of(id));
@@ -112,7 +112,7 @@ fn look<'a>(
                     Some((_, before)) => rules.next(at, StepLabel::None, before, &step, findings),
                     None => rules.first(at, StepLabel::None, &step, findings),
                 }
-                runs.push(RunSummary::begin(id, &step));
+                runs.push(CheckedRun::begin(id, &step));
             }
         }
     }

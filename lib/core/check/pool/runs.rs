@@ -6,14 +6,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::steps::Step;
-use crate::check::{At, Findings, Severity, checks};
+use crate::check::{FindingPlace, Findings, Severity, checks};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseReader, RunRow, journals, run_of_key,
 };
 use crate::format::pools;
-use crate::game2048::{Game, Played};
+use crate::game2048::{Game, RunSummary};
 use crate::json::{Kind, Reader};
 use crate::wording::exactly;
 
@@ -46,18 +46,18 @@ checks! {
 
 /// What is kept of the steps of a run until all were seen.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RunSummary {
+pub(super) struct CheckedRun {
     pub id: u64,
     pub first: Step,
     pub last: Step,
-    played: Played,
+    played: RunSummary,
 }
 
-impl RunSummary {
+impl CheckedRun {
     /// A run of one step.
-    pub fn begin(id: u64, step: &Step) -> RunSummary {
-        let played = Played::begin(step.step_index, &step.board, step.exact_slide());
-        RunSummary { id, first: *step, last: *step, played }
+    pub fn begin(id: u64, step: &Step) -> CheckedRun {
+        let played = RunSummary::begin(step.step_index, &step.board, step.exact_slide());
+        CheckedRun { id, first: *step, last: *step, played }
     }
 
     /// The same run with one more step.
@@ -68,7 +68,7 @@ impl RunSummary {
     }
 
     /// The same run with the steps after it, which began as a run of their own.
-    pub fn join(&mut self, later: &RunSummary) {
+    pub fn join(&mut self, later: &CheckedRun) {
         self.played.join(&later.played);
         self.last = later.last;
     }
@@ -88,9 +88,9 @@ impl RunClaims {
     /// which a sampled pool leaves out on purpose.
     pub fn compare(
         &self,
-        run: Option<&RunSummary>,
+        run: Option<&CheckedRun>,
         severity: Severity,
-        at: At<'_>,
+        at: FindingPlace<'_>,
         findings: &mut Findings<'_>,
     ) {
         let steps = run.map_or(0, |run| run.played.steps());
@@ -209,8 +209,8 @@ impl RunChecker {
     /// Adds a run whose rows have all been seen.
     pub fn close(
         &mut self,
-        run: &RunSummary,
-        at: At<'_>,
+        run: &CheckedRun,
+        at: FindingPlace<'_>,
         findings: &mut Findings<'_>,
     ) -> Result<()> {
         let count = self.seen.len() as u64;
@@ -312,7 +312,7 @@ impl RunChecker {
         let (mut next, mut count) = (0u64, 0);
         let mut known = HashSet::new();
         let listed = database.runs(|run| {
-            let at = At::file(&self.path).record("run", run.id);
+            let at = FindingPlace::file(&self.path).record("run", run.id);
             count += 1;
             known.insert(run.id);
             if saw_rows && !self.seen.contains(&run.id) {

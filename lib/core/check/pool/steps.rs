@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::check::{At, Findings, Severity, checks};
+use crate::check::{FindingPlace, Findings, Severity, checks};
 use crate::game2048::{Board, Direction, Slide, survey};
 
 checks! {
@@ -149,13 +149,19 @@ pub(super) fn is_past_32768(before: Option<&Step>, step: &Step) -> bool {
 
 impl StepRules {
     /// Reports a mask with bits of cells that are not 15.
-    pub fn mask(&self, at: At<'_>, mask: u16, findings: &mut Findings<'_>) {
+    pub fn mask(&self, at: FindingPlace<'_>, mask: u16, findings: &mut Findings<'_>) {
         findings.add(&MASK, at, format_args!("the mask is {mask:#06x}"));
     }
 
     /// The rules of a step by itself. `label` is put before each message.
     #[inline]
-    pub fn step(&self, at: At<'_>, label: StepLabel, step: &Step, findings: &mut Findings<'_>) {
+    pub fn step(
+        &self,
+        at: FindingPlace<'_>,
+        label: StepLabel,
+        step: &Step,
+        findings: &mut Findings<'_>,
+    ) {
         let survey = survey(&step.board);
         let max_rank = step.board.max_rank();
         let legal = survey.legal;
@@ -188,7 +194,7 @@ impl StepRules {
     #[allow(clippy::too_many_arguments)] // one place, and all of it is what was found
     fn report_board(
         &self,
-        at: At<'_>,
+        at: FindingPlace<'_>,
         label: StepLabel,
         step: &Step,
         eval: i32,
@@ -228,7 +234,13 @@ impl StepRules {
     }
 
     /// The rules of the first step of a run.
-    pub fn first(&self, at: At<'_>, label: StepLabel, step: &Step, findings: &mut Findings<'_>) {
+    pub fn first(
+        &self,
+        at: FindingPlace<'_>,
+        label: StepLabel,
+        step: &Step,
+        findings: &mut Findings<'_>,
+    ) {
         if step.step_index != 0 {
             let message =
                 format_args!("{label}the first step_index of its run is {}", step.step_index);
@@ -240,7 +252,7 @@ impl StepRules {
     #[inline]
     pub fn next(
         &self,
-        at: At<'_>,
+        at: FindingPlace<'_>,
         label: StepLabel,
         before: &Step,
         step: &Step,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::dataset;
 use crate::check::inventory;
-use crate::check::{At, Check, Findings, checks};
+use crate::check::{Check, FindingPlace, Findings, checks};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::npy::{self, AutoSerialize, Integers, Scalar, TypeChar};
@@ -78,7 +78,12 @@ pub(super) fn check(
         match integers.shape() {
             [_, length] if i64::try_from(*length) == Ok(seq_len) => continue,
             [_, length] => {
-                dataset::wrong_seq_len(At::file(&path(array)), seq_len, *length, findings);
+                dataset::wrong_seq_len(
+                    FindingPlace::file(&path(array)),
+                    seq_len,
+                    *length,
+                    findings,
+                );
             }
             other => findings.add(&SHAPE, &path(array), format_args!("has the shape {other:?}")),
         }
@@ -197,7 +202,7 @@ fn index(
     empty: &'static Check,
     findings: &mut Findings<'_>,
 ) {
-    let at = At::file(path);
+    let at = FindingPlace::file(path);
     // A loader adds a place in a puzzle, or the size of a batch, to a start.
     let largest = largest(&index.header().dtype);
     let is_narrow = |count: u64| count.saturating_mul(2) > largest || largest <= 255;
@@ -252,7 +257,7 @@ fn identifiers(identifiers: &Integers, path: &Path, count: i64, findings: &mut F
     }
     for (number, value) in (0u64..).zip(identifiers.values()) {
         if !(0..count).contains(&value) {
-            let at = At::file(path).record("puzzle", number);
+            let at = FindingPlace::file(path).record("puzzle", number);
             let message = format_args!("is {value}; num_puzzle_identifiers is {count}");
             findings.add(&IDENTIFIER, at, message);
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::check::{At, Findings, Severity, checks, inventory};
+use crate::check::{FindingPlace, Findings, Severity, checks, inventory};
 use crate::error::Result;
 use crate::files;
 use crate::format::json_file;
@@ -47,7 +47,7 @@ pub(super) fn read(directory: &Path, findings: &mut Findings<'_>) -> Result<Opti
     let fields = json_file::read_all(&path);
     let fields = inventory::readable(fields, &path, findings, || Ok(&FORM))?;
     let Some(fields) = fields else { return Ok(None) };
-    let at = At::file(&path);
+    let at = FindingPlace::file(&path);
     let metadata = read_fields(fields, |cause| findings.add(&FORM, at, cause));
     let Some(metadata) = metadata else { return Ok(None) };
     let SetConstants { pad_id, ignore_label_id, blank_identifier_id, vocab_size, .. } =
@@ -123,7 +123,7 @@ pub(super) fn compare(
         return;
     }
     let path = directory.join("dataset.json");
-    let at = At::file(&path);
+    let at = FindingPlace::file(&path);
     if u64::try_from(metadata.total_groups).ok() != Some(sums.groups) {
         findings.add(
             &GROUPS,
@@ -144,7 +144,12 @@ pub(super) fn compare(
     }
 }
 
-pub(super) fn wrong_seq_len(at: At<'_>, told: i64, found: u64, findings: &mut Findings<'_>) {
+pub(super) fn wrong_seq_len(
+    at: FindingPlace<'_>,
+    told: i64,
+    found: u64,
+    findings: &mut Findings<'_>,
+) {
     findings.add(
         &SEQ_LEN,
         at,
@@ -152,7 +157,12 @@ pub(super) fn wrong_seq_len(at: At<'_>, told: i64, found: u64, findings: &mut Fi
     );
 }
 
-pub(super) fn wrong_identifiers(at: At<'_>, told: i64, found: usize, findings: &mut Findings<'_>) {
+pub(super) fn wrong_identifiers(
+    at: FindingPlace<'_>,
+    told: i64,
+    found: usize,
+    findings: &mut Findings<'_>,
+) {
     findings.add(
         &IDENTIFIERS,
         at,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{DomainExample, RULES};
-use crate::check::{At, Check, Findings, Selection};
+use crate::check::{Check, FindingPlace, Findings, Selection};
 use crate::error::Result;
 use crate::puzzle::{Split, domain};
 use crate::record::puzzle::Puzzle;
@@ -28,7 +28,7 @@ impl PuzzleGate {
         let (inputs, labels, ours) = (example.inputs, example.labels, self.ours);
         let mut findings = Findings::of_gate(&self.selection);
         let checked = DomainExample { inputs, labels, split, ours };
-        checked.check(domain, At::file(Path::new("")), &mut findings);
+        checked.check(domain, FindingPlace::file(Path::new("")), &mut findings);
         findings.refusal()
     }
 }

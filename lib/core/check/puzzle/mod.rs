@@ -20,7 +20,7 @@ use std::sync::LazyLock;
 
 pub use gate::PuzzleGate;
 
-use super::{At, Check, CheckContext, Depth, Family, Findings, Outcome};
+use super::{Check, CheckContext, Depth, Family, FindingPlace, Findings, Outcome};
 use crate::error::Result;
 use crate::format::puzzle_dir;
 use crate::puzzle::{DOMAINS, Domain, Rule, Split};
@@ -69,7 +69,7 @@ pub struct DomainExample<'a> {
 }
 
 impl DomainExample<'_> {
-    pub fn check(&self, domain: &dyn Domain, at: At<'_>, findings: &mut Findings<'_>) {
+    pub fn check(&self, domain: &dyn Domain, at: FindingPlace<'_>, findings: &mut Findings<'_>) {
         for finding in domain.check(self.inputs, self.labels, self.split) {
             let rule = RULES.iter().find(|(rule, _)| std::ptr::eq(*rule, finding.rule));
             let Some((rule, check)) = rule else { continue };

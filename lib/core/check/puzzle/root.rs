@@ -9,7 +9,7 @@ use super::examples::{self, ExampleRules};
 use super::{RULES, dataset};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats};
-use crate::check::{At, Check, CheckContext, Findings, Outcome, checks};
+use crate::check::{Check, CheckContext, FindingPlace, Findings, Outcome, checks};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::json_file;
@@ -135,7 +135,12 @@ impl FoundSplits {
             let stated = metadata.num_puzzle_identifiers;
             if usize::try_from(stated) != Ok(names.len()) {
                 let path = directory.join("dataset.json");
-                dataset::wrong_identifiers(At::file(&path), stated, names.len(), findings);
+                dataset::wrong_identifiers(
+                    FindingPlace::file(&path),
+                    stated,
+                    names.len(),
+                    findings,
+                );
             }
             if self.metadatas.is_empty() {
                 names_of(root, &metadata, names, findings);
@@ -277,7 +282,7 @@ fn overlap(repeats: Repeats, opened: &[OpenedSet], findings: &mut Findings<'_>) 
         let all = || earlier.iter().chain(same);
         let first = |of: Split| all().find(|place| split(place) == of);
         for place in same {
-            let at = At::file(&opened[place.set].set.inputs_path);
+            let at = FindingPlace::file(&opened[place.set].set.inputs_path);
             let at = at.record("example", place.number);
             if let (Split::Test, Some(trained)) = (split(place), first(Split::Train)) {
                 let message = format_args!("is example {} of train", trained.number);

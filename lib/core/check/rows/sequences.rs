@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{COUNTS, compare, readable};
-use crate::check::{At, CheckContext, Findings, checks};
+use crate::check::{CheckContext, FindingPlace, Findings, checks};
 use crate::error::{Kind, Result};
 use crate::format::token_rows::{IndexedPiece, OpenedRows, PrefixStore, RowsManifest, read_index};
 use crate::packing::Overflow;
@@ -63,7 +63,7 @@ impl Pieces {
                 wrong = wrong.or(Some((last.row, "ends", end, end + i64::from(last.left))));
             }
             if let (Some((row, what, found, wanted)), Some(piece)) = (wrong, pieces.first()) {
-                let at = At::file(path).record("row", row);
+                let at = FindingPlace::file(path).record("row", row);
                 let message = format_args!(
                     "a piece of sequence {} {what} at {found}, not {wanted}",
                     piece.sequence
@@ -193,7 +193,7 @@ struct IndexChecker<'a> {
 
 impl IndexChecker<'_> {
     fn piece(&mut self, piece: &IndexedPiece, findings: &mut Findings<'_>) {
-        let at = At::file(self.path).record("piece", self.read);
+        let at = FindingPlace::file(self.path).record("piece", self.read);
         self.read += 1;
         let IndexedPiece { row, sequence, start, length } = *piece;
         if self.row != Some(row) {
@@ -233,7 +233,7 @@ impl IndexChecker<'_> {
         self.sums.2 += used;
         let most = self.manifest.seq_length.map_or(u64::MAX, u64::from);
         if used > most {
-            let at = At::file(self.path).record("row", row as u64);
+            let at = FindingPlace::file(self.path).record("row", row as u64);
             findings.add(
                 &PIECE,
                 at,

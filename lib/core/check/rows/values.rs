@@ -8,7 +8,7 @@ use arrow_array::{Array, RecordBatch};
 
 use super::sequences::{Pieces, Place};
 use super::{FORM, readable};
-use crate::check::{At, CheckContext, CheckedChunk, Findings, checks};
+use crate::check::{CheckContext, CheckedChunk, FindingPlace, Findings, checks};
 use crate::error::{Error, Result};
 use crate::format::token_rows::{
     DecodedRows, IGNORED, OpenedRows, PAD, RowPiece, RowsManifest, piece_hash,
@@ -129,7 +129,7 @@ fn attention(batch: &RecordBatch, first: u64, checker: &mut RowChecker<'_, '_, '
         let values = list.value(row);
         let ones = values.as_primitive_opt::<Int8Type>();
         let is_seen = ones.is_some_and(|ones| ones.values().iter().all(|&value| value == 1));
-        let at = At::file(checker.path).record("row", first + row as u64);
+        let at = FindingPlace::file(checker.path).record("row", first + row as u64);
         if values.len() as i32 != tokens.value_length(row) {
             let message = format!(
                 "{}, {} in attention_mask",
@@ -155,7 +155,7 @@ struct RowChecker<'a, 'f, 's> {
 
 impl RowChecker<'_, '_, '_> {
     fn row(&mut self, number: u64, rows: &DecodedRows<'_>, row: usize) {
-        let at = At::file(self.path).record("row", number);
+        let at = FindingPlace::file(self.path).record("row", number);
         let tokens = rows.tokens(row);
         if let Some(labels) = rows.labels(row) {
             let differ = |(&label, &token): (&i32, &i32)| label != IGNORED && label != token;
@@ -215,13 +215,13 @@ impl RowChecker<'_, '_, '_> {
             (None, Some(1..)) => "a mask in the padding".to_string(),
             _ => return,
         };
-        let at = At::file(self.path).record("row", number);
+        let at = FindingPlace::file(self.path).record("row", number);
         self.findings.add(&PADDING, at, format_args!("piece {}: {cause}", piece.number));
     }
 
     fn piece(&mut self, number: u64, piece: &RowPiece<'_>) {
         self.padding(number, piece);
-        let at = At::file(self.path).record("row", number);
+        let at = FindingPlace::file(self.path).record("row", number);
         let RowPiece { tokens, mask, place, .. } = piece;
         if let Some(&other) = mask.iter().find(|mask| **mask > 1) {
             self.findings.add(&VALUE, at, format_args!("a loss mask of {}", other as i8));

@@ -10,7 +10,10 @@ use sha2::{Digest, Sha256};
 
 use super::inventory::name_of;
 use super::repeats::{RecordPlace, Repeats, first_and_others};
-use super::{At, Check, CheckContext, CheckedChunk, Family, Findings, Outcome, Said, checks};
+use super::{
+    AssertedRules, Check, CheckContext, CheckedChunk, Family, FindingPlace, Findings, Outcome,
+    checks,
+};
 use crate::batch::{Batch, Header};
 use crate::cli::{InputArgs, counted};
 use crate::error::{Error, Kind, Position, Result};
@@ -134,7 +137,7 @@ impl StreamSummary {
                 } else {
                     format!("{}, ", name_of(input(first)))
                 };
-                let at = At::file(input(place)).record("record", place.number);
+                let at = FindingPlace::file(input(place)).record("record", place.number);
                 let message = format_args!("has the id of {name}record {}", first.number);
                 findings.add(&REPEATED_ID, at, message);
             }
@@ -262,7 +265,7 @@ fn unreadable(path: &Path, error: Error, findings: &mut Findings<'_>) -> Result<
         _ => return Err(error),
     };
     let position = error.place().map_or(Position::Whole, |place| place.position);
-    findings.add(check, At::file(path).position(position), error.without_place());
+    findings.add(check, FindingPlace::file(path).position(position), error.without_place());
     Ok(())
 }
 
@@ -285,8 +288,8 @@ pub struct BatchCheck<'a, 's> {
 
 impl<'a> BatchCheck<'a, '_> {
     /// The place of a row.
-    pub fn at(&self, row: usize) -> At<'a> {
-        At::file(self.path).position(self.batch.origin.place(row).position)
+    pub fn at(&self, row: usize) -> FindingPlace<'a> {
+        FindingPlace::file(self.path).position(self.batch.origin.place(row).position)
     }
 
     /// Notes the id of a row, to find those that are repeated.
@@ -300,14 +303,14 @@ impl<'a> BatchCheck<'a, '_> {
     /// Reports what is not a record.
     fn rejected(&mut self) {
         for rejection in &self.batch.rejected {
-            let at = At::file(self.path).position(rejection.place.position);
+            let at = FindingPlace::file(self.path).position(rejection.place.position);
             self.findings.add(&RECORD, at, &rejection.reason);
         }
     }
 }
 
 /// Records that are checked: implemented by the views of record types.
-pub trait Checked {
+pub trait CheckView {
     /// What their checker reports.
     fn checks() -> Vec<&'static Check> {
         Vec::new()
@@ -317,7 +320,7 @@ pub trait Checked {
     fn header(_path: &Path, _header: &Header, _findings: &mut Findings<'_>) {}
 
     /// A checker of their records.
-    fn checker(header: &Header, said: Said) -> Box<dyn RecordChecker>;
+    fn checker(header: &Header, said: AssertedRules) -> Box<dyn RecordChecker>;
 }
 
 /// Checks the records of one type; each thread has one.
@@ -330,7 +333,7 @@ struct TypeChecks {
     name: &'static str,
     checks: fn() -> Vec<&'static Check>,
     header: fn(&Path, &Header, &mut Findings<'_>),
-    checker: fn(&Header, Said) -> Box<dyn RecordChecker>,
+    checker: fn(&Header, AssertedRules) -> Box<dyn RecordChecker>,
 }
 
 macro_rules! type_checks {

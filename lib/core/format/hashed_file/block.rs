@@ -78,14 +78,14 @@ impl Block {
 /// directly 0.05 (dd, 2026-11-22). What is written here is synced before it is published: the cache
 /// would save nothing but a later reader's first look.
 pub(super) struct BlockWriter {
-    file: Direct,
+    file: UncachedFile,
 }
 
 impl BlockWriter {
     /// `position` is that of the file.
     pub fn new(file: File, position: u64) -> BlockWriter {
         let is_aligned = position.is_multiple_of(ALIGNMENT as u64);
-        BlockWriter { file: Direct::new(file, is_aligned) }
+        BlockWriter { file: UncachedFile::new(file, is_aligned) }
     }
 
     pub fn write(&mut self, block: &Block) -> io::Result<()> {
@@ -114,13 +114,13 @@ impl BlockWriter {
 /// Reads a file in blocks, past the system's cache where the file system can: what was written past
 /// it is not there, and not wanted there.
 pub(super) struct BlockReader {
-    file: Direct,
+    file: UncachedFile,
     position: u64,
 }
 
 impl BlockReader {
     pub fn new(file: File) -> BlockReader {
-        BlockReader { file: Direct::new(file, true), position: 0 }
+        BlockReader { file: UncachedFile::new(file, true), position: 0 }
     }
 
     /// Fills a block; false at the end of the file.
@@ -147,16 +147,16 @@ impl BlockReader {
 }
 
 /// An open file, and whether what is read and written goes past the system's cache.
-struct Direct {
+struct UncachedFile {
     file: File,
     is_direct: bool,
 }
 
-impl Direct {
+impl UncachedFile {
     /// Where the file system cannot, it is only slower.
-    fn new(file: File, is_wanted: bool) -> Direct {
+    fn new(file: File, is_wanted: bool) -> UncachedFile {
         let is_direct = is_wanted && set_direct(&file, true).is_ok();
-        Direct { file, is_direct }
+        UncachedFile { file, is_direct }
     }
 
     fn stop(&mut self) -> io::Result<()> {

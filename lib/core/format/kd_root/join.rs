@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
 use crate::format::RecordCounts;
 use crate::format::unchanged::Unchanged;
-use crate::provenance::{BuildRun, InputManifest, Made};
+use crate::provenance::{BuildRun, DatasetOrigin, InputManifest};
 use crate::publish::PendingFile;
 
 /// The parts of a shard, and where they go.
@@ -29,7 +29,7 @@ pub struct ShardJoin<'a> {
     /// parts were made: what it says of their own inputs is compared by the caller.
     pub manifest: Option<&'a InputManifest>,
     /// What a script made it of, to be recorded.
-    pub made: Made,
+    pub made: DatasetOrigin,
     /// Whether the bytes of a part that is the whole shard are compared with its manifest. (Those of
     /// others always are: they are copied.)
     pub verify: bool,

@@ -40,7 +40,7 @@ pub struct KdListing {
 }
 
 /// What a manifest says of one prefix.
-struct Stated {
+struct StatedPrefix {
     prefix: PathBuf,
     files: KdFiles,
     /// The directory that the paths of the files are relative to.
@@ -111,7 +111,7 @@ impl KdListing {
     }
 
     /// What the manifests state of the prefixes, and whether that is all that there may be.
-    fn all_stated(&self) -> Result<(Vec<Stated>, bool)> {
+    fn all_stated(&self) -> Result<(Vec<StatedPrefix>, bool)> {
         let manifest = if self.is_root { root_manifest(&self.base)? } else { None };
         Ok(match &manifest {
             Some(root) => (of_root(&self.base, root), true),
@@ -149,14 +149,16 @@ impl KdListing {
     }
 
     /// What the part manifests say: of a root, beside the prefixes of a directory, or that of one.
-    fn of_parts(&self) -> Result<Vec<Stated>> {
+    fn of_parts(&self) -> Result<Vec<StatedPrefix>> {
         if self.is_root {
             let stated = |found: super::manifest::FoundPart| {
                 let base = self.base.clone();
-                found.part.splits.into_iter().map(move |(split, KdSplit { files, .. })| Stated {
-                    prefix: base.join(split).join(&found.part.name),
-                    files,
-                    base: base.clone(),
+                found.part.splits.into_iter().map(move |(split, KdSplit { files, .. })| {
+                    StatedPrefix {
+                        prefix: base.join(split).join(&found.part.name),
+                        files,
+                        base: base.clone(),
+                    }
                 })
             };
             return Ok(find_parts(&self.base)?.into_iter().flat_map(stated).collect());
@@ -169,14 +171,14 @@ impl KdListing {
             let above = manifest.parent().unwrap_or(Path::new(""));
             let base = if split == ALL { above } else { above.parent().unwrap_or(Path::new("")) };
             let base = base.to_path_buf();
-            stated.push(Stated { prefix: base.join(&part.name), files, base });
+            stated.push(StatedPrefix { prefix: base.join(&part.name), files, base });
         }
         Ok(stated)
     }
 }
 
-fn files_of(stated: &[Stated]) -> Vec<FileEntry> {
-    stated.iter().flat_map(|Stated { files, base, .. }| files.stated(base)).collect()
+fn files_of(stated: &[StatedPrefix]) -> Vec<FileEntry> {
+    stated.iter().flat_map(|StatedPrefix { files, base, .. }| files.stated(base)).collect()
 }
 
 /// The manifest of a root, if it is one that is known here.
@@ -193,7 +195,7 @@ pub(super) fn root_manifest(root: &Path) -> Result<Option<KdRootManifest>> {
     }
 }
 
-fn of_root(base: &Path, root: &KdRootManifest) -> Vec<Stated> {
+fn of_root(base: &Path, root: &KdRootManifest) -> Vec<StatedPrefix> {
     let of_split = |(split, sums): (&String, &super::KdRootSplit)| {
         let split = base.join(split);
         let stated = sums.shards.iter().map(|shard| {
@@ -205,7 +207,7 @@ fn of_root(base: &Path, root: &KdRootManifest) -> Vec<Stated> {
                 };
                 files.paths.values_mut().for_each(|path| *path = name(path));
             }
-            Stated {
+            StatedPrefix {
                 prefix: split.join(&shard.name),
                 files,
                 base: if root.is_published() { split.clone() } else { base.to_path_buf() },

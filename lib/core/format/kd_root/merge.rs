@@ -17,8 +17,8 @@ use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::hashed_file::FinishedFile;
 use crate::format::mmidx::{
-    Appended, Concatenation, DatasetFiles, FinishedSplit, LayoutMember, MmidxDataset, MmidxDtype,
-    PrefixLayout, check_aligned, with_suffix,
+    AppendedDataset, Concatenation, DatasetFiles, FinishedSplit, LayoutMember, MmidxDataset,
+    MmidxDtype, PrefixLayout, check_aligned, with_suffix,
 };
 use crate::format::unchanged::Unchanged;
 use crate::format::{RecordCounts, checked_sum};
@@ -334,7 +334,7 @@ fn check_datasets(inputs: &[&MergeInput], layout: PrefixLayout) -> Result<Option
 }
 
 /// Checks that what was read is what the part manifests say was written.
-fn check_contents(inputs: &[&MergeInput], name: &str, appended: &[Appended]) -> Result<()> {
+fn check_contents(inputs: &[&MergeInput], name: &str, appended: &[AppendedDataset]) -> Result<()> {
     for (input, appended) in inputs.iter().zip(appended) {
         let Some(split) = input.split() else { continue };
         let key = format!("{name}_bin");

@@ -19,7 +19,7 @@ use crate::format::mmidx::{PrefixLayout, with_suffix};
 use crate::format::{RecordCounts, json_file};
 use crate::harmony::unsupervised;
 use crate::json::PythonFormatter;
-use crate::provenance::{BuildRun, InputManifest, Made};
+use crate::provenance::{BuildRun, DatasetOrigin, InputManifest};
 use crate::publish::PendingFile;
 use crate::wording::exactly;
 
@@ -46,7 +46,7 @@ pub struct KdPart {
     pub provenance: Vec<Value>,
     /// If a script joined it of parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made: Option<Made>,
+    pub made: Option<DatasetOrigin>,
     /// The only part that changes from run to run.
     pub run: BuildRun,
 }

@@ -14,7 +14,7 @@ use crate::wording::exactly;
 
 /// What one dataset contributed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendedDataset {
     pub sequences: u64,
     pub bin_bytes: u64,
     /// sha256 (hex) of its `.bin`.
@@ -66,7 +66,7 @@ impl Concatenation {
         &self,
         path: &Path,
         mut look: impl FnMut(&[u8]),
-    ) -> Result<(FinishedFile, Vec<Appended>)> {
+    ) -> Result<(FinishedFile, Vec<AppendedDataset>)> {
         let mut out = HashedFile::create(path)?;
         let mut appended = Vec::new();
         for prefix in &self.prefixes {
@@ -76,7 +76,7 @@ impl Concatenation {
                 hash.update(bytes);
                 look(bytes);
             })?;
-            appended.push(Appended {
+            appended.push(AppendedDataset {
                 sequences: part.index.sequences,
                 bin_bytes: part.bin_bytes(),
                 bin_sha256: hex(&hash.finalize()),

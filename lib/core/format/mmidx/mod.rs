@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use crate::error::{Error, Result};
 use crate::files;
 
-pub use concat::{Appended, Concatenation};
+pub use concat::{AppendedDataset, Concatenation};
 pub use reader::{IndexError, MmidxDataset, MmidxIndex, check_aligned};
 pub use writer::{DatasetFiles, FinishedSplit, SplitWriter};
 

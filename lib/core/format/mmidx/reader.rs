@@ -136,12 +136,12 @@ fn block<const N: usize, T>(
 }
 
 /// A reader with its own position, so that several can read one file.
-struct Positioned<'a> {
+struct PositionedFile<'a> {
     file: &'a File,
     at: u64,
 }
 
-impl Read for Positioned<'_> {
+impl Read for PositionedFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read_at(buffer, self.at)?;
         self.at += read as u64;
@@ -205,7 +205,7 @@ impl MmidxDataset {
         count: u64,
         value: fn([u8; N]) -> T,
     ) -> impl Iterator<Item = Result<T>> + 'a {
-        let file = Positioned { file: &self.index.file, at: start };
+        let file = PositionedFile { file: &self.index.file, at: start };
         // A single value is often all that is wanted.
         let capacity = count.saturating_mul(N as u64).min(1 << 18) as usize;
         let mut reader = BufReader::with_capacity(capacity, file);

@@ -6,12 +6,12 @@ use std::fs::File;
 use npyz::TypeChar;
 
 use super::dtype::descr;
-use super::{ArrayHeader, Error, Mapped, Scalar};
+use super::{ArrayHeader, Error, MappedArray, Scalar};
 
 /// A mapped array of integers. Nothing is copied; a value is converted when it is asked for.
 #[derive(Debug)]
 pub struct Integers {
-    mapped: Mapped,
+    mapped: MappedArray,
     scalar: Scalar,
     /// Elements of one index of the first axis.
     row_len: usize,
@@ -20,10 +20,10 @@ pub struct Integers {
 }
 
 impl Integers {
-    /// Maps a file after checking its length; see [`Mapped::open`]. Refuses elements that are
+    /// Maps a file after checking its length; see [`MappedArray::open`]. Refuses elements that are
     /// not integers, and Fortran order with more than two axes, which nobody writes.
     pub fn open(file: &File) -> Result<Integers, Error> {
-        let mapped = Mapped::open_in_any_order(file)?;
+        let mapped = MappedArray::open_in_any_order(file)?;
         let header = mapped.header();
         let scalar = Scalar::of(&header.dtype).filter(Scalar::is_integer);
         let scalar = scalar.ok_or_else(|| Error::NoIntegers(descr(&header.dtype)))?;
@@ -96,7 +96,7 @@ impl Integers {
         }
     }
 
-    /// Releases the memory of some rows, see [`Mapped::release`].
+    /// Releases the memory of some rows, see [`MappedArray::release`].
     pub fn release(&self, rows: std::ops::Range<u64>) {
         // In Fortran order the values of a row are scattered.
         if !self.header().fortran_order {

@@ -22,8 +22,8 @@ pub use dtype::{
 pub use header::ArrayHeader;
 pub use integers::Integers;
 pub use npyz::{AutoSerialize, DType, Field, TypeChar};
-pub use read::Mapped;
-pub use write::{Ended, Writer};
+pub use read::MappedArray;
+pub use write::{FinishedArray, Writer};
 
 /// Why a `.npy` file could not be read or written.
 #[derive(Debug, thiserror::Error)]

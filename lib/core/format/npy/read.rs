@@ -14,11 +14,11 @@ use crate::signals::heed_lost_pages;
 /// No more than this is mapped by one page fault: the largest page.
 const FAULT_AROUND: usize = 2 << 20;
 
-/// A file mapped to memory, for rows in any order: with [`Mapped::release`] a check of a pack of
+/// A file mapped to memory, for rows in any order: with [`MappedArray::release`] a check of a pack of
 /// 259 MB takes 13 MiB of memory, without it 258 MiB, and as much processor time (`ds-check pack_20`
 /// of scripts/bench.sh, 2026-11-22).
 #[derive(Debug)]
-pub struct Mapped {
+pub struct MappedArray {
     map: Arc<Mmap>,
     header: ArrayHeader,
     data: usize,
@@ -26,19 +26,19 @@ pub struct Mapped {
     rows: u64,
 }
 
-impl Mapped {
+impl MappedArray {
     /// Maps a file after checking its length. While it is mapped nobody may shorten it: that
     /// ends the process, with a line, when the lost part is touched. Published datasets are renamed
     /// into place and never written again.
     pub fn open(file: &File) -> Result<Self, Error> {
-        let mapped = Mapped::open_in_any_order(file)?;
+        let mapped = MappedArray::open_in_any_order(file)?;
         if mapped.header.fortran_order && mapped.header.shape.len() > 1 {
             return Err(Error::FortranOrder);
         }
         Ok(mapped)
     }
 
-    /// Maps a file as [`Mapped::open`] does, in C or Fortran order: there a "row" is not a row of the array.
+    /// Maps a file as [`MappedArray::open`] does, in C or Fortran order: there a "row" is not a row of the array.
     pub(super) fn open_in_any_order(file: &File) -> Result<Self, Error> {
         let mut start = file;
         start.rewind()?;
@@ -50,7 +50,7 @@ impl Mapped {
         let map = Arc::new(unsafe { Mmap::map(file)? });
         header.check_length(header_bytes, map.len() as u64)?;
         let data = usize::try_from(header_bytes).map_err(|_| Error::Overflow)?;
-        Ok(Mapped { map, header, data, row_bytes, rows })
+        Ok(MappedArray { map, header, data, row_bytes, rows })
     }
 
     pub fn header(&self) -> &ArrayHeader {
@@ -93,7 +93,7 @@ impl Mapped {
 
     /// The bytes of some rows, none past the end; they keep the file mapped.
     pub fn share(&self, rows: Range<u64>) -> Bytes {
-        Bytes::from_owner(Shared(self.map.clone())).slice_ref(self.part(rows))
+        Bytes::from_owner(SharedMap(self.map.clone())).slice_ref(self.part(rows))
     }
 
     /// Where a row begins in the file, or the last ends.
@@ -114,9 +114,9 @@ impl Mapped {
 }
 
 /// Keeps a file mapped as long as some of its bytes are held.
-struct Shared(Arc<Mmap>);
+struct SharedMap(Arc<Mmap>);
 
-impl AsRef<[u8]> for Shared {
+impl AsRef<[u8]> for SharedMap {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }

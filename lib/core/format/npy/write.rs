@@ -23,7 +23,7 @@ pub struct Writer<W> {
 
 /// A file to which no more rows are written.
 #[derive(Debug)]
-pub struct Ended<W> {
+pub struct FinishedArray<W> {
     pub out: W,
     /// What its beginning must be, if it is something else.
     pub header: Option<Vec<u8>>,
@@ -72,18 +72,18 @@ impl<W: Write> Writer<W> {
     }
 
     /// Flushes, and says whether the header was right.
-    pub fn end(mut self) -> Result<Ended<W>, Error> {
+    pub fn end(mut self) -> Result<FinishedArray<W>, Error> {
         self.out.flush().map_err(Error::Write)?;
         match self.header.shape.first_mut() {
             Some(rows) if *rows != self.rows => *rows = self.rows,
-            _ => return Ok(Ended { out: self.out, header: None }),
+            _ => return Ok(FinishedArray { out: self.out, header: None }),
         }
         let header = self.header.to_bytes()?;
         // The room reserved is for 20 digits, all that a count of rows can have.
         if header.len() != self.header_bytes {
             return Err(Error::Overflow);
         }
-        Ok(Ended { out: self.out, header: Some(header) })
+        Ok(FinishedArray { out: self.out, header: Some(header) })
     }
 }
 
@@ -97,7 +97,7 @@ impl<W: Write + Seek> Writer<W> {
     /// Puts the number of rows into the header, flushes, and returns `out`, at its end.
     pub fn finish(self) -> Result<W, Error> {
         let start = self.start;
-        let Ended { mut out, header } = self.end()?;
+        let FinishedArray { mut out, header } = self.end()?;
         let mut patch = |header: Vec<u8>| {
             out.seek(SeekFrom::Start(start))?;
             out.write_all(&header)?;

@@ -14,7 +14,7 @@ use crate::file_entry::FileEntry;
 use crate::format::hashed_file::FinishedFile;
 use crate::format::raw_games::Legality;
 use crate::format::{RecordCounts, json_file};
-use crate::provenance::Made;
+use crate::provenance::DatasetOrigin;
 use crate::publish::PendingFile;
 
 pub const MANIFEST: &str = "manifest.json";
@@ -41,7 +41,7 @@ pub struct PackManifest {
     pub provenance: Option<Vec<Value>>,
     /// If a script joined it of parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made: Option<Made>,
+    pub made: Option<DatasetOrigin>,
 }
 
 /// A file of the pack.

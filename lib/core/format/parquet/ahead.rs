@@ -21,16 +21,16 @@ const DECODED_ROWS: u64 = 512;
 type Chunk = Result<Vec<RecordBatch>, String>;
 
 /// The rows of row groups, decoded on threads of its own, which end with it.
-pub(super) struct Ahead {
+pub(super) struct ReadAhead {
     /// `None` at the end.
     chunks: Option<Receiver<Chunk>>,
     thread: Option<JoinHandle<()>>,
     ready: VecDeque<RecordBatch>,
 }
 
-impl Ahead {
+impl ReadAhead {
     /// `None` if it would not pay, would take much memory, or there are no threads.
-    pub fn of(rows: Rows, jobs: NonZeroUsize) -> Option<Ahead> {
+    pub fn of(rows: Rows, jobs: NonZeroUsize) -> Option<ReadAhead> {
         let is_large = |group: &Group| group.bytes > MOST_BYTES;
         let jobs = jobs.min(NonZeroUsize::new(rows.groups.len())?);
         if jobs.get() < 2 || rows.groups.iter().any(is_large) {
@@ -55,7 +55,7 @@ impl Ahead {
             let Ok(()) = ordered_map(threads, groups, worker, sink);
         };
         let thread = Builder::new().spawn(work).ok()?;
-        Some(Ahead { chunks: Some(chunks), thread: Some(thread), ready: VecDeque::new() })
+        Some(ReadAhead { chunks: Some(chunks), thread: Some(thread), ready: VecDeque::new() })
     }
 
     /// The next rows; `None` at the end. After an error it is at its end.
@@ -76,7 +76,7 @@ impl Ahead {
     }
 }
 
-impl Drop for Ahead {
+impl Drop for ReadAhead {
     fn drop(&mut self) {
         // A worker whose results nobody takes stops.
         self.chunks = None;

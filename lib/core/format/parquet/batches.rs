@@ -9,8 +9,8 @@ use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::BATCH_BYTES;
-use super::ahead::Ahead;
-use super::readable::Readable;
+use super::ahead::ReadAhead;
+use super::readable::ReadableFile;
 use super::rows::next_of;
 use crate::batch::row_sizes;
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ pub(super) const DECODED_ROWS: u64 = 64;
 
 /// Reads the batches of some rows. After an error it is at its end.
 pub struct ParquetBatches {
-    file: Readable,
+    file: ReadableFile,
     /// `None` at the end.
     decoder: Option<Decoder>,
     schema: SchemaRef,
@@ -41,13 +41,13 @@ pub(super) enum Decoder {
     /// Decoded as they are asked for.
     InOrder(ParquetRecordBatchReader),
     /// Row groups decoded side by side.
-    Ahead(Ahead),
+    ReadAhead(ReadAhead),
 }
 
 impl ParquetBatches {
     /// `rows` is the most rows of a batch, `step` that which is decoded at once.
     pub(super) fn new(
-        file: Readable,
+        file: ReadableFile,
         decoder: ParquetRecordBatchReader,
         text_schema: SchemaRef,
         (rows, step): (u64, u64),
@@ -58,8 +58,8 @@ impl ParquetBatches {
         ParquetBatches { file, decoder, schema, text_schema, rows, step, read: 0, rest: None }
     }
 
-    pub(super) fn ahead(self, ahead: Option<Ahead>) -> ParquetBatches {
-        ParquetBatches { decoder: ahead.map(Decoder::Ahead).or(self.decoder), ..self }
+    pub(super) fn ahead(self, ahead: Option<ReadAhead>) -> ParquetBatches {
+        ParquetBatches { decoder: ahead.map(Decoder::ReadAhead).or(self.decoder), ..self }
     }
 
     /// The schema of every batch, if its bytes are text where the file says so.
@@ -87,7 +87,7 @@ impl ParquetBatches {
         let decoded = match &mut self.decoder {
             None => return Ok(None),
             Some(Decoder::InOrder(decoder)) => next_of(decoder),
-            Some(Decoder::Ahead(ahead)) => ahead.next(),
+            Some(Decoder::ReadAhead(ahead)) => ahead.next(),
         };
         if !matches!(decoded, Ok(Some(_))) {
             self.decoder = None;

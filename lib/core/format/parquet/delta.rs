@@ -10,11 +10,11 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::readable::Readable;
+use super::readable::ReadableFile;
 
 /// Checks the pages of a column chunk whose footer names the encoding; others are not read.
 pub(super) fn check_prefixes(
-    file: &Readable,
+    file: &ReadableFile,
     group: &RowGroupMetaData,
     chunk: &ColumnChunkMetaData,
 ) -> Result<(), ParquetError> {

@@ -48,8 +48,8 @@ use crate::format::{Format, Open};
 use crate::panics::caught;
 use crate::record::column_twice;
 use crate::wording::exactly;
-use ahead::Ahead;
-use readable::Readable;
+use ahead::ReadAhead;
+use readable::ReadableFile;
 use rows::Rows;
 
 pub use batches::ParquetBatches;
@@ -81,14 +81,14 @@ const BATCH_ROWS: u64 = 8192;
 /// An opened file and its footer.
 #[derive(Debug)]
 pub struct ParquetFile {
-    file: Readable,
+    file: ReadableFile,
     metadata: ArrowReaderMetadata,
 }
 
 impl ParquetFile {
     /// Reads the footer. It fails if the file is truncated or not Parquet.
     pub fn open(file: File) -> Result<ParquetFile, ParquetError> {
-        let file = Readable::new(file)?;
+        let file = ReadableFile::new(file)?;
         let opened = caught(|| ParquetFile::open_unguarded(file.clone()));
         file.told(opened.map_err(ParquetError::General).flatten())
     }
@@ -96,11 +96,11 @@ impl ParquetFile {
     /// Whether the bytes of the footer hold a key, so that the file may be one that is known by it: a look
     /// that decodes nothing.
     pub fn may_state(file: &File, key: &str) -> io::Result<bool> {
-        let footer = Readable::new(file.try_clone()?)?.footer()?;
+        let footer = ReadableFile::new(file.try_clone()?)?.footer()?;
         Ok(footer.is_some_and(|footer| memmem::find(&footer, key.as_bytes()).is_some()))
     }
 
-    fn open_unguarded(file: Readable) -> Result<ParquetFile, ParquetError> {
+    fn open_unguarded(file: ReadableFile) -> Result<ParquetFile, ParquetError> {
         let metadata = match file.footer()? {
             Some(bytes) => {
                 let bytes = footer::readable(&bytes);
@@ -211,7 +211,7 @@ impl ParquetFile {
     ) -> Result<ParquetBatches, ParquetError> {
         let read = caught(|| self.read_unguarded(runs, columns, text));
         let (batches, rows) = self.file.told(read.map_err(ParquetError::General).flatten())?;
-        Ok(batches.ahead(Ahead::of(rows, threads)))
+        Ok(batches.ahead(ReadAhead::of(rows, threads)))
     }
 
     fn read_unguarded(

@@ -11,7 +11,7 @@ use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::footer;
-use super::readable::{MAGIC, Readable};
+use super::readable::{MAGIC, ReadableFile};
 use crate::wording::{exactly, of_plural};
 
 /// Bytes that are read for the header of a page; of those that are longer, with bounds of texts, twice as many
@@ -20,7 +20,7 @@ const HEADER_BYTES: u64 = 256;
 
 /// The pages of a column chunk have headers whose fields are of their types, and fill the chunk.
 pub(super) fn check_headers(
-    file: &Readable,
+    file: &ReadableFile,
     chunk: &ColumnChunkMetaData,
 ) -> Result<(), ParquetError> {
     let (mut at, bytes) = chunk.byte_range();
@@ -47,7 +47,7 @@ pub(super) fn check_headers(
 /// The pages of a column chunk have as many values, and as far as they say so rows, as the footer states.
 /// Only their headers are read, and dictionaries, which must have as many values as they state.
 pub(super) fn check_counts(
-    file: &Readable,
+    file: &ReadableFile,
     group: &RowGroupMetaData,
     chunk: &ColumnChunkMetaData,
 ) -> Result<(), ParquetError> {
@@ -110,7 +110,7 @@ fn check_dictionary(chunk: &ColumnChunkMetaData, page: &Page) -> Result<(), Parq
 }
 
 /// A file begins as it ends.
-pub(super) fn check_begin(file: &Readable) -> Result<(), ParquetError> {
+pub(super) fn check_begin(file: &ReadableFile) -> Result<(), ParquetError> {
     if file.get_bytes(0, MAGIC.len())? == MAGIC[..] {
         Ok(())
     } else {

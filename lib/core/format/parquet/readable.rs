@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
 #[derive(Debug, Clone)]
-pub(super) struct Readable(Arc<Inner>);
+pub(super) struct ReadableFile(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -24,10 +24,10 @@ struct Inner {
 pub(super) const MAGIC: &[u8; 4] = b"PAR1";
 const TRAILER: u64 = 8;
 
-impl Readable {
-    pub fn new(file: File) -> io::Result<Readable> {
+impl ReadableFile {
+    pub fn new(file: File) -> io::Result<ReadableFile> {
         let length = file.metadata()?.len();
-        Ok(Readable(Arc::new(Inner { file, length, failure: OnceLock::new() })))
+        Ok(ReadableFile(Arc::new(Inner { file, length, failure: OnceLock::new() })))
     }
 
     pub fn file(&self) -> &File {
@@ -77,13 +77,13 @@ impl Readable {
     }
 }
 
-impl Length for Readable {
+impl Length for ReadableFile {
     fn len(&self) -> u64 {
         self.0.length
     }
 }
 
-impl ChunkReader for Readable {
+impl ChunkReader for ReadableFile {
     type T = BufReader<From>;
 
     fn get_read(&self, start: u64) -> Result<BufReader<From>, ParquetError> {
@@ -100,7 +100,7 @@ impl ChunkReader for Readable {
 /// A file from a place on.
 #[derive(Debug)]
 pub(super) struct From {
-    file: Readable,
+    file: ReadableFile,
     at: u64,
 }
 

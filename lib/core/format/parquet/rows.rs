@@ -12,14 +12,14 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
 use super::delta::check_prefixes;
-use super::readable::Readable;
+use super::readable::ReadableFile;
 use crate::cli::{records_in, runs_within};
 use crate::panics::caught;
 
 /// Ascending runs of the rows of a file, and some of its columns.
 #[derive(Debug, Clone)]
 pub(super) struct Rows {
-    pub file: Readable,
+    pub file: ReadableFile,
     /// The footer, with text taken as is wanted.
     pub metadata: ArrowReaderMetadata,
     /// Top-level columns of the schema; `None` for all.
@@ -42,7 +42,7 @@ pub(super) struct Group {
 
 impl Rows {
     pub fn of(
-        file: Readable,
+        file: ReadableFile,
         metadata: ArrowReaderMetadata,
         runs: &[Range<u64>],
         columns: Option<&[String]>,

@@ -9,7 +9,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::reader::Length;
 
 use super::ParquetFile;
-use super::readable::Readable;
+use super::readable::ReadableFile;
 use crate::panics::caught;
 
 impl ParquetFile {
@@ -35,7 +35,7 @@ impl ParquetFile {
 }
 
 fn group_may_hold(
-    file: &Readable,
+    file: &ReadableFile,
     group: &RowGroupMetaData,
     column: &str,
     texts: &[&str],
@@ -62,7 +62,7 @@ fn is_within_bounds(chunk: &ColumnChunkMetaData, text: &[u8]) -> bool {
 }
 
 fn bloom_filter(
-    file: &Readable,
+    file: &ReadableFile,
     chunk: &ColumnChunkMetaData,
 ) -> Result<Option<Sbbf>, ParquetError> {
     let Some(offset) = chunk.bloom_filter_offset() else { return Ok(None) };

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::columns::Number;
 use crate::error::{Error, Result, shown};
-use crate::format::npy::{DType, Mapped};
+use crate::format::npy::{DType, MappedArray};
 
 /// Rows gathered in one pass, eight bytes each; a larger run is a group of its own.
 const GROUP: u64 = 1 << 20;
@@ -29,7 +29,7 @@ pub(super) struct Rows {
 #[derive(Debug)]
 struct Shard {
     path: PathBuf,
-    mapped: Mapped,
+    mapped: MappedArray,
     start: u64,
 }
 
@@ -121,15 +121,15 @@ impl Rows {
         Ok(())
     }
 
-    /// Releases the memory of some rows, see [`Mapped::release`].
+    /// Releases the memory of some rows, see [`MappedArray::release`].
     pub fn release(&self, range: Range<u64>) {
         self.overlaps(range).for_each(|(shard, rows)| shard.mapped.release(rows));
     }
 }
 
-fn map(path: &Path) -> Result<Mapped> {
+fn map(path: &Path) -> Result<MappedArray> {
     let file = crate::files::open_member(path).map_err(|e| Error::io(shown(path), &e))?;
-    Mapped::open(&file).map_err(|error| Error::from(error).at(path))
+    MappedArray::open(&file).map_err(|error| Error::from(error).at(path))
 }
 
 /// A run: how many rows it has and where the first and the last of them are.

@@ -56,7 +56,7 @@ const SCATTERED: usize = 1 << 12;
 
 impl Pool {
     /// Opens a pool and counts the rows of its runs. Nobody may shorten its files meanwhile (see
-    /// [`Mapped`](crate::format::npy::Mapped)).
+    /// [`MappedArray`](crate::format::npy::Mapped)).
     pub fn open(directory: &Path) -> Result<Pool> {
         let mut pool = Pool::open_stated(directory)?;
         pool.count()?;

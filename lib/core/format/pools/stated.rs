@@ -5,7 +5,7 @@ use super::Pool;
 use crate::error::{Error, Result};
 use crate::format::metadata_db::RunRow;
 use crate::format::pack::MANIFEST;
-use crate::game2048::{Board, Direction, Played, RowLayout, StoredGame};
+use crate::game2048::{Board, Direction, RowLayout, RunSummary, StoredGame};
 use crate::wording::{exactly, of_plural};
 
 /// The way on for all of them.
@@ -39,14 +39,14 @@ pub(super) fn contradiction(
 }
 
 /// What the steps of a game say of it; `None` if there are none.
-fn played(game: &StoredGame) -> Option<Played> {
-    let mut played: Option<Played> = None;
+fn played(game: &StoredGame) -> Option<RunSummary> {
+    let mut played: Option<RunSummary> = None;
     let mut push = |step_index, board: Board, is_exact: bool, move_dir: Option<u8>| {
         let direction = move_dir.and_then(Direction::from_index);
         let slide = direction.filter(|_| is_exact).map(|direction| board.slide(direction));
         match &mut played {
             Some(played) => played.push(step_index, slide.as_ref()),
-            None => played = Some(Played::begin(step_index, &board, slide.as_ref())),
+            None => played = Some(RunSummary::begin(step_index, &board, slide.as_ref())),
         }
     };
     if let Some(rows) = &game.rows {

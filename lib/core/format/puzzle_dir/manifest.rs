@@ -10,7 +10,7 @@ use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::format::{RecordCounts, json_file};
-use crate::provenance::{BuildRun, Made};
+use crate::provenance::{BuildRun, DatasetOrigin};
 use crate::publish::PendingFile;
 
 /// `build.json` as we write it. That of another builder may be any object: readers pass it on.
@@ -34,7 +34,7 @@ pub struct PuzzleSetManifest {
     pub run: Option<Value>,
     /// If a script made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made: Option<Made>,
+    pub made: Option<DatasetOrigin>,
 }
 
 /// The fields that are of the set, and not of what made its records.

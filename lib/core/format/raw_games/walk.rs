@@ -105,15 +105,15 @@ pub fn list<P: AsRef<Path>>(roots: &[P]) -> Result<Vec<GameFile>, Error> {
 
 /// Which of a game's files are there.
 #[derive(Default)]
-struct Found {
+struct PresentFiles {
     meta: bool,
     meta_gz: bool,
     steps: bool,
 }
 
 /// The games below a folder by their paths without the endings.
-fn files(root: &Path) -> Result<HashMap<Vec<u8>, Found>, Error> {
-    let mut games: HashMap<Vec<u8>, Found> = HashMap::new();
+fn files(root: &Path) -> Result<HashMap<Vec<u8>, PresentFiles>, Error> {
+    let mut games: HashMap<Vec<u8>, PresentFiles> = HashMap::new();
     for path in walk::files(root, |_| true) {
         let path = path.map_err(|error| match error {
             WalkError::Io(path, error) => Error::io(&path, error),
@@ -132,7 +132,7 @@ fn files(root: &Path) -> Result<HashMap<Vec<u8>, Found>, Error> {
 }
 
 /// The sidecar of a game, which gives it its place in the order.
-fn game((stem, found): (Vec<u8>, Found)) -> (PathBuf, Pairing) {
+fn game((stem, found): (Vec<u8>, PresentFiles)) -> (PathBuf, Pairing) {
     let ending = if found.meta_gz && !found.meta { META_GZ } else { META };
     let pairing = match (found.meta, found.meta_gz, found.steps) {
         (true, true, _) => Pairing::BothMetas,

@@ -33,7 +33,7 @@ pub struct ConversationJoin<'a> {
 }
 
 /// A part that is open.
-struct Opened {
+struct OpenPart {
     file: ParquetFile,
     header: Header,
     counts: Counts,
@@ -65,7 +65,7 @@ impl ConversationJoin<'_> {
     fn describe(&self) -> Result<(Header, Counts, SchemaRef)> {
         let mut all: Option<(Header, Counts, SchemaRef)> = None;
         for part in self.parts {
-            let Opened { file, header, counts } = part.open()?;
+            let OpenPart { file, header, counts } = part.open()?;
             let header = part.whole(header)?;
             let schema = SchemaRef::new(Schema::new(file.schema().fields().clone()));
             let Some((first, sum, columns)) = &mut all else {
@@ -90,14 +90,14 @@ impl ConversationJoin<'_> {
 }
 
 impl ConversationPart {
-    fn open(&self) -> Result<Opened> {
+    fn open(&self) -> Result<OpenPart> {
         let bad = |error: Error| error.at(self.path.as_path());
         let file = open_member(&self.path).map_err(|e| Error::io(shown(&self.path), &e))?;
         let file = ParquetFile::open(file).map_err(|e| bad(read_error(&e)))?;
         let header = Header::of(file.schema()).map_err(bad)?;
         let counts = Counts::of(file.schema()).map_err(bad)?;
         let none = || bad(Error::data("does not say how it was made"));
-        Ok(Opened { counts: counts.ok_or_else(none)?, file, header })
+        Ok(OpenPart { counts: counts.ok_or_else(none)?, file, header })
     }
 
     /// The header of a run over the whole shard.

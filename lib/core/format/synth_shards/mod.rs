@@ -21,7 +21,7 @@ use crate::cli::counted;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files::open_member;
-use crate::provenance::{BuildRun, Made, git_sha};
+use crate::provenance::{BuildRun, DatasetOrigin, git_sha};
 use crate::publish::{TargetLock, publish_file_locked};
 use crate::wording::exactly;
 
@@ -49,7 +49,7 @@ pub struct SynthManifest {
     pub provenance: Vec<Chain>,
     /// By the shard's name, if a script has made them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub made: BTreeMap<String, Made>,
+    pub made: BTreeMap<String, DatasetOrigin>,
     pub run: BuildRun,
 }
 
@@ -104,7 +104,7 @@ pub struct Chain {
 
 /// What the command line says of the input, to be recorded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
-pub struct Recorded {
+pub struct RecordedInput {
     /// Which files of the input's folder are the shards, to be recorded
     #[arg(long, value_name = "GLOB", help_heading = "Recorded")]
     pub glob: Option<String>,
@@ -132,7 +132,7 @@ const SPLIT: &str = "train";
 
 impl SynthSource {
     /// What is recorded where nothing is said is that of the published converter.
-    pub fn new(recorded: &Recorded) -> SynthSource {
+    pub fn new(recorded: &RecordedInput) -> SynthSource {
         let or = |text: &Option<String>, default: &str| {
             text.clone().unwrap_or_else(|| default.to_string())
         };
@@ -145,7 +145,7 @@ impl SynthSource {
 }
 
 /// A shard, and what its footer says.
-struct Found {
+struct FoundShard {
     path: PathBuf,
     shard: Shard,
     schema: String,
@@ -181,8 +181,8 @@ impl SynthManifest {
     pub fn collect(folder: &Path, source: SynthSource, run: BuildRun) -> Result<SynthManifest> {
         let mut paths = files_in(folder)?;
         paths.retain(|path| is_named(path, &source.glob));
-        let found = paths.iter().map(|path| Found::read(folder, path));
-        let found = found.collect::<Result<Vec<Found>>>()?;
+        let found = paths.iter().map(|path| FoundShard::read(folder, path));
+        let found = found.collect::<Result<Vec<FoundShard>>>()?;
         let Some(first) = found.first() else {
             let cause = format!("no shards match {:?}", source.glob);
             return Err(Error::usage(cause).at(folder));
@@ -222,7 +222,7 @@ impl SynthManifest {
             records,
             limits: first.made.limits.clone(),
             inputs: found.iter().flat_map(|found| found.made.inputs.clone()).collect(),
-            provenance: found.iter().map(Found::chain).collect(),
+            provenance: found.iter().map(FoundShard::chain).collect(),
             made: BTreeMap::new(),
             run,
         })
@@ -275,8 +275,8 @@ impl From<RecordCounts> for Records {
     }
 }
 
-impl Found {
-    fn read(folder: &Path, path: &Path) -> Result<Found> {
+impl FoundShard {
+    fn read(folder: &Path, path: &Path) -> Result<FoundShard> {
         let bad = |error: std::io::Error| Error::io(path, &error);
         let (bytes, sha256) = open_member(path).and_then(sha256_of).map_err(bad)?;
         let file = open_member(path).map_err(bad)?;
@@ -300,11 +300,11 @@ impl Found {
             records: Records::from(records),
         };
         let (path, schema) = (path.to_path_buf(), schema_text(file.schema()));
-        Ok(Found { path, shard, schema, provenance: header.provenance, made })
+        Ok(FoundShard { path, shard, schema, provenance: header.provenance, made })
     }
 
     /// Checks that a shard was made as the first was.
-    fn check_same(&self, first: &Found) -> Result<()> {
+    fn check_same(&self, first: &FoundShard) -> Result<()> {
         let same = [
             ("columns are", self.schema == first.schema),
             ("settings are", self.made.settings == first.made.settings),
@@ -341,7 +341,7 @@ pub fn refuse_surplus(folder: &Path, source: &SynthSource, names: &HashSet<Strin
 }
 
 /// How many shards there are, all of which must be there.
-fn check_complete(folder: &Path, found: &[Found]) -> Result<u64> {
+fn check_complete(folder: &Path, found: &[FoundShard]) -> Result<u64> {
     let Some(Some(count)) = found
         .iter()
         .map(|found| found.made.shard.as_deref())
@@ -352,7 +352,7 @@ fn check_complete(folder: &Path, found: &[Found]) -> Result<u64> {
     };
     for index in 0..count {
         let is_it =
-            |found: &&Found| found.made.shard.as_deref() == Some(&format!("{index}/{count}"));
+            |found: &&FoundShard| found.made.shard.as_deref() == Some(&format!("{index}/{count}"));
         match found.iter().filter(is_it).count() {
             1 => {}
             0 => return Err(Error::data(format!("shard {index}/{count} is missing")).at(folder)),

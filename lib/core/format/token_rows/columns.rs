@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::manifest::Labels;
 use super::store::{Sequences, end_inside, no_end, not_at_end, outside, wrong_mask};
 use crate::error::{Error, Result};
-use crate::packing::{Counted, Overflow, Packing, Piece};
+use crate::packing::{Overflow, Packing, Piece, RowUnit};
 use crate::tokenizer::{EOD, RETURN};
 
 /// Who reads the rows.
@@ -41,10 +41,10 @@ impl Form {
     }
 
     /// What fills a row.
-    pub fn counted(self) -> Counted {
+    pub fn counted(self) -> RowUnit {
         match self {
-            Form::Rows | Form::Trl => Counted::Tokens,
-            Form::MegatronBridge => Counted::Inputs,
+            Form::Rows | Form::Trl => RowUnit::Tokens,
+            Form::MegatronBridge => RowUnit::Inputs,
         }
     }
 
@@ -73,7 +73,7 @@ impl Form {
 
 /// A column that no trainer asks for, and none minds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Extra {
+pub enum ExtraColumn {
     /// The id of each sequence.
     Id,
     /// The span id of each position, aligned as the labels or the mask.
@@ -104,7 +104,7 @@ pub(crate) struct Layout {
     pub padded: bool,
 }
 
-/// The names of the columns of [`Extra::Sequence`].
+/// The names of the columns of [`ExtraColumn::Sequence`].
 pub(crate) const PLACE: [&str; 3] = ["sequence", "start", "left"];
 
 fn list_of(item: DataType) -> DataType {
@@ -112,10 +112,16 @@ fn list_of(item: DataType) -> DataType {
 }
 
 impl Layout {
-    pub fn of(form: Form, extras: &[Extra], are_pieces_parts: bool, padded: bool) -> Layout {
+    pub fn of(form: Form, extras: &[ExtraColumn], are_pieces_parts: bool, padded: bool) -> Layout {
         let has = |extra| extras.contains(&extra);
-        let sequences = has(Extra::Sequence) || are_pieces_parts;
-        Layout { form, ids: has(Extra::Id), spans: has(Extra::SpanId), sequences, padded }
+        let sequences = has(ExtraColumn::Sequence) || are_pieces_parts;
+        Layout {
+            form,
+            ids: has(ExtraColumn::Id),
+            spans: has(ExtraColumn::SpanId),
+            sequences,
+            padded,
+        }
     }
 
     /// The layout of a file with these columns.

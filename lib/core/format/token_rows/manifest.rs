@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::Form;
 use crate::cli::{counted, grouped};
 use crate::format::{RecordCounts, json_file};
-use crate::packing::{Algorithm, Changed, Counted, Overflow, Packing};
+use crate::packing::{Algorithm, Overflow, Packing, PackingChanges, RowUnit};
 use crate::wording::exactly;
 
 /// The key of the manifest among those of the footer.
@@ -37,7 +37,7 @@ pub struct RowsManifest {
     pub seq_length: Option<u32>,
     pub algorithm: Algorithm,
     pub overflow: Overflow,
-    pub counted: Counted,
+    pub counted: RowUnit,
     pub keep_eod: bool,
     /// The most records that were packed together; null if that is all.
     #[serde(deserialize_with = "json_file::stated")]
@@ -54,7 +54,7 @@ pub struct RowsManifest {
     /// Only where pieces are padded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub padding: Option<Padding>,
-    pub changed: Changed,
+    pub changed: PackingChanges,
     /// Null in an index.
     #[serde(deserialize_with = "json_file::stated")]
     pub labels: Option<Labels>,
@@ -69,7 +69,7 @@ pub struct RowsManifest {
     pub provenance: Vec<Value>,
 }
 
-/// in sequences = in rows + end of documents + dropped + cut (see [`Changed`]).
+/// in sequences = in rows + end of documents + dropped + cut (see [`PackingChanges`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenCounts {
     pub in_sequences: u64,
@@ -154,7 +154,7 @@ pub fn summary(manifest: &RowsManifest) -> String {
         let tokens = counted(tokens, "token");
         line += &format!("; padded to a multiple of {}: {tokens}", grouped(multiple.get().into()));
     }
-    let Changed { empty, dropped, cut, split } = changed;
+    let PackingChanges { empty, dropped, cut, split } = changed;
     if *empty > 0 {
         line += &format!("; left out: {} without a token", grouped(*empty));
     }

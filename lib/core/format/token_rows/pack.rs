@@ -7,12 +7,12 @@ use std::thread;
 
 use serde_json::json;
 
-use super::columns::{Extra, GroupTotals, Layout, PAD, Source, left_out};
+use super::columns::{ExtraColumn, GroupTotals, Layout, PAD, Source, left_out};
 use super::index::IndexFile;
 use super::manifest::{
     Contents, Padding, RowsInput, RowsManifest, SCHEMA, TokenCounts, share, summary,
 };
-use super::settings::{Compressed, RowsSettings, RowsTarget};
+use super::settings::{RowCompression, RowsSettings, RowsTarget};
 use super::sink::RowsFile;
 use super::store::{PrefixStore, Sequences, Window, no_end};
 use crate::batch::{Batch, Counts, Dropped, Finished, Header, RecordSource, Sink, Skipped};
@@ -24,7 +24,7 @@ use crate::format::stated::Comparison;
 use crate::format::unchanged::Unchanged;
 use crate::format::{RecordCounts, json_file, kd_root};
 use crate::ordered::Flow;
-use crate::packing::{Changed, Overflow, Packing, Rows, TooLong};
+use crate::packing::{Overflow, Packing, PackingChanges, Rows, TooLong};
 use crate::publish::{Target, publish};
 use crate::record::tokens::{self, Tokens};
 use crate::wording::exactly;
@@ -51,7 +51,7 @@ struct Totals {
     used: u64,
     tokens: TokenCounts,
     padding: u64,
-    changed: Changed,
+    changed: PackingChanges,
     group: GroupTotals,
     /// The most pieces of a row, and the fewest positions that one takes.
     most_pieces: u64,
@@ -61,7 +61,7 @@ struct Totals {
 }
 
 /// Sequences that are packed together.
-struct Together<'a> {
+struct SequenceGroup<'a> {
     store: &'a dyn Sequences,
     first: u64,
     /// With their ends of documents.
@@ -75,7 +75,7 @@ impl Output {
         header.refuse_token_aligned()?;
         let parts = settings.has_parts();
         let layout = Layout::of(settings.form, &settings.extras, parts, settings.is_padded());
-        let zstd = settings.compression == Compressed::Zstd;
+        let zstd = settings.compression == RowCompression::Zstd;
         let file = target.rows.as_deref().map(|path| RowsFile::create(path, layout, zstd));
         let index = target.index.as_deref().map(IndexFile::create).transpose()?;
         let (settings, target) = (settings.clone(), target.clone());
@@ -86,11 +86,11 @@ impl Output {
     /// Packs sequences, and writes their rows. Those that are left out go to the rejects.
     fn write(
         &mut self,
-        together: &Together<'_>,
+        together: &SequenceGroup<'_>,
         rejects: &mut Rejects,
         done: &mut dyn FnMut(u64, u64),
     ) -> Result<()> {
-        let &Together { store, first, lengths: all, what } = together;
+        let &SequenceGroup { store, first, lengths: all, what } = together;
         let RowsSettings { keep_eod, packing, no_check, .. } = self.settings;
         let without_end: Vec<u32>;
         let lengths = match keep_eod {
@@ -153,7 +153,7 @@ impl Output {
         Ok(())
     }
 
-    fn count(&mut self, all: &[u32], rows: &Rows, changed: Changed) {
+    fn count(&mut self, all: &[u32], rows: &Rows, changed: PackingChanges) {
         let packing = self.settings.packing;
         let totals = &mut self.totals;
         totals.sequences += all.len() as u64;
@@ -188,7 +188,7 @@ impl Output {
     /// Records that are in no row.
     fn left_out(&self) -> Skipped {
         let mut skipped = Skipped::default();
-        let Changed { empty, dropped, .. } = self.totals.changed;
+        let PackingChanges { empty, dropped, .. } = self.totals.changed;
         skipped.count_many("without a token", empty);
         skipped.count_many("longer than a row", dropped.sequences);
         skipped
@@ -280,7 +280,7 @@ pub fn pack_datasets(
     (rejects, progress): (&mut Rejects, &mut Progress),
 ) -> Result<RowsManifest> {
     let unchanged = Unchanged::of(paths)?;
-    let with_ids = settings.extras.contains(&Extra::Id) && target.rows.is_some();
+    let with_ids = settings.extras.contains(&ExtraColumn::Id) && target.rows.is_some();
     let store = unchanged.confirm(PrefixStore::open(paths, with_ids))?;
     let range = slice.map_or(0..store.sequences(), |slice| slice.of(store.sequences()));
     let stated: Result<Vec<Vec<FileEntry>>> =
@@ -291,7 +291,7 @@ pub fn pack_datasets(
     comparison.begin();
     let mut output = Output::create(settings, target, header)?;
     let lengths = &store.lengths[range.start as usize..range.end as usize];
-    let together = Together { store: &store, first: range.start, lengths, what: "" };
+    let together = SequenceGroup { store: &store, first: range.start, lengths, what: "" };
     // (All outputs are in one folder.)
     let folder = target.directory();
     let write =
@@ -370,7 +370,7 @@ impl WindowSink {
         let WindowSink { output, window, .. } = self;
         let what = " in a window";
         let (store, first, lengths) = (&*window, window.first, window.lengths.as_slice());
-        let together = Together { store, first, lengths, what };
+        let together = SequenceGroup { store, first, lengths, what };
         output.write(&together, rejects, &mut |_, _| {})?;
         window.clear();
         Ok(())
@@ -382,7 +382,7 @@ impl Sink for WindowSink {
         let records = batch.records.clone();
         let view = Tokens::of(&records)?;
         let settings = &self.output.settings;
-        let columns = (settings.keep_eod, settings.extras.contains(&Extra::SpanId));
+        let columns = (settings.keep_eod, settings.extras.contains(&ExtraColumn::SpanId));
         for row in 0..view.len() {
             let place = batch.origin.place(row);
             if let Err(cause) = self.window.push(&view, row, place, columns, &mut self.rule) {

@@ -31,7 +31,7 @@ pub(super) struct Chunk {
 }
 
 /// Values that are one byte each, as masks are.
-struct Small {
+struct ByteValues {
     /// Place of each value in the dictionary.
     index: [u8; 256],
     /// The different values, ascending.
@@ -40,15 +40,15 @@ struct Small {
     width: u8,
 }
 
-impl Small {
-    fn of(values: &[u8]) -> Small {
+impl ByteValues {
+    fn of(values: &[u8]) -> ByteValues {
         let mut is_there = [false; 256];
         values.iter().for_each(|&value| is_there[usize::from(value)] = true);
         let found: Vec<u8> = (0..=255).filter(|&value| is_there[usize::from(value)]).collect();
         let mut index = [0; 256];
         (0..).zip(&found).for_each(|(place, &value): (u8, &u8)| index[usize::from(value)] = place);
         let width = (usize::BITS - found.len().saturating_sub(1).leading_zeros()) as u8;
-        Small { index, values: found.into_iter().map(i32::from).collect(), width }
+        ByteValues { index, values: found.into_iter().map(i32::from).collect(), width }
     }
 }
 
@@ -90,7 +90,7 @@ pub(super) fn chunk(
             vec![Encoding::PLAIN, Encoding::RLE]
         }
         Some(values) => {
-            let small = Small::of(values);
+            let small = ByteValues::of(values);
             data_offset = out.dictionary(&small.values)?;
             for rows in pages(offsets) {
                 let own = span(offsets, &rows);

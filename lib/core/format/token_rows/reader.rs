@@ -130,13 +130,13 @@ struct OpenFile {
     row: u64,
     record: u64,
     spans: Option<Spans>,
-    parts: HashMap<i64, Joining>,
+    parts: HashMap<i64, PartialSequence>,
     segments: Segments,
 }
 
 /// A sequence some of whose pieces have come.
 #[derive(Default)]
-struct Joining {
+struct PartialSequence {
     /// By their first token.
     pieces: Vec<(i32, Sequence)>,
     tokens: usize,
@@ -414,15 +414,15 @@ fn rows_in_words(rows: &[u64]) -> String {
 
 /// A sequence, whether it is all of it but for its end of document, and the rows of its pieces if they are
 /// several.
-type Joined = (Sequence, bool, Vec<u64>);
+type JoinedSequence = (Sequence, bool, Vec<u64>);
 
 /// The sequence that a piece of a row completes.
 fn join(
-    parts: &mut HashMap<i64, Joining>,
+    parts: &mut HashMap<i64, PartialSequence>,
     manifest: &RowsManifest,
     piece: &RowPiece<'_>,
     row: u64,
-) -> std::result::Result<Option<Joined>, String> {
+) -> std::result::Result<Option<JoinedSequence>, String> {
     let sequence = Sequence::of(piece);
     let whole = Vec::new();
     let Some((number, start, left)) = piece.place else { return Ok(Some((sequence, true, whole))) };
@@ -438,7 +438,7 @@ fn join(
     if (joining.tokens as i64) < all {
         return Ok(None);
     }
-    let Joining { mut pieces, rows, .. } = parts.remove(&number).unwrap_or_default();
+    let PartialSequence { mut pieces, rows, .. } = parts.remove(&number).unwrap_or_default();
     pieces.sort_by_key(|(start, _)| *start);
     let mut whole: Option<Sequence> = None;
     for (start, piece) in pieces {

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use super::MOST_POSITIONS;
-use super::columns::{Extra, Form};
+use super::columns::{ExtraColumn, Form};
 use crate::error::{Error, Result};
 use crate::packing::{Algorithm, Overflow, Packing};
 use crate::publish::{Standing, Target, directory_of, is_there, refuse_existing};
 
 /// How the columns of a file of rows are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Compressed {
+pub enum RowCompression {
     None,
     Zstd,
 }
@@ -24,8 +24,8 @@ pub struct RowsSettings {
     pub form: Form,
     pub packing: Packing,
     pub keep_eod: bool,
-    pub extras: Vec<Extra>,
-    pub compression: Compressed,
+    pub extras: Vec<ExtraColumn>,
+    pub compression: RowCompression,
     pub overwrite: bool,
     pub jobs: NonZeroUsize,
     /// Whether tokens may be outside of the vocabulary.
@@ -104,7 +104,7 @@ impl RowsSettings {
         if target.rows.is_none() && !self.extras.is_empty() {
             return usage("--columns are columns of rows: give -o FILE");
         }
-        if target.rows.is_none() && self.compression != Compressed::None {
+        if target.rows.is_none() && self.compression != RowCompression::None {
             return usage("--compression is of rows: give -o FILE");
         }
         if target.metadata.is_some() && self.form != Form::MegatronBridge {

@@ -47,7 +47,7 @@ enum Column {
 }
 
 /// A row group, encoded.
-struct Encoded {
+struct EncodedGroup {
     chunks: Vec<Column>,
     rows: u64,
     tokens: u64,
@@ -100,8 +100,8 @@ impl RowsFile {
             jobs,
             groups,
             || one(&encode),
-            |encoded: Result<Encoded>| {
-                let Encoded { chunks, rows, tokens, totals } = encoded?;
+            |encoded: Result<EncodedGroup>| {
+                let EncodedGroup { chunks, rows, tokens, totals } = encoded?;
                 let mut group = writer.next_row_group().map_err(failed)?;
                 for chunk in chunks {
                     match chunk {
@@ -141,7 +141,7 @@ struct Encoder<'a> {
 }
 
 impl Encoder<'_> {
-    fn group(&self, rows: &Rows, group: Range<usize>, source: &Source<'_>) -> Result<Encoded> {
+    fn group(&self, rows: &Rows, group: Range<usize>, source: &Source<'_>) -> Result<EncodedGroup> {
         let failed = |e: ParquetError| write_error(self.path, e);
         let pieces = group.clone().flat_map(|row| rows.row(row));
         let tokens: u64 = pieces.map(|piece| stored(piece, &source.packing)).sum();
@@ -165,7 +165,7 @@ impl Encoder<'_> {
             }
             chunks.push(Column::Other(writer.close().map_err(failed)?));
         }
-        Ok(Encoded { chunks, rows: group.len() as u64, tokens, totals })
+        Ok(EncodedGroup { chunks, rows: group.len() as u64, tokens, totals })
     }
 }
 

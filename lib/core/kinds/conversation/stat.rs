@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::json::{self, Kind, Reader, Str};
 use crate::record::conversation::Conversations;
 use crate::stat::{
-    Answer, Distribution, Measured, Messages, Numbers, Parts, Sections, StatOptions, plain,
+    Answer, Distribution, Messages, Numbers, Parts, Sections, StatOptions, StatView, plain,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ impl ConversationsStat {
     }
 }
 
-impl Measured for Conversations<'_> {
+impl StatView for Conversations<'_> {
     type Numbers = ConversationsStat;
 
     fn bytes(&self, row: usize) -> usize {

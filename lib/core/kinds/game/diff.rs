@@ -3,17 +3,17 @@
 use std::fmt::Display;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::diff::{Compared, One, PARTS, hash, pair, plain_json, shown_texts};
+use crate::diff::{DiffRecord, DiffView, PARTS, hash, pair, plain_json, shown_texts};
 use crate::error::{Error, Result};
 use crate::game2048::{Board, Direction, Game};
 use crate::record::game::Games;
 
-impl Compared for Games<'_> {
+impl DiffView for Games<'_> {
     const NAMES: &'static [&'static str] = &["steps", "sidecar"];
     /// The number of a run, and where it came from.
     const APART: Option<&'static [&'static str]> = Some(&["run_id", "source", "session_json"]);
 
-    fn hashes(one: &One<'_, Self>) -> Result<[u64; PARTS]> {
+    fn hashes(one: &DiffRecord<'_, Self>) -> Result<[u64; PARTS]> {
         let game = game(one)?;
         let meta = match one.is_strict {
             true => game.meta.as_bytes().to_vec(),
@@ -22,11 +22,15 @@ impl Compared for Games<'_> {
         Ok([hash_of_steps(&game), hash_of_sidecar(&game, &meta), 0, 0])
     }
 
-    fn are_rewritten(a: &One<'_, Self>, b: &One<'_, Self>) -> bool {
+    fn are_rewritten(a: &DiffRecord<'_, Self>, b: &DiffRecord<'_, Self>) -> bool {
         a.rows.meta(a.row) != b.rows.meta(b.row)
     }
 
-    fn shown(part: &str, a: &One<'_, Self>, b: &One<'_, Self>) -> Result<Vec<String>> {
+    fn shown(
+        part: &str,
+        a: &DiffRecord<'_, Self>,
+        b: &DiffRecord<'_, Self>,
+    ) -> Result<Vec<String>> {
         let (a, b) = (game(a)?, game(b)?);
         Ok(match part {
             "steps" => shown_steps(&a, &b),
@@ -35,7 +39,7 @@ impl Compared for Games<'_> {
     }
 }
 
-fn game(one: &One<'_, Games<'_>>) -> Result<Game> {
+fn game(one: &DiffRecord<'_, Games<'_>>) -> Result<Game> {
     let mut game = Game::default();
     one.rows.read(one.row, &mut game).map_err(Error::data)?;
     Ok(game)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::cli::grouped;
 use crate::error::Result;
 use crate::record::game::Games;
-use crate::stat::{Answer, Distribution, Measured, Names, Numbers, Sections, StatOptions, plain};
+use crate::stat::{Answer, Distribution, Names, Numbers, Sections, StatOptions, StatView, plain};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GamesStat {
@@ -70,7 +70,7 @@ impl GamesStat {
     }
 }
 
-impl Measured for Games<'_> {
+impl StatView for Games<'_> {
     type Numbers = GamesStat;
 
     fn bytes(&self, row: usize) -> usize {

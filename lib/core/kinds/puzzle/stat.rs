@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::puzzle::{Side, domain};
 use crate::record::puzzle::{Puzzle, Puzzles};
 use crate::stat::{
-    Answer, Distribution, Measured, Names, Numbers, Sections, StatOptions, Tally, key, plain,
+    Answer, Distribution, Names, Numbers, Sections, StatOptions, StatView, Tally, key, plain,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -86,7 +86,7 @@ impl PuzzlesStat {
     }
 }
 
-impl Measured for Puzzles<'_> {
+impl StatView for Puzzles<'_> {
     type Numbers = PuzzlesStat;
 
     fn bytes(&self, row: usize) -> usize {

@@ -8,8 +8,8 @@ use crate::cli::grouped;
 use crate::error::Result;
 use crate::record::tokens::Tokens;
 use crate::stat::{
-    Answer, Distribution, Measured, Messages, Numbers, Packed, Parts, Sections, StatOptions, key,
-    share,
+    Answer, Distribution, Messages, Numbers, PackedRows, Parts, Sections, StatOptions, StatView,
+    key, share,
 };
 
 /// Span ids that are counted many positions at once: none, reasoning, final.
@@ -99,7 +99,7 @@ impl TokensStat {
     }
 }
 
-impl Measured for Tokens<'_> {
+impl StatView for Tokens<'_> {
     type Numbers = TokensStat;
 
     fn bytes(&self, row: usize) -> usize {
@@ -160,7 +160,7 @@ impl Numbers for TokensStat {
 
     fn sections<'a>(&'a self, out: &mut Sections<'a>, answer: &Answer) {
         out.number("tokens", self.tokens);
-        if let Some(Packed { rows, seq_length, used, padding }) = answer.packed {
+        if let Some(PackedRows { rows, seq_length, used, padding }) = answer.packed {
             out.head("rows for trainers");
             out.number("rows", rows);
             if let Some(length) = seq_length {

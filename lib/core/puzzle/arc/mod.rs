@@ -9,7 +9,7 @@ use crate::puzzle::dihedral;
 use crate::puzzle::picture::{Cell, CellKind, GridPicture, Picture};
 use crate::puzzle::random::Key;
 use crate::puzzle::{
-    Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
+    AugmentedPuzzle, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
     GroupSource, PuzzleGroup, PuzzleGroups, PuzzleSource, Result, Rule, SeqLen, Side, Split,
 };
 use crate::wording::exactly;
@@ -139,7 +139,7 @@ impl Domain for Arc {
         ArcArgs::from_arg_matches(arguments)?.open(build)
     }
 
-    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<Augmented> {
+    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<AugmentedPuzzle> {
         let mut random = key.draws(number);
         let transform = random.below(u64::from(dihedral::COUNT)) as u8;
         let mut colours = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
@@ -154,7 +154,7 @@ impl Domain for Arc {
             examples.push(Example { split: example.split, inputs, labels });
         }
         let colours: String = colours.iter().map(|&colour| char::from(b'0' + colour)).collect();
-        Some(Augmented { suffix: format!("_t{transform}_{colours}"), examples })
+        Some(AugmentedPuzzle { suffix: format!("_t{transform}_{colours}"), examples })
     }
 
     /// In train all examples but one, drawn too, are moved to a random place.

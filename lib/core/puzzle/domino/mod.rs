@@ -9,7 +9,7 @@ pub use self::game::{DominoState, HAND, PIPS, TILES, TablePlace, Tile, fits};
 use crate::puzzle::picture::{Cell, CellKind, Picture, PictureLine};
 use crate::puzzle::random::Key;
 use crate::puzzle::{
-    Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
+    AugmentedPuzzle, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
     GroupSource, PuzzleGroup, PuzzleGroups, PuzzleSource, Result, Rule, SeqLen, Side, Split,
 };
 use crate::wording::exactly;
@@ -46,7 +46,7 @@ impl DominoArgs {
             inputs: Vec::new(),
             notes: Vec::new(),
             group_count,
-            groups: Box::new(PlayedGames { seed, num_aug, num_games }),
+            groups: Box::new(SelfplayGames { seed, num_aug, num_games }),
         })
     }
 }
@@ -97,7 +97,7 @@ impl Domain for Domino {
     }
 
     /// The six shifts, in an order drawn for the group.
-    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<Augmented> {
+    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<AugmentedPuzzle> {
         let mut shifts = [1, 2, 3, 4, 5, 6];
         key.draws(1).shuffle(&mut shifts);
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
@@ -107,7 +107,7 @@ impl Domain for Domino {
             encode(&state.shifted(shift), example.split)
         };
         let examples = puzzle.iter().map(shifted).collect();
-        Some(Augmented { suffix: format!("_s{shift}"), examples })
+        Some(AugmentedPuzzle { suffix: format!("_s{shift}"), examples })
     }
 
     fn rules(&self) -> &'static [&'static Rule] {
@@ -364,13 +364,13 @@ fn check_tokens(tokens: &[i32]) -> Result<(), String> {
 }
 
 /// Games numbered from 1 in each split; one state of each.
-struct PlayedGames {
+struct SelfplayGames {
     seed: u64,
     num_aug: u64,
     num_games: u64,
 }
 
-impl PlayedGames {
+impl SelfplayGames {
     fn group(&self, number: u64) -> PuzzleGroup {
         let (split, game) = match number.checked_sub(self.num_games) {
             None => (Split::Train, number + 1),
@@ -383,7 +383,7 @@ impl PlayedGames {
     }
 }
 
-impl GroupSource for PlayedGames {
+impl GroupSource for SelfplayGames {
     fn groups(&self, range: Range<u64>) -> PuzzleGroups<'_> {
         let end = range.end.min(self.num_games.saturating_mul(2));
         Box::new((range.start..end).map(|number| Ok(self.group(number))))

@@ -6,7 +6,7 @@ use crate::puzzle::picture::{Cell, CellKind, Picture};
 use crate::puzzle::random::Key;
 use crate::puzzle::rows::{RowOptions, Sides, SplitFiles, encode_cells};
 use crate::puzzle::{
-    Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
+    AugmentedPuzzle, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
     PuzzleSource, Result, Rule, SeqLen, Severity, Side, Split,
 };
 use crate::wording::exactly;
@@ -81,14 +81,14 @@ impl Domain for Maze {
         MazeArgs::from_arg_matches(arguments)?.open(build)
     }
 
-    fn augment(&self, puzzle: &[Example], _key: Key<'_>, number: u64) -> Option<Augmented> {
+    fn augment(&self, puzzle: &[Example], _key: Key<'_>, number: u64) -> Option<AugmentedPuzzle> {
         let transform = u8::try_from(number).ok().filter(|&t| t < dihedral::COUNT)?;
         let apply = |tokens: &[i32]| {
             let side = tokens.len().isqrt();
             dihedral::apply(transform, side, side, tokens).2
         };
         let examples = puzzle.iter().map(|example| example.map(apply)).collect();
-        Some(Augmented { suffix: format!("_t{transform}"), examples })
+        Some(AugmentedPuzzle { suffix: format!("_t{transform}"), examples })
     }
 
     fn meaning(&self, _side: Side, token: i32) -> Option<String> {

@@ -9,8 +9,8 @@ use crate::puzzle::picture::{Cell, CellKind, GridPicture, Picture};
 use crate::puzzle::random::{Key, Random};
 use crate::puzzle::rows::{RowOptions, Sides, SplitFiles, encode_cells};
 use crate::puzzle::{
-    Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Example, PuzzleSource,
-    Result, Rule, SeqLen, Side, Split,
+    AugmentedPuzzle, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Example,
+    PuzzleSource, Result, Rule, SeqLen, Side, Split,
 };
 use crate::wording::exactly;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
@@ -90,11 +90,11 @@ impl Domain for Sudoku {
         SudokuArgs::from_arg_matches(arguments)?.open(build)
     }
 
-    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<Augmented> {
+    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<AugmentedPuzzle> {
         let shuffle = Shuffle::draw(&mut key.draws(number));
         let examples =
             puzzle.iter().map(|example| example.map(|side| shuffle.apply(side))).collect();
-        Some(Augmented { suffix: format!("_a{number}"), examples })
+        Some(AugmentedPuzzle { suffix: format!("_a{number}"), examples })
     }
 
     fn meaning(&self, _side: Side, token: i32) -> Option<String> {

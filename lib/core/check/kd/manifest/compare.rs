@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Claim, Manifests, Seen};
+use super::{Claim, Manifests, SeenPrefix};
 use crate::batch::manifest_sha256;
 use crate::check::inventory;
 use crate::check::{CheckContext, Findings, checks};
@@ -44,14 +44,14 @@ impl Manifests {
     /// Compares what the manifests say with the disk, with one another, and with what was seen.
     pub fn compare(
         &self,
-        seen: &[(&KdPrefix, Seen)],
+        seen: &[(&KdPrefix, SeenPrefix)],
         context: &mut CheckContext<'_>,
         findings: &mut Findings<'_>,
     ) -> Result<()> {
         self.configs(findings);
         self.input(context, findings)?;
         self.files(context, findings)?;
-        let by_prefix: HashMap<&Path, &Seen> =
+        let by_prefix: HashMap<&Path, &SeenPrefix> =
             seen.iter().map(|(prefix, seen)| (&*prefix.path, seen)).collect();
         let mut claimed = HashSet::new();
         for claim in &self.claims {
@@ -141,7 +141,7 @@ impl Manifests {
     }
 
     /// The sums of the root's manifest.
-    fn sums(&self, seen: &[(&KdPrefix, Seen)], findings: &mut Findings<'_>) {
+    fn sums(&self, seen: &[(&KdPrefix, SeenPrefix)], findings: &mut Findings<'_>) {
         let Some((path, root)) = &self.root else { return };
         let mut causes = Vec::new();
         for (name, KdRootSplit { rows, tokens, shards, .. }) in &root.splits {
@@ -268,7 +268,7 @@ impl Manifests {
 }
 
 impl Claim {
-    fn compare(&self, seen: &Seen, findings: &mut Findings<'_>) {
+    fn compare(&self, seen: &SeenPrefix, findings: &mut Findings<'_>) {
         let at = &self.manifest;
         let name = self.prefix.file_name().unwrap_or_default().to_string_lossy();
         for (what, told, found) in

@@ -56,7 +56,7 @@ pub(super) struct Manifests {
 }
 
 /// What was seen of one prefix.
-pub(super) struct Seen {
+pub(super) struct SeenPrefix {
     pub rows: u64,
     pub tokens: u64,
     pub dtype: &'static str,

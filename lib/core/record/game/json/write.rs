@@ -34,9 +34,9 @@ impl<'a> StepTexts<'a> {
     /// Appends the first steps of a range, each with a comma after it, as many as are of the usual form,
     /// and says how many these are.
     pub fn write(&self, out: &mut Vec<u8>, range: Range<usize>) -> usize {
-        let Some(usual) = Usual::of(&self.steps, range.clone()) else { return 0 };
+        let Some(usual) = NonNullSteps::of(&self.steps, range.clone()) else { return 0 };
         let mut text = Text { bytes: vec![0; TOGETHER], at: 0 };
-        let mut memory = Memory::default();
+        let mut memory = LastStepText::default();
         for index in 0..range.len() {
             let start = text.at;
             if usual.write(index, &mut text, &mut memory).is_none() {
@@ -54,7 +54,7 @@ impl<'a> StepTexts<'a> {
 }
 
 /// The values of consecutive steps, none of them null but some of the branches.
-struct Usual<'a> {
+struct NonNullSteps<'a> {
     step_index: &'a [u32],
     cells: &'a [[u8; CELLS]],
     board_eval: &'a [i32],
@@ -72,9 +72,9 @@ struct Usual<'a> {
     first_branch: usize,
 }
 
-impl<'a> Usual<'a> {
+impl<'a> NonNullSteps<'a> {
     /// `None` if any value is null, or a list has another length than it should have.
-    fn of(steps: &StepColumns<'a>, range: Range<usize>) -> Option<Usual<'a>> {
+    fn of(steps: &StepColumns<'a>, range: Range<usize>) -> Option<NonNullSteps<'a>> {
         let names = steps.valuation_type.0;
         let lists = [names.nulls(), steps.board.array.nulls(), steps.branch_evs.array.nulls()];
         let is_null = |nulls: &arrow_buffer::NullBuffer| {
@@ -99,7 +99,7 @@ impl<'a> Usual<'a> {
         let branches = strided(lists, BRANCHES)?;
         let first_branch = branches.start;
         let branches = steps.branch_evs.items.values().get(branches)?;
-        Some(Usual {
+        Some(NonNullSteps {
             step_index: known!(step_index),
             cells: cells.as_chunks().0,
             board_eval: known!(board_eval),
@@ -119,7 +119,7 @@ impl<'a> Usual<'a> {
     /// Writes a step and a comma. `None` if it has a value that JSON does not have, or one that is longer than
     /// usual; what was written then has no meaning.
     #[inline(always)]
-    fn write(&self, index: usize, text: &mut Text, memory: &mut Memory) -> Option<()> {
+    fn write(&self, index: usize, text: &mut Text, memory: &mut LastStepText) -> Option<()> {
         let place = *self.names.get(index)? as usize..*self.names.get(index + 1)? as usize;
         memory.name(self.name_text, place)?;
         memory.seed(*self.seed.get(index)?)?;
@@ -156,7 +156,7 @@ impl<'a> Usual<'a> {
 
 /// What the last step had, as text: few games have more than one seed, and few steps another name than
 /// the step before them.
-struct Memory {
+struct LastStepText {
     name: Option<Range<usize>>,
     /// The keys around the name, and the name.
     name_text: [u8; PIECE],
@@ -166,14 +166,21 @@ struct Memory {
     seed_length: usize,
 }
 
-impl Default for Memory {
-    fn default() -> Memory {
+impl Default for LastStepText {
+    fn default() -> LastStepText {
         let (name_text, seed_text) = ([0; PIECE], [0; PIECE]);
-        Memory { name: None, name_text, name_length: 0, seed: None, seed_text, seed_length: 0 }
+        LastStepText {
+            name: None,
+            name_text,
+            name_length: 0,
+            seed: None,
+            seed_text,
+            seed_length: 0,
+        }
     }
 }
 
-impl Memory {
+impl LastStepText {
     /// The name at a place in the text of all names. `None` if it is too long.
     #[inline(always)]
     fn name(&mut self, names: &[u8], place: Range<usize>) -> Option<()> {
