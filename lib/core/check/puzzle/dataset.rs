@@ -171,7 +171,7 @@ pub(super) fn wrong_identifiers(
 }
 
 /// Both splits must be for one model.
-pub(super) fn agree(
+pub(super) fn compare_splits(
     a: (&Path, &SplitMetadata),
     b: (&Path, &SplitMetadata),
     findings: &mut Findings<'_>,

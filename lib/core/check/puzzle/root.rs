@@ -66,7 +66,7 @@ pub(super) fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outco
     }
     if let [(a, first), (b, second)] = found.metadatas.as_slice() {
         let directories = [a, b].map(|split| root.join(split.name()));
-        dataset::agree((&directories[0], first), (&directories[1], second), &mut findings);
+        dataset::compare_splits((&directories[0], first), (&directories[1], second), &mut findings);
     }
     let domain = domain(&found.metadatas, build.as_ref(), context, &mut notes)?;
     contents(&found.sets, domain, build.is_some(), context, &mut findings)?;

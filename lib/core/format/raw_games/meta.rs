@@ -6,7 +6,7 @@ use super::Defect;
 use super::defect::excerpt;
 use crate::json::{self, Reader, Str};
 
-/// What a sidecar says.
+/// The content of a sidecar.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Meta {
     pub seed: u64,
@@ -16,12 +16,12 @@ pub(super) struct Meta {
     pub depth: Option<u32>,
     pub max_rank: Option<u8>,
     pub seconds: Option<f64>,
-    /// The other fields as a JSON object on one line, in their order; empty if there are
-    /// none. An optional field whose value is not of its type stays here.
+    /// The other fields as a JSON object on one line, in their order; empty if there are none. An
+    /// optional field whose value has another type stays here.
     pub rest: String,
 }
 
-/// A defect, and the byte offset it is found at.
+/// A defect and its byte offset.
 struct PlacedDefect(usize, Defect);
 
 impl From<json::Error> for PlacedDefect {
@@ -103,7 +103,7 @@ fn parse_text(text: &str) -> Result<Meta, PlacedDefect> {
     Ok(meta)
 }
 
-/// The value of a JSON number, if it is one and finite.
+/// Returns the value of a JSON number, if it is one and finite.
 fn finite(value: &str) -> Option<f64> {
     // Of the JSON values, Rust parses only numbers as numbers.
     value.parse().ok().filter(|number: &f64| number.is_finite())

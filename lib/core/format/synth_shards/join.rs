@@ -22,17 +22,17 @@ pub struct ConversationPart {
     pub slice: Option<String>,
 }
 
-/// The slices of a shard, and where they go.
+/// The slices of a shard, and where the shard is written.
 #[derive(Debug)]
 pub struct ConversationJoin<'a> {
-    /// In their order.
+    /// The slices in their order.
     pub parts: &'a [ConversationPart],
     pub target: &'a Path,
-    /// The rows of each row group.
+    /// How many rows each row group has.
     pub group_rows: NonZeroUsize,
 }
 
-/// A part that is open.
+/// An open part.
 struct OpenPart {
     file: ParquetFile,
     header: Header,
@@ -61,7 +61,8 @@ impl ConversationJoin<'_> {
         sink.publish(true, file_metadata(&header.with_counts(&counts), &counts))
     }
 
-    /// What the footer of the whole says; fails if the parts are not of one run of the pipeline.
+    /// Returns the footer of the whole shard; fails if the parts are not of one run of the
+    /// pipeline.
     fn describe(&self) -> Result<(Header, Counts, SchemaRef)> {
         let mut all: Option<(Header, Counts, SchemaRef)> = None;
         for part in self.parts {
@@ -100,7 +101,7 @@ impl ConversationPart {
         Ok(OpenPart { counts: counts.ok_or_else(none)?, file, header })
     }
 
-    /// The header of a run over the whole shard.
+    /// Returns the header of a run over the whole shard.
     fn whole(&self, mut header: Header) -> Result<Header> {
         header.dropped = Dropped::default();
         header.provenance.iter_mut().for_each(forget_slice);

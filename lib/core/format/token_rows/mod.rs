@@ -52,7 +52,7 @@ pub const FORMAT: Format = Format {
     name: "rows for trainers",
     owner: "rows for trainers",
     signs: "no file of seq-pack",
-    // (Each is one file, which is named.)
+    // (Each is one file, which the user names.)
     folders: &[],
     endings: &["parquet"],
     is_sign: |_, _| false,

@@ -44,7 +44,7 @@ struct Output {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Totals {
-    /// Sequences that came.
+    /// The sequences of the input.
     sequences: u64,
     rows: u64,
     pieces: u64,
@@ -53,7 +53,7 @@ struct Totals {
     padding: u64,
     changed: PackingChanges,
     group: GroupTotals,
-    /// The most pieces of a row, and the fewest positions that one takes.
+    /// The most pieces of a row, and the fewest positions of a piece.
     most_pieces: u64,
     emptiest: Option<u64>,
     /// The most positions of a piece.
@@ -64,9 +64,9 @@ struct Totals {
 struct SequenceGroup<'a> {
     store: &'a dyn Sequences,
     first: u64,
-    /// With their ends of documents.
+    /// Their lengths, with their ends of documents.
     lengths: &'a [u32],
-    /// What is said of them if one is too long.
+    /// The name of their number in the error if one is too long.
     what: &'static str,
 }
 
@@ -83,7 +83,7 @@ impl Output {
         Ok(Output { settings, target, header, file, index, totals: Totals::default() })
     }
 
-    /// Packs sequences, and writes their rows. Those that are left out go to the rejects.
+    /// Packs sequences, and writes their rows. Sequences that are left out go to the rejects.
     fn write(
         &mut self,
         together: &SequenceGroup<'_>,
@@ -128,7 +128,7 @@ impl Output {
                 rejects.keep(Rejection { place, id, reason, input })?;
             }
         }
-        // Of what is in no row the end of document is looked at, too, and labels are counted.
+        // For tokens in no row, the end of document is checked too, and labels are counted.
         let is_dropped =
             |length: u32| packing.overflow == Overflow::Drop && length > packing.most_tokens();
         // (An index reads no token.)
@@ -180,12 +180,12 @@ impl Output {
         totals.changed.plus(changed);
     }
 
-    /// Records that are in rows.
+    /// Returns the records that are in rows.
     fn written(&self) -> u64 {
         self.totals.sequences.saturating_sub(self.left_out().records())
     }
 
-    /// Records that are in no row.
+    /// Returns the records that are in no row.
     fn left_out(&self) -> Skipped {
         let mut skipped = Skipped::default();
         let PackingChanges { empty, dropped, .. } = self.totals.changed;
@@ -255,7 +255,7 @@ impl Output {
 }
 
 impl Totals {
-    /// The members that Megatron-Bridge reads of its `packed_metadata_path`
+    /// Returns the members of `packed_metadata_path` that Megatron-Bridge reads
     /// (`packing/utils.py`, `fill_packing_strategy`).
     fn for_bridge(&self, packing: &Packing) -> serde_json::Value {
         let rounded = |value: f64, digits: f64| (value * digits).round() / digits;
@@ -300,7 +300,7 @@ pub fn pack_datasets(
     unchanged.confirm(written)?;
     let inputs = unchanged.confirm(inputs)?;
     if target.rows.is_none() && !settings.keep_eod {
-        // What is not read is looked at here and there.
+        // Sequences that are not read are checked here and there.
         let step = ((range.end - range.start).div_ceil(LOOKED_AT) as usize).max(1);
         let without = unchanged.confirm(store.without_end(range.clone(), step))?;
         if let Some(sequence) = without {
@@ -318,7 +318,7 @@ pub fn pack_datasets(
     output.publish(records, None, Some(inputs))
 }
 
-/// Does both, on two threads if there may be so many.
+/// Runs both, on two threads if `jobs` allows it.
 fn side_by_side<A: Send, B>(
     jobs: NonZeroUsize,
     first: impl Fn() -> A + Sync,
@@ -329,16 +329,16 @@ fn side_by_side<A: Send, B>(
         let spawn = |_| thread::Builder::new().spawn_scoped(scope, first).ok();
         let running = Some(jobs).filter(|jobs| jobs.get() > 1).and_then(spawn);
         let done = second();
-        // What is not done there, for whatever reason, is done here.
+        // If the thread could not be used, for whatever reason, the work is done here.
         let other = running.and_then(|running| running.join().ok()).unwrap_or_else(first);
         (other, done)
     })
 }
 
-/// How many ends of documents are looked at where no token is read.
+/// How many ends of documents are checked if no token is read.
 const LOOKED_AT: u64 = 256;
 
-/// Packs records as they come, a window after the other.
+/// Packs records as they come, one window after the other.
 pub struct WindowSink {
     output: Output,
     window: Window,
@@ -361,7 +361,7 @@ impl WindowSink {
         Ok(WindowSink { output, window: Window::default(), rule: None })
     }
 
-    /// Refuses records that are not as this rule wants them.
+    /// Refuses records that break this rule.
     pub fn rule(self, rule: RowRule) -> WindowSink {
         WindowSink { rule: Some(rule), ..self }
     }

@@ -27,10 +27,10 @@ use crate::record::{RecordType, TOKENS};
 use crate::tokenizer::EOD;
 use crate::wording::exactly;
 
-/// A batch holds about this many tokens.
+/// About how many tokens a batch holds.
 const BATCH_TOKENS: usize = 1 << 18;
 
-/// A file of ours, rows or an index, and the text of its manifest.
+/// A file of ours, of rows or an index, and the text of its manifest.
 pub(crate) struct OpenedRows {
     pub path: PathBuf,
     pub file: ParquetFile,
@@ -38,7 +38,7 @@ pub(crate) struct OpenedRows {
 }
 
 impl OpenedRows {
-    /// Opens a file if it is one of ours. What is no Parquet file is for others to judge.
+    /// Opens a file if it is one of ours. A file that is not Parquet is reported elsewhere.
     pub fn if_rows(path: &Path) -> Result<Option<OpenedRows>> {
         if path.extension().is_none_or(|ending| ending != "parquet" && ending != "pq")
             || !files::is_file(path)?
@@ -46,7 +46,7 @@ impl OpenedRows {
             return Ok(None);
         }
         let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
-        // Every Parquet file comes by here on its way to its own reader.
+        // Every Parquet file is looked at here before its own reader gets it.
         if !ParquetFile::may_state(&file, KEY).map_err(|e| Error::io(path, &e))? {
             return Ok(None);
         }
@@ -60,7 +60,7 @@ impl OpenedRows {
         Ok(manifest.map(|manifest| OpenedRows { path, file, manifest }))
     }
 
-    /// What the file states, or an error of the kind `Data`.
+    /// Reads the manifest; the error is of the kind `Data`.
     pub fn manifest(&self) -> Result<RowsManifest> {
         let bad = |cause: String| Error::data(format!("{KEY}: {cause}")).at(self.path.as_path());
         let manifest: RowsManifest =
@@ -87,12 +87,12 @@ impl OpenedRows {
         Ok((opened, manifest))
     }
 
-    /// Checks what reading the rows does not.
+    /// Checks the pages beyond what reading the rows checks.
     pub fn check_pages(&self) -> Result<()> {
         self.file.check_pages().map_err(|e| read_error(&e).at(self.path.as_path()))
     }
 
-    /// All rows, or a range of them, in batches.
+    /// Reads a range of rows in batches.
     pub fn rows(&self, rows: Range<u64>) -> Result<ParquetBatches> {
         let batches = self.file.read(std::slice::from_ref(&rows), None, Text::Plain);
         batches.map_err(|e| read_error(&e).at(self.path.as_path()))
@@ -102,18 +102,18 @@ impl OpenedRows {
 /// Reads files of rows one after another.
 pub(super) struct RowsReader {
     waiting: VecDeque<PathBuf>,
-    /// The manifest of the first, with what all state.
+    /// The manifest of the first file, with the values that all files share.
     first: RowsManifest,
-    /// The form, and the positions of a row, if they are those of all.
+    /// The form, and the positions of a row, if all files have the same.
     form: Option<Form>,
     seq_length: Option<u64>,
     current: Option<OpenFile>,
-    /// Rows of all files, positions that are taken, and those of padding if there may be any, for people.
+    /// Rows, used positions and padding of all files, for the summary.
     rows: u64,
     used: u64,
     padding: Option<u64>,
     is_slice: bool,
-    /// Whether all records are read: then there must be no others behind them.
+    /// Whether all records are read: then no other record may follow.
     is_whole: bool,
     /// The ascending runs of the records that are read, and the number of the next record.
     runs: VecDeque<Range<u64>>,
@@ -137,7 +137,7 @@ struct OpenFile {
 /// A sequence some of whose pieces have come.
 #[derive(Default)]
 struct PartialSequence {
-    /// By their first token.
+    /// The pieces by their first token.
     pieces: Vec<(i32, Sequence)>,
     tokens: usize,
     rows: Vec<u64>,
@@ -170,7 +170,7 @@ impl Sequence {
 }
 
 impl RowsReader {
-    /// Opens files of rows, or a slice of the sequences of all together.
+    /// Opens files of rows, or a slice of the sequences of all files together.
     pub fn open(paths: &[PathBuf], slice: Option<Slice>) -> Result<RowsReader> {
         let mut manifests = Vec::new();
         for path in paths {
@@ -228,7 +228,7 @@ impl RowsReader {
         })
     }
 
-    /// Whether nothing is left in the files, whole sequences or pieces.
+    /// Fails if sequences or pieces are left in the files.
     fn confirm_end(&mut self) -> Result<()> {
         loop {
             let Some(mut open) = self.current.take() else {
@@ -252,7 +252,7 @@ impl RecordSource for RowsReader {
         Ok(Some(&TOKENS))
     }
 
-    /// What the first file states.
+    /// Returns what the first file states.
     fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&TOKENS);
         header.parameters = self.first.parameters.clone();
@@ -345,7 +345,7 @@ impl OpenFile {
         Ok(OpenFile { path, name, manifest, batches, row: 0, record: 0, spans, parts, segments })
     }
 
-    /// Sequences of some rows; `None` at the end.
+    /// Reads the sequences of some rows; `None` at the end.
     fn next_batch(&mut self) -> Result<Option<(RecordBatch, Origin)>> {
         let mut builder = TokensBuilder::masked();
         let source: Arc<str> = shown(&self.path).into();
@@ -395,7 +395,7 @@ impl OpenFile {
     }
 }
 
-/// Where a whole sequence stands, for people.
+/// Describes where a whole sequence is.
 fn remark((row, number, count): (u64, usize, usize), positions: Range<usize>) -> String {
     let Range { start, end } = positions;
     match count {
@@ -412,11 +412,11 @@ fn rows_in_words(rows: &[u64]) -> String {
     words.join(", ")
 }
 
-/// A sequence, whether it is all of it but for its end of document, and the rows of its pieces if they are
-/// several.
+/// A sequence, whether it is complete except for its end of document, and the rows of its pieces if
+/// there are several.
 type JoinedSequence = (Sequence, bool, Vec<u64>);
 
-/// The sequence that a piece of a row completes.
+/// Adds a piece of a row; returns the sequence that it completes.
 fn join(
     parts: &mut HashMap<i64, PartialSequence>,
     manifest: &RowsManifest,
@@ -454,7 +454,7 @@ fn join(
     Ok(whole.map(|whole| (whole, true, rows)))
 }
 
-/// Adds a sequence with masks of the next token, and the end of its document if that is not there.
+/// Adds a sequence with masks of the next token, and the end of its document if it is missing.
 fn add_record(
     builder: &mut TokensBuilder,
     sequence: &Sequence,
@@ -482,7 +482,7 @@ fn add_record(
             let made = spans.filter(|_| known).map(|spans| {
                 spans.append_weighted(segments.records(), mask, Alignment::Label, &mut ids)
             });
-            // What is trained on has a span, and nothing else.
+            // A token has a span if and only if it is trained on.
             let fits = |ids: &[u8]| ids.iter().zip(mask).all(|(id, mask)| (*id > 0) == (*mask > 0));
             if !matches!(made, Some(Ok(()))) || ids.len() != length || !fits(&ids) {
                 ids.clear();

@@ -32,21 +32,21 @@ pub struct RowsSettings {
     pub no_check: bool,
     /// Whether rows may be published in which nothing is trained on.
     pub allow_unsupervised: bool,
-    /// Records that are packed together, where they are not all there.
+    /// How many records of a stream are packed together.
     pub window: u64,
 }
 
-/// Where they go.
+/// The files that are written.
 #[derive(Debug, Clone)]
 pub struct RowsTarget {
     pub rows: Option<PathBuf>,
     pub index: Option<PathBuf>,
-    /// What Megatron-Bridge wants to know of the rows, as JSON.
+    /// The file of metadata for Megatron-Bridge, as JSON.
     pub metadata: Option<PathBuf>,
 }
 
 impl RowsTarget {
-    /// All files, the one that makes them whole last.
+    /// Returns all files; the one that makes them complete is the last.
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
         [&self.metadata, &self.index, &self.rows].into_iter().flatten()
     }
@@ -73,7 +73,7 @@ impl Target for RowsTarget {
 }
 
 impl RowsSettings {
-    /// Refuses what cannot be together.
+    /// Refuses settings that exclude each other.
     pub fn check(&self, target: &RowsTarget) -> Result<()> {
         let Packing { seq_length, algorithm, .. } = self.packing;
         let usage = |cause: &str| Err(Error::usage(cause));

@@ -26,7 +26,7 @@ use crate::ordered::{Flow, one, ordered_map};
 use crate::packing::{Packing, Piece, Rows};
 use crate::publish::PendingFile;
 
-/// A row group ends after so many tokens, if not after a number of rows.
+/// A row group ends after this many tokens, unless a number of rows ends it before.
 const GROUP_TOKENS: u64 = 1 << 20;
 
 /// A file of rows that is being written.
@@ -39,14 +39,14 @@ pub(super) struct RowsFile {
     path: String,
 }
 
-/// A column of a row group, encoded.
+/// An encoded column of a row group.
 enum Column {
-    /// A value for each token.
+    /// A column with a value for each token.
     OfTokens(Chunk),
     Other(ArrowColumnChunk),
 }
 
-/// A row group, encoded.
+/// An encoded row group.
 struct EncodedGroup {
     chunks: Vec<Column>,
     rows: u64,
@@ -79,7 +79,7 @@ impl RowsFile {
         Ok(RowsFile { writer, factory, schema, layout, compression, path })
     }
 
-    /// Writes rows after those before; `done` is told rows and tokens.
+    /// Appends rows; calls `done` with the rows and tokens that are written.
     pub fn write(
         &mut self,
         rows: &Rows,
@@ -121,7 +121,7 @@ impl RowsFile {
         Ok(sums)
     }
 
-    /// Ends the file with its manifest; it has not its name yet.
+    /// Ends the file with its manifest; it does not have its final name yet.
     pub fn finish(mut self, manifest: String) -> Result<PendingFile> {
         self.writer.append_key_value_metadata(KeyValue::new(KEY.to_string(), manifest));
         self.writer.flush().map_err(|e| Error::write(&self.path, &e))?;
@@ -130,7 +130,7 @@ impl RowsFile {
     }
 }
 
-/// What row groups are encoded with.
+/// Encodes row groups.
 struct Encoder<'a> {
     factory: &'a ArrowRowGroupWriterFactory,
     schema: &'a SchemaRef,
@@ -169,12 +169,12 @@ impl Encoder<'_> {
     }
 }
 
-/// The tokens of a piece in a row, with its padding.
+/// Returns the tokens of a piece in a row, with its padding.
 fn stored(piece: &Piece, packing: &Packing) -> u64 {
     u64::from(piece.length) + u64::from(packing.padding(piece.length))
 }
 
-/// Rows as ranges that make a row group each.
+/// Divides rows into ranges; each makes a row group.
 fn groups(
     rows: &Rows,
     most: usize,

@@ -8,7 +8,7 @@
 //! | `gather.rs` | one pass over the records: numbers, and the sample |
 //! | `extra.rs` | what the page has beyond the numbers of ds-stat |
 //! | `numbers.rs`, `plots.rs` | numbers as tables and SVG |
-//! | `told.rs` | findings and provenance |
+//! | `report.rs` | findings and provenance |
 //! | `sample.rs` and `sample_*.rs` | the records as JSON for the script |
 //! | `room.rs` | what is cut so that all fits |
 //! | `escape.rs` | text of the data, which is never markup |

@@ -12,7 +12,7 @@ use crate::check::{CheckContext, Findings, checks};
 use crate::error::{Result, shown};
 use crate::file_entry::FileEntry;
 use crate::format::kd_root::{
-    ALL, KdChain, KdConfig, KdPart, KdPrefix, KdRootSplit, agree, are_one_tokenizer,
+    ALL, KdChain, KdConfig, KdPart, KdPrefix, KdRootSplit, agree_if_known, are_one_tokenizer,
 };
 use crate::format::{RecordCounts, checked_sum};
 use crate::harmony::Policy;
@@ -188,7 +188,7 @@ impl Manifests {
                 (
                     "config",
                     part.config.as_ref().is_none_or(|c| !c.contradicts(&root.config))
-                        && agree(&part.config_hash, &root.config_hash),
+                        && agree_if_known(&part.config_hash, &root.config_hash),
                 ),
                 (
                     "tokenizer",
