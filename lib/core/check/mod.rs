@@ -43,9 +43,9 @@ pub use streams::{BatchCheck, CheckView, ParquetShardsFamily, RecordChecker, Str
 
 use crate::error::Result;
 
-/// One family of datasets: what it looks like, and what must hold in it.
+/// One family of datasets: how it is recognised, and the checks of it.
 pub trait Family: Sync {
-    /// Every check that it makes, in the order in which reports show them.
+    /// Returns every check that it makes, in the order in which reports show them.
     fn checks(&self) -> Vec<&'static Check>;
 
     /// Whether a path is (or was meant to be) such a dataset: a damaged one counts.

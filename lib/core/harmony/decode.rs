@@ -8,7 +8,7 @@ use super::header::{self, StructureError, messages};
 /// A conversation read from tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodedConversation {
-    /// All tokens as text, control tokens by their names: nothing is left out.
+    /// All tokens as text, with control tokens by their names: nothing is left out.
     pub text: String,
     pub messages: Vec<DecodedMessage>,
 }
@@ -22,7 +22,7 @@ pub struct DecodedMessage {
     pub channel: Option<String>,
     pub recipient: Option<String>,
     pub content_type: Option<String>,
-    /// The content, its parts joined.
+    /// The content; its parts are joined.
     pub text: String,
     /// Its tokens, with its header and its end.
     pub tokens: Range<usize>,
@@ -32,8 +32,8 @@ pub struct DecodedMessage {
 ///
 /// # Errors
 ///
-/// Tokens that are not a whole conversation, ids outside the vocabulary, and text that is not
-/// UTF-8 (rendering makes none): nothing is replaced.
+/// Tokens that are not a whole conversation, ids outside the vocabulary, and text that is not UTF-8
+/// (rendering makes none): nothing is replaced.
 pub fn decode(tokens: &[i32]) -> Result<DecodedConversation, StructureError> {
     let mut bytes = Vec::new();
     let mut list = Vec::new();

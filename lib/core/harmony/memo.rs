@@ -25,7 +25,7 @@ pub(super) struct MemoEntry {
 }
 
 impl Memo {
-    /// Steps over the next value if it is a known message, and gives its place.
+    /// Steps over the next value if it is in the memo, and returns its place.
     pub(super) fn accept(&self, reader: &mut Reader) -> Option<usize> {
         self.entries.iter().position(|known| reader.accept(&known.source))
     }

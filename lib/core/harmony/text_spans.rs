@@ -6,8 +6,8 @@ use super::spans::Alignment;
 use crate::record::decoded::Span;
 use crate::tokenizer::{UnknownToken, decode_into};
 
-/// The spans of a decoded sequence. The masks are as long as its tokens. (A character of which only
-/// some bytes are trained on is in the span.)
+/// Returns the spans of a decoded sequence. The masks are as long as its tokens. (A character of
+/// which only some bytes are trained on is in the span.)
 pub fn text_spans(
     decoded: &DecodedConversation,
     tokens: &[i32],

@@ -10,7 +10,7 @@ use crate::harmony::{
 use crate::record::decoded::{DecodedBuilder, Message, Span};
 use crate::record::tokens::{self, Tokens};
 
-/// One batch of token sequences as decoded records. `alignment` is that of their masks.
+/// Decodes a batch of token sequences. `alignment` is the alignment of their masks.
 pub fn decode(mut batch: Batch, alignment: Alignment) -> Result<Batch> {
     let records = batch.records.clone();
     let view = Tokens::of(&records)?;
@@ -33,7 +33,7 @@ pub fn decode(mut batch: Batch, alignment: Alignment) -> Result<Batch> {
     Ok(batch)
 }
 
-/// A sequence as text, and its masks, if it has any, as spans of that.
+/// Decodes a sequence to text, and its masks, if it has any, to spans of that text.
 fn decoded(
     view: &Tokens<'_>,
     row: usize,

@@ -49,7 +49,7 @@ const TOKENS: usize = 1 << 18;
 
 /// Numbers by name.
 pub(crate) trait Names<T> {
-    /// The number of a name; an error if there are too many of them.
+    /// Returns the number of a name; fails if there are too many names.
     fn named(&mut self, what: &str, name: &str) -> Result<&mut T>;
 }
 

@@ -45,7 +45,7 @@ checks! {
         "the three datasets differ in their documents: samples do not match";
 }
 
-/// Entries of an index that are read at a time.
+/// How many entries of an index are read at a time.
 const BLOCK: usize = 1 << 16;
 
 /// A prefix whose files can be read by their indices.
@@ -87,7 +87,8 @@ pub(super) fn check(prefix: &KdPrefix, findings: &mut Findings<'_>) -> Result<Op
     Ok(valid.then_some(ValidPrefix { datasets, sequences, values }))
 }
 
-/// Opens one dataset, and says whether its values have the right type. `None` if that fails.
+/// Opens one dataset; the flag says whether its values have the right type. `None` if it cannot be
+/// opened.
 fn open(
     prefix: &Path,
     dtype: Option<MmidxDtype>,
@@ -136,14 +137,14 @@ struct FrameChecker<'a> {
 }
 
 impl FrameChecker<'_> {
-    /// The sum of all lengths.
+    /// Checks the index; returns the sum of all lengths.
     fn check(&mut self, findings: &mut Findings<'_>) -> io::Result<u64> {
         let index = &self.dataset.index;
         let size = index.dtype.size() as i64;
         let least = i32::from(self.in_triple);
         let (mut lengths, mut offsets) = (Vec::new(), Vec::new());
         let mut sum = 0u64;
-        // Where the next sequence must begin: at the end of the one before it.
+        // The offset at which the next sequence must begin: the end of the one before it.
         let mut next = 0i64;
         for first in (0..index.sequences).step_by(BLOCK) {
             index.read_lengths(first, BLOCK, &mut lengths)?;
@@ -206,7 +207,7 @@ impl FrameChecker<'_> {
     }
 }
 
-/// Whether a mask or span has the sequences and documents of the tokens.
+/// Whether a mask or span has the same sequences and documents as the tokens.
 fn aligned(
     tokens: &MmidxDataset,
     other: &MmidxDataset,

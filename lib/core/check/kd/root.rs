@@ -176,7 +176,7 @@ fn report_repeats(
     })
 }
 
-/// Reports a dataset with masks of which all were read, and which supervise nothing.
+/// Reports a dataset with masks if all of them were read and they supervise nothing.
 fn unsupervised(path: &Path, seen: &[(&KdPrefix, SeenPrefix)], findings: &mut Findings<'_>) {
     let spans: Option<Vec<&[u64; 256]>> =
         seen.iter().map(|(_, seen)| seen.spans.as_ref()).collect();
@@ -188,7 +188,7 @@ fn unsupervised(path: &Path, seen: &[(&KdPrefix, SeenPrefix)], findings: &mut Fi
     }
 }
 
-/// The share of the valid split. The split is by hash, so its size is binomial; six standard
+/// Checks the share of the valid split. The split is by hash, so its size is binomial; six standard
 /// deviations happen once in a billion roots.
 fn fraction(
     path: &Path,

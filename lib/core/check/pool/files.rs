@@ -55,41 +55,41 @@ checks! {
         "a temporary file of a writer that is running, or was killed";
 }
 
-/// The most unusual valuations that a message names.
+/// How many unusual valuations a message names.
 const NAMES_SHOWN: usize = 10;
 
-/// What was found in the directory of a pool.
+/// The contents of the directory of a pool.
 pub(super) struct PoolFiles {
-    /// The rows of all shards; `None` where they cannot be read.
+    /// The rows of all shards; `None` if they cannot be read.
     pub rows: Option<PoolShards>,
     pub valuations: Option<Valuations>,
-    /// Whether the pack says that its `ev_legal` was taken from the boards.
+    /// Whether the pack states that its `ev_legal` was taken from the boards.
     pub legal_by_board: bool,
     pub notes: Vec<String>,
-    /// Set once the database was read.
+    /// The number of runs; set once the database was read.
     pub runs: u64,
     shards: Vec<PathBuf>,
     manifest: Option<(PathBuf, PackManifest)>,
 }
 
-/// The shards of a pool, which are of one type.
+/// The shards of a pool; all have one type.
 pub(super) struct PoolShards {
     pub dtype: DType,
     pub shards: Vec<(PathBuf, MappedArray)>,
 }
 
 impl PoolShards {
-    /// Bytes of one row.
+    /// Returns the bytes of one row.
     pub fn row_bytes(&self) -> usize {
         self.shards.first().map_or(0, |(_, mapped)| mapped.row_bytes())
     }
 
-    /// The rows of all shards.
+    /// Returns the number of rows in all shards.
     pub fn count(&self) -> u64 {
         self.shards.iter().map(|(_, mapped)| mapped.rows()).sum()
     }
 
-    /// The layout of the rows, if they are those of Macroxue.
+    /// Returns the layout of the rows, if it is one of Macroxue.
     pub fn layout(&self) -> Option<RowLayout> {
         RowLayout::of(&self.dtype)
     }
@@ -130,7 +130,7 @@ pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<Poo
     })
 }
 
-/// Shards count 0, 1, 2, ... or 1, 2, 3, ...
+/// Checks that shards are numbered 0, 1, 2, ... or 1, 2, 3, ...
 fn gaps(shards: &[PathBuf], findings: &mut Findings<'_>) {
     let number = |path: &PathBuf| -> Option<u64> {
         path.file_name()?.to_str()?.strip_prefix("steps-")?.strip_suffix(".npy")?.parse().ok()

@@ -9,7 +9,7 @@ use crate::error::{Kind, Result};
 use crate::format::pools::Pool;
 use crate::game2048::Game;
 
-/// Checks all games of a pool; gives the number of runs.
+/// Checks all games of a pool; returns the number of runs.
 pub(super) fn check(
     directory: &Path,
     mut runs: RunChecker,
@@ -46,13 +46,14 @@ pub(super) fn check(
     runs.finish(true, findings)
 }
 
-/// Checks a game by itself: its steps, and what it says of them.
+/// Checks a game by itself: its steps, and what it states of them.
 pub(crate) fn game(game: &Game, at: FindingPlace<'_>, findings: &mut Findings<'_>) {
     let run = game_steps(game, game.lacks_large_tiles(), at, findings);
     RunClaims::from(game).compare(run.as_ref(), Severity::Error, at, findings);
 }
 
-/// [`game`], of which steps may have been left out: what it says of all of them is then not compared.
+/// Checks as [`game`] does, but steps may have been left out: statements about all steps are not
+/// compared.
 pub(super) fn known(game: &Game, at: FindingPlace<'_>, findings: &mut Findings<'_>) {
     let run = game_steps(game, game.lacks_large_tiles(), at, findings);
     let claims = RunClaims::from(game);
@@ -64,9 +65,9 @@ pub(super) fn known(game: &Game, at: FindingPlace<'_>, findings: &mut Findings<'
     claims.compare(run.as_ref(), Severity::Error, at, findings);
 }
 
-/// Checks the steps of a game. `loses_large_tiles`: where a tile is over 2^15, the boards have
-/// 2^15 (or of several such tiles 2^16); from there on they are not what was played, and only what does not
-/// need them is checked.
+/// Checks the steps of a game. `loses_large_tiles`: a tile over 2^15 is stored as 2^15 (or several
+/// such tiles as 2^16). From there on the boards are not the ones that were played, and only rules
+/// that do not need them are checked.
 fn game_steps(
     game: &Game,
     loses_large_tiles: bool,

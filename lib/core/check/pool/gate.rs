@@ -18,8 +18,8 @@ impl GameGate {
         Ok(GameGate { selection: Selection::new(all, Vec::new(), Vec::new(), false)? })
     }
 
-    /// Whether a game may be written; else the cause. Steps that were left out are no error here: the sink
-    /// counts such games.
+    /// Checks whether a game may be written; the error is the cause. Missing steps are no error
+    /// here: the sink counts such games.
     pub fn check(&self, game: &Game) -> Result<(), String> {
         let mut findings = Findings::of_gate(&self.selection);
         games::known(game, FindingPlace::file(Path::new("")), &mut findings);

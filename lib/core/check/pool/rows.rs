@@ -12,10 +12,10 @@ use crate::error::Result;
 use crate::format::pools::Valuations;
 use crate::game2048::{RowLayout, StepRow};
 
-/// 3 MB.
+/// How many rows a chunk has: 3 MB.
 const CHUNK_ROWS: u64 = 1 << 16;
 
-/// Checks all rows and runs; gives the number of runs.
+/// Checks all rows and runs; returns the number of runs.
 pub(super) fn check(
     directory: &Path,
     files: &PoolFiles,
@@ -55,7 +55,7 @@ pub(super) fn check(
     runs.finish(true, findings)
 }
 
-/// The valuation ids that have names, up to 255.
+/// Returns the valuation ids that have names, up to 255.
 fn known_ids(valuations: &Valuations) -> Box<[bool; 256]> {
     let mut known = Box::new([false; 256]);
     for (id, _) in valuations.names() {
@@ -79,7 +79,8 @@ fn chunks(rows: &PoolShards) -> impl Iterator<Item = Chunk> + Send + '_ {
     })
 }
 
-/// Checks the rows of a chunk. Its runs are the summary; the first may have begun before it.
+/// Checks the rows of a chunk. Its runs are the summary; the first run may have begun in an earlier
+/// chunk.
 fn look<'a>(
     (rows, layout): (&PoolShards, RowLayout),
     rules_of: impl Fn(u64) -> &'a StepRules,
@@ -117,12 +118,12 @@ fn look<'a>(
         }
     }
     let records = chunk.rows.end - chunk.rows.start;
-    // Mapped memory counts as ours.
+    // Mapped memory counts as our memory.
     mapped.release(chunk.rows);
     CheckedChunk { records, bytes: records * size as u64, summary: runs }
 }
 
-/// The row before a chunk, in its shard or the one before.
+/// Returns the row before a chunk, in its shard or the shard before.
 fn before(rows: &PoolShards, layout: RowLayout, chunk: &Chunk) -> Option<StepRow> {
     let row = match chunk.rows.start.checked_sub(1) {
         Some(number) => rows.shards[chunk.shard].1.row(number),

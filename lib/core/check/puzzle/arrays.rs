@@ -106,7 +106,7 @@ pub(super) fn check(
     Ok(fits.then_some(ValidSet { inputs, labels, inputs_path, examples }))
 }
 
-/// The arrays that cut a set into puzzles and groups; `None` where one cannot be read.
+/// The arrays that cut a set into puzzles and groups; `None` if one cannot be read.
 struct IndexArrays {
     identifiers: Option<Integers>,
     puzzles: Option<Integers>,
@@ -193,7 +193,7 @@ fn open(path: &Path, findings: &mut Findings<'_>) -> Result<Option<Integers>> {
     }
 }
 
-/// An index of starts, with the end after them.
+/// Checks an index of starts, whose last value is the end.
 fn index(
     index: &Integers,
     path: &Path,
@@ -203,7 +203,7 @@ fn index(
     findings: &mut Findings<'_>,
 ) {
     let at = FindingPlace::file(path);
-    // A loader adds a place in a puzzle, or the size of a batch, to a start.
+    // A loader adds an offset in a puzzle, or the size of a batch, to a start.
     let largest = largest(&index.header().dtype);
     let is_narrow = |count: u64| count.saturating_mul(2) > largest || largest <= 255;
     if let Some(count) = cut.filter(|count| is_narrow(*count)) {
@@ -243,7 +243,7 @@ fn index(
     }
 }
 
-/// The largest number of an integer type.
+/// Returns the largest number of an integer type.
 fn largest(dtype: &npy::DType) -> u64 {
     let Some(scalar) = Scalar::of(dtype) else { return u64::MAX };
     let is_signed = scalar.kind == TypeChar::Int;
@@ -264,7 +264,7 @@ fn identifiers(identifiers: &Integers, path: &Path, count: i64, findings: &mut F
     }
 }
 
-/// Files of sets that `dataset.json` does not name.
+/// Reports files of sets that `dataset.json` does not name.
 pub(super) fn surplus(
     directory: &Path,
     sets: &[String],

@@ -71,7 +71,7 @@ pub(super) fn read(directory: &Path, findings: &mut Findings<'_>) -> Result<Opti
     Ok(Some(metadata))
 }
 
-/// Reads the fields; `bad` gets each one that is missing or of the wrong type.
+/// Reads the fields; `bad` is called for each field that is missing or has the wrong type.
 fn read_fields(fields: Map<String, Value>, mut bad: impl FnMut(String)) -> Option<SplitMetadata> {
     let shown = |name: &str| fields.get(name).map_or("missing".to_string(), Value::to_string);
     let mut whole = true;
@@ -102,7 +102,7 @@ fn read_fields(fields: Map<String, Value>, mut bad: impl FnMut(String)) -> Optio
     serde_json::from_value(Value::Object(fields)).ok().filter(|_| whole)
 }
 
-/// What the arrays of all sets of a split add up to.
+/// The sums over the arrays of all sets of a split.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     pub examples: u64,
@@ -134,7 +134,7 @@ pub(super) fn compare(
     if sums.puzzles > 0 {
         let (told, mean) =
             (metadata.mean_puzzle_examples, sums.examples as f64 / sums.puzzles as f64);
-        // Some builders round.
+        // Some builders round this number.
         let close = (told - mean).abs() <= 1e-6 * mean;
         // Loaders divide by it.
         let severity = if told > 0.0 { MEAN.severity } else { Severity::Error };
@@ -170,7 +170,7 @@ pub(super) fn wrong_identifiers(
     );
 }
 
-/// Both splits must be for one model.
+/// Checks that both splits are for one model.
 pub(super) fn compare_splits(
     a: (&Path, &SplitMetadata),
     b: (&Path, &SplitMetadata),
@@ -182,7 +182,7 @@ pub(super) fn compare_splits(
         metadata.constants.parameters().into_iter().chain([names])
     };
     for ((name, a), (_, b)) in fields(a.1).zip(fields(b.1)).filter(|((_, a), (_, b))| a != b) {
-        // Some domains are so on purpose.
+        // In some domains they differ on purpose.
         let severity = if name == "seq_len" { Severity::Warning } else { AGREE.severity };
         findings.add_as(
             &AGREE,

@@ -21,19 +21,19 @@ checks! {
         "all labels of an example are ignored: it teaches nothing";
 }
 
-/// 1 MB of tokens.
+/// How many tokens a chunk has: 1 MB of them.
 const CHUNK_TOKENS: u64 = 1 << 17;
 
-/// What is known of the examples of a set.
+/// The rules for the examples of a set.
 pub(super) struct ExampleRules {
     pub constants: SetConstants,
     pub domain: Option<&'static dyn Domain>,
     pub split: Split,
-    /// Whether our builders made it: only then is a rule that others do not keep an error.
+    /// Whether one of our builders made it: only then is a rule an error that other builders break.
     pub ours: bool,
 }
 
-/// Checks all examples of a set, the `number`th of its root, and keeps their hashes if there are
+/// Checks all examples of a set, which is number `number` of its root, and adds their hashes to
 /// `repeats`.
 pub(super) fn check(
     set: &ValidSet,
@@ -68,7 +68,7 @@ struct ExampleReader<'a> {
 }
 
 impl ExampleReader<'_> {
-    /// The summary is the number of the first example, and the hashes.
+    /// Checks some examples. The summary is the number of the first one, and the hashes.
     fn check(
         &mut self,
         rows: Range<u64>,

@@ -59,12 +59,12 @@ static RULES: LazyLock<Vec<(&'static Rule, Check)>> = LazyLock::new(|| {
     DOMAINS.iter().flat_map(of).collect()
 });
 
-/// One example to be checked by the rules of its domain.
+/// One example that is checked by the rules of its domain.
 pub struct DomainExample<'a> {
     pub inputs: &'a [i32],
     pub labels: &'a [i32],
     pub split: Option<Split>,
-    /// Whether our builders made it: only then is a rule that others do not keep an error.
+    /// Whether one of our builders made it: only then is a rule an error that other builders break.
     pub ours: bool,
 }
 

@@ -44,7 +44,7 @@ checks! {
         "a temporary file of a writer that is running, or was killed";
 }
 
-/// One readable set of one split.
+/// A readable set of one split.
 struct OpenedSet {
     split: Split,
     set: ValidSet,
@@ -73,7 +73,7 @@ pub(super) fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outco
     if let Some(build) = &build {
         let only = (root != path).then(|| splits[0].name());
         files(&root, only, build, context, &mut findings)?;
-        // (A split alone is less than what was built.)
+        // (A single split has less than what was built.)
         if splits.len() == SPLITS.len() && found.is_whole() {
             counts(&root, build, found.examples, &mut findings);
         }
@@ -91,7 +91,7 @@ pub(super) fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outco
     })
 }
 
-/// What the splits of a root hold.
+/// The contents of the splits of a root.
 #[derive(Default)]
 struct FoundSplits {
     sets: Vec<OpenedSet>,
@@ -102,7 +102,7 @@ struct FoundSplits {
 }
 
 impl FoundSplits {
-    /// Whether `examples` counts all that are there.
+    /// Whether `examples` counts all examples.
     fn is_whole(&self) -> bool {
         !self.is_less && !self.metadatas.is_empty()
     }
@@ -152,7 +152,7 @@ impl FoundSplits {
     }
 }
 
-/// The root of a set and its splits; a path may name one of these alone.
+/// Returns the root of a set and its splits; a path may name one of these alone.
 fn splits(path: &Path) -> Result<(PathBuf, Vec<Split>)> {
     let mut found = Vec::new();
     for split in SPLITS {
@@ -208,7 +208,8 @@ fn names_of(root: &Path, metadata: &SplitMetadata, names: &[String], findings: &
     }
 }
 
-/// The domain of a set: from the user, else from its build, else (without one) guessed from its shape.
+/// Returns the domain of a set: the user's, else the build's, else (without a build) a guess from
+/// its shape.
 fn domain(
     metadatas: &[(Split, SplitMetadata)],
     build: Option<&PuzzleSetManifest>,
@@ -218,7 +219,7 @@ fn domain(
     if let Some(said) = context.options.said()?.domain {
         return Ok(said);
     }
-    // What is stated wins, whatever the constants are.
+    // A stated domain wins, whatever the constants are.
     if let Some(build) = build {
         let Some(name) = build.domain.as_deref() else {
             notes.push("build.json states no domain; try: --domain NAME for its rules".to_string());
@@ -269,7 +270,7 @@ fn contents(
     overlap(repeats.unwrap_or_default(), opened, findings)
 }
 
-/// Examples of test that are in train too, and those that are in their split already.
+/// Reports examples of test that are in train too, and examples that are twice in their split.
 fn overlap(repeats: Repeats, opened: &[OpenedSet], findings: &mut Findings<'_>) -> Result<()> {
     let read = |place: RecordPlace| {
         let (mut inputs, mut labels) = (Vec::new(), Vec::new());
@@ -323,11 +324,11 @@ fn files(
     Ok(())
 }
 
-/// What `build.json` says became of the records, beside what there is.
+/// Compares the counts of records in `build.json` with the set.
 fn counts(root: &Path, build: &PuzzleSetManifest, examples: u64, findings: &mut Findings<'_>) {
     let path = root.join(puzzle_dir::BUILD);
     let Some(records) = &build.records else {
-        // Sets of version 0.2 have none, and no other member either.
+        // Sets of version 0.2 have no counts, and no unknown member either.
         if let Some(name) = build.unknown_member() {
             let message = format_args!("has no records, and {name:?}, which is not known");
             findings.add(&COUNTS, &path, message);

@@ -34,7 +34,7 @@ checks! {
         "rows in which nothing is trained on: they cost time and teach nothing";
 }
 
-/// What is counted of rows.
+/// The counts of rows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RowSums {
     pub pieces: u64,
@@ -58,7 +58,7 @@ impl RowSums {
     }
 }
 
-/// The columns alone.
+/// Checks the columns alone.
 pub(super) fn columns(opened: &OpenedRows, manifest: &RowsManifest, findings: &mut Findings<'_>) {
     let empty = RecordBatch::new_empty(opened.file.schema().clone());
     if let Err(cause) = DecodedRows::of(&empty, (manifest.form, manifest.padding.is_some())) {
@@ -115,7 +115,7 @@ pub(super) fn rows(
     readable(path, outcome.map(|()| sums), findings)
 }
 
-/// Every position of a row is looked at.
+/// Checks that every position of a row is attended to.
 fn attention(batch: &RecordBatch, first: u64, checker: &mut RowChecker<'_, '_, '_>) {
     let Some(list) = batch.column_by_name("attention_mask").and_then(|c| c.as_list_opt::<i32>())
     else {
@@ -149,7 +149,7 @@ struct RowChecker<'a, 'f, 's> {
     packing: Packing,
     findings: &'f mut Findings<'s>,
     sums: RowSums,
-    /// Where each piece is from, if the rows say so.
+    /// The place of each piece in its sequence, if the rows state it.
     places: Vec<Place>,
 }
 
@@ -202,7 +202,7 @@ impl RowChecker<'_, '_, '_> {
         self.sums.used += used;
     }
 
-    /// What stands behind a piece.
+    /// Checks the padding after a piece.
     fn padding(&mut self, number: u64, piece: &RowPiece<'_>) {
         let (tokens, mask) = piece.padding;
         self.sums.padding += tokens.len() as u64;

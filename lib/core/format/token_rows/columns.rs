@@ -23,7 +23,7 @@ use crate::tokenizer::{EOD, RETURN};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// One sequence a row: for TRL, Axolotl, Unsloth, the Trainer of transformers.
+    /// One sequence a row: TRL, Axolotl, Unsloth, the Trainer of transformers.
     Rows,
     /// TRL's packed rows, with `seq_lengths`.
     Trl,

@@ -32,7 +32,7 @@ struct ConversationChecker {
 }
 
 impl ConversationChecker {
-    /// SYNTH's policy if no other is stated.
+    /// Makes the checker; the policy is SYNTH's if no other is stated.
     fn new(policy: Option<Policy>) -> ConversationChecker {
         let renderer = Renderer::new(policy.unwrap_or(Policy::SynthKdV1));
         ConversationChecker { renderer, rendered: RenderOutput::default() }

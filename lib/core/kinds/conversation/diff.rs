@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::record::conversation::{Conversations, POLICY, RAW_INPUT, RAW_ROW};
 
 const MESSAGES: &str = "messages";
-/// Fields that are not compared: only NDJSON has the policy (Arrow in its header), only pipes the place.
+/// Fields that are not compared: only NDJSON has the policy (Arrow has it in its header), only
+/// pipes have the place.
 const APART: [&str; 3] = [POLICY, RAW_INPUT, RAW_ROW];
 
 impl DiffView for Conversations<'_> {
@@ -24,7 +25,7 @@ impl DiffView for Conversations<'_> {
             (Some(x), Some(y)) => x == y || (!a.is_strict && plain_json(x) == plain_json(y)),
             (x, y) => x == y,
         };
-        // Of whole records nothing else is beside the messages.
+        // Whole records have nothing else beside the messages.
         let [x, y] = [a, b].map(|one| one.rows.others_json(one.row));
         Ok(are_messages && (x == y || others(a) == others(b)))
     }
@@ -46,12 +47,12 @@ impl DiffView for Conversations<'_> {
     }
 }
 
-/// The text of the messages, as it is compared. (No JSON text is empty.)
+/// Returns the text of the messages, as it is compared. (No JSON text is empty.)
 fn messages<'a>(one: &DiffRecord<'a, Conversations<'_>>) -> Cow<'a, str> {
     as_compared(one.rows.messages_json(one.row).unwrap_or_default(), one.is_strict)
 }
 
-/// What stands beside the messages, as it is compared.
+/// Returns the fields beside the messages, as they are compared.
 fn others(one: &DiffRecord<'_, Conversations<'_>>) -> String {
     let mut text = String::new();
     for (name, value) in one.rows.beside(one.row) {

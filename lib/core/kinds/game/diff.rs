@@ -10,7 +10,7 @@ use crate::record::game::Games;
 
 impl DiffView for Games<'_> {
     const NAMES: &'static [&'static str] = &["steps", "sidecar"];
-    /// The number of a run, and where it came from.
+    /// The number of a run, and its source.
     const APART: Option<&'static [&'static str]> = Some(&["run_id", "source", "session_json"]);
 
     fn hashes(one: &DiffRecord<'_, Self>) -> Result<[u64; PARTS]> {
@@ -57,7 +57,8 @@ fn hash_of_steps(game: &Game) -> u64 {
     hasher.finish()
 }
 
-/// Of what the game says besides its steps, of which `meta` is JSON; not its number, and not where it came from.
+/// Hashes the fields of the game besides its steps; `meta` is JSON. The game's number and its
+/// source are left out.
 fn hash_of_sidecar(game: &Game, meta: &[u8]) -> u64 {
     let seconds = game.seconds.map(f64::to_bits);
     let numbers = (game.seed, game.depth, game.score, game.max_tile, game.max_rank);
@@ -71,7 +72,7 @@ fn sidecar(game: &Game) -> String {
     format!("seed {seed}, depth {depth}, score {score}, tile {tile}, moves {moves}, {meta}")
 }
 
-/// A number that may not be stated.
+/// Returns a number as text, also if it is not stated.
 fn known(number: &Option<impl Display>) -> String {
     number.as_ref().map_or("not stated".to_string(), |number| number.to_string())
 }
@@ -113,7 +114,7 @@ fn shown_steps(a: &Game, b: &Game) -> Vec<String> {
     lines
 }
 
-/// A board on one line: exponents, rows divided by a stroke.
+/// Returns a board on one line: exponents, rows divided by a stroke.
 fn board_text(board: &Board) -> String {
     let row = |row: &[u8]| row.iter().map(u8::to_string).collect::<Vec<_>>().join(" ");
     board.cells().chunks(4).map(row).collect::<Vec<_>>().join(" | ")

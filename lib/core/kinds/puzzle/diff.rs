@@ -4,7 +4,7 @@ use crate::diff::{DiffRecord, DiffView, PARTS, first_different, hash, pair};
 use crate::error::Result;
 use crate::record::puzzle::Puzzles;
 
-/// What tells a side of a puzzle's names.
+/// The names of an example as they are compared, and whether a group or a puzzle begins.
 type Names<'a> = (&'a str, &'a str, Option<&'a str>, Option<&'a str>, u8);
 
 fn names<'a>(one: &DiffRecord<'_, Puzzles<'a>>) -> Names<'a> {

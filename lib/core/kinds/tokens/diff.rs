@@ -22,7 +22,7 @@ impl DiffView for Tokens<'_> {
             && a.rows.span_id(a.row) == b.rows.span_id(b.row)
             && match (a.rows.segments(a.row), b.rows.segments(b.row)) {
                 (Some(x), Some(y)) => x.eq(y),
-                // Not stated on one side.
+                // One side does not state them.
                 _ => true,
             })
     }
@@ -60,7 +60,7 @@ fn shown_segments(a: &[Segment<'_>], b: &[Segment<'_>]) -> Vec<String> {
     lines
 }
 
-/// Tokens around a place as text, the one there in double brackets.
+/// Returns the tokens around a place as text; the token at that place is in double brackets.
 fn around(tokens: &[i32], at: usize) -> String {
     const AROUND: usize = 8;
     const BEFORE: usize = 24;
@@ -73,7 +73,7 @@ fn around(tokens: &[i32], at: usize) -> String {
         }
         in_a_line(&String::from_utf8_lossy(&bytes))
     };
-    // What is in brackets must not be where the line is cut.
+    // The line must not be cut inside the brackets.
     let before = |end: usize| {
         let text = text(end.saturating_sub(AROUND)..end);
         match text.char_indices().rev().nth(BEFORE - 1) {

@@ -81,7 +81,7 @@ impl Domain for Domino {
     fn meaning(&self, side: Side, token: i32) -> Option<String> {
         match token {
             0 => Some("padding".to_string()),
-            // Of the answer one token is a place.
+            // In the answer one token is a place.
             _ if side == Side::Labels => None,
             1..=7 => Some(exactly(token - 1, "pip")),
             _ => None,
@@ -96,7 +96,7 @@ impl Domain for Domino {
         DominoArgs::from_arg_matches(arguments)?.open(build)
     }
 
-    /// The six shifts, in an order drawn for the group.
+    /// The six shifts, in an order that is drawn for the group.
     fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<AugmentedPuzzle> {
         let mut shifts = [1, 2, 3, 4, 5, 6];
         key.draws(1).shuffle(&mut shifts);
@@ -201,7 +201,7 @@ impl Domain for Domino {
     }
 }
 
-/// Tiles as drawn, places without one at the end left out.
+/// Draws tiles; empty places at the end are left out.
 fn drawn_tiles(tokens: &[i32], kind: CellKind) -> Vec<Cell> {
     let used = tokens.iter().rposition(|&token| token != 0).map_or(0, |last| last / 2 + 1);
     let tile = |pair: &[i32]| {
@@ -212,7 +212,7 @@ fn drawn_tiles(tokens: &[i32], kind: CellKind) -> Vec<Cell> {
     tokens.chunks(2).take(used).map(tile).collect()
 }
 
-/// The pips of one half; a token that has none as it is.
+/// Returns the pips of one half; a token that is not pips stays a number.
 fn half(token: i32) -> String {
     match (token, pips(token)) {
         (_, Some(pips)) => pips.to_string(),
@@ -249,7 +249,8 @@ fn check_target(
     labels: &[i32],
     broken: &mut BrokenRules,
 ) {
-    // The ends as written: a foreign table may not be a chain and still have the right ends.
+    // The ends as they are written: the table of another builder may be no chain and still have the
+    // right ends.
     let ends = match ends {
         [Some(left), Some(right)] if !state.table.is_empty() => Some([left, right]),
         _ => state.ends(),
@@ -279,11 +280,11 @@ fn check_target(
     }
 }
 
-/// The inputs of one example, as written.
+/// The inputs of one example, as they are written.
 struct DominoInputs {
     state: DominoState,
     ends: [Option<u8>; 2],
-    /// The place of the first half tile, or of the first tile after an empty place.
+    /// The index of the first half tile, or of the first tile after an empty place.
     gap: Option<usize>,
 }
 
@@ -363,7 +364,7 @@ fn check_tokens(tokens: &[i32]) -> Result<(), String> {
     }
 }
 
-/// Games numbered from 1 in each split; one state of each.
+/// Games numbered from 1 in each split; each gives one state.
 struct SelfplayGames {
     seed: u64,
     num_aug: u64,

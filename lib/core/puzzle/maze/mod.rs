@@ -176,7 +176,7 @@ impl Domain for Maze {
     }
 }
 
-/// Whether the path connects the ends and is a shortest one.
+/// Checks that the path connects the ends and is a shortest one.
 fn check_path(inputs: &[i32], labels: &[i32], start: usize, goal: usize, broken: &mut BrokenRules) {
     let on_path = |cell: usize| matches!(labels[cell], PATH | GOAL);
     let Some(steps) = distance(labels.len(), start, goal, on_path) else {
@@ -197,7 +197,7 @@ fn check_path(inputs: &[i32], labels: &[i32], start: usize, goal: usize, broken:
     }
 }
 
-/// The number of steps between two cells of a square, where every step must be open.
+/// Returns the number of steps between two cells of a square; only open cells may be entered.
 fn distance(
     cells: usize,
     start: usize,
@@ -240,7 +240,7 @@ fn character(token: i32) -> char {
     index.and_then(|index| CHARACTERS.get(index)).map_or('?', |&byte| char::from(byte))
 }
 
-/// The maze's rows as in the CSV files; PAD is `_`.
+/// Returns the maze's rows as in the CSV files; PAD is `_`.
 fn lines(tokens: &[i32]) -> Result<Vec<String>, String> {
     let side = tokens.len().isqrt();
     if tokens.is_empty() || side * side != tokens.len() {
