@@ -83,7 +83,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     header.set(conversation::POLICY, Policy::Chat.name());
     header.set(WEIGHTS, true);
     if settings.thinking == Thinking::Split || settings.take.contains(&AnswerChoice::Wanted) {
-        // As many conversations come of them as the assistant has turns, or as are wanted.
+        // There are as many conversations as the assistant has turns, or as are wanted.
         args.source.forget_rows(&mut header);
     }
     if args.output.is_finished(&header, &args.source, &reader)? {

@@ -158,7 +158,7 @@ fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
     runner.jobs(args.jobs.jobs).run(reader, || move |batch| decode(batch, alignment), writer)
 }
 
-/// The header for the filters that follow.
+/// Returns the header for the filters that follow.
 fn header(
     args: &Args,
     reader: &Reader,
@@ -180,7 +180,7 @@ fn header(
     }
     header.set("eod_token_id", EOD);
     header.set("tokenizer", tokenizer);
-    // What an earlier filter states of its files holds for a pipe.
+    // A pipe keeps what an earlier filter states of its files.
     if !reader.sources().is_empty() {
         header.set("inputs", reader.sources().to_vec());
     }

@@ -57,7 +57,7 @@ labels, build}.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
 (I/O error).";
 
-/// A domain, its own arguments as given, and the arguments that every domain has.
+/// A domain with its own arguments, and the arguments that every domain has.
 struct DomainArgs {
     domain: &'static dyn Domain,
     own: ArgMatches,

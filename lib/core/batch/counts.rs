@@ -14,9 +14,9 @@ use crate::record::RecordType;
 /// Records that were dropped before the end of a run, and are not in the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped {
-    /// Bad records; `None` if it is not known how many.
+    /// Bad records; `None` if the number is not known.
     pub rejected: Option<u64>,
-    /// Records that were left out on purpose; `None` if it is not known how many.
+    /// Records that were left out on purpose; `None` if the number is not known.
     pub skipped: Option<Skipped>,
 }
 
@@ -28,15 +28,15 @@ impl Default for Dropped {
 }
 
 impl Dropped {
-    /// It is not known what was dropped.
+    /// It is not known how many records were dropped.
     pub const UNKNOWN: Dropped = Dropped { rejected: None, skipped: None };
 
-    /// What was dropped before records of a type (`None`: of no known type) that came without a header
-    /// of ours: NDJSON, and Arrow and Parquet of other programs.
+    /// Returns what was dropped before records of a type (`None`: of no known type) that came
+    /// without a header of ours: NDJSON, and Arrow and Parquet of other programs.
     ///
-    /// A file of what people write themselves (conversations, raw rows) begins the count: nothing was
-    /// dropped before. Of what came through a pipe, and of what only a filter makes (tokens, games,
-    /// puzzles), it is not known.
+    /// A file of records that people write themselves (conversations, raw rows) begins the count:
+    /// nothing was dropped before. For a pipe, and for records that only filters make (tokens,
+    /// games, puzzles), it is not known.
     pub fn without_header(record: Option<&RecordType>, is_piped: bool) -> Dropped {
         if is_piped || record.is_some_and(|record| record.is_derived) {
             Dropped::UNKNOWN
@@ -45,14 +45,14 @@ impl Dropped {
         }
     }
 
-    /// The header of records without one: the filters before are null in its chain where it is not known
-    /// what they dropped.
+    /// Returns the header of records without one: its chain has a null for the filters before if it
+    /// is not known what they dropped.
     pub fn header(&self) -> Header {
         let chain = if *self == Dropped::UNKNOWN { vec![Value::Null] } else { Vec::new() };
         Header { provenance: chain, ..Header::default() }
     }
 
-    /// Both together; numbers that are too large stay at the largest.
+    /// Adds both; numbers that are too large stay at the largest.
     pub fn and(&self, other: &Dropped) -> Dropped {
         let both = |a: &Option<Skipped>, b: &Option<Skipped>| {
             let mut sum = a.clone()?;
@@ -63,12 +63,12 @@ impl Dropped {
         Dropped { rejected, skipped: both(&self.skipped, &other.skipped) }
     }
 
-    /// What was dropped of a part of the records: nothing, or it is not known.
+    /// Returns what was dropped from a part of the records: nothing, or it is not known.
     pub fn of_part(self) -> Dropped {
         if self.is_nothing() { self } else { Dropped::UNKNOWN }
     }
 
-    /// All of it; `None` if that is not known.
+    /// Returns the number of all dropped records; `None` if it is not known.
     pub fn records(&self) -> Option<u64> {
         Some(self.rejected?.saturating_add(self.skipped.as_ref()?.records()))
     }
@@ -79,15 +79,16 @@ impl Dropped {
     }
 }
 
-/// What became of the records of a run: read = written + rejected + skipped.
+/// The counts of a run's records: read = written + rejected + skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// All records, including those that earlier filters dropped or left out; `None` if it is not
-    /// known how many these are.
+    /// All records, including the ones that earlier filters dropped or left out; `None` if the
+    /// number of these is not known.
     pub read: Option<u64>,
-    /// All dropped records, here and before; `None` if that is not known.
+    /// All dropped records, here and before; `None` if the number is not known.
     pub rejected: Option<u64>,
-    /// All records that were left out on purpose, here and before; `None` if that is not known.
+    /// All records that were left out on purpose, here and before; `None` if the number is not
+    /// known.
     pub skipped: Option<Skipped>,
 }
 
@@ -99,20 +100,21 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// The counts of a run that has written `written` records and dropped the others, here and before.
+    /// Returns the counts of a run that has written `written` records and dropped the others, here
+    /// and before.
     pub fn new(written: u64, dropped: Dropped) -> Counts {
         let read = dropped.records().map(|dropped| written.saturating_add(dropped));
         let Dropped { rejected, skipped } = dropped;
         Counts { read, rejected, skipped }
     }
 
-    /// What is dropped of them.
+    /// Returns how many of them were dropped.
     pub fn dropped(&self) -> Dropped {
         Dropped { rejected: self.rejected, skipped: self.skipped.clone() }
     }
 
-    /// The counts of two runs together, unknown where one of them is; `None` if they are more than a
-    /// number holds.
+    /// Adds the counts of two runs; a count is unknown if one of them is. `None` if a sum does not
+    /// fit its number.
     pub fn plus(&self, other: &Counts) -> Option<Counts> {
         Some(Counts {
             read: known_sum(self.read, other.read)?,
@@ -125,8 +127,8 @@ impl Counts {
     }
 }
 
-/// The sum of two numbers, unknown (the inner `None`) if one of them is; `None` if it is more than a
-/// number holds.
+/// Adds two numbers; the sum is unknown (the inner `None`) if one of them is. `None` if it does not
+/// fit its number.
 pub fn known_sum(a: Option<u64>, b: Option<u64>) -> Option<Option<u64>> {
     match (a, b) {
         (Some(a), Some(b)) => a.checked_add(b).map(Some),

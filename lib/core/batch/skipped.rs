@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[serde(transparent)]
 pub struct Skipped(BTreeMap<String, u64>);
 
-/// Where a manifest of version 0.2 has a number without reasons.
+/// The reason of records that a manifest of version 0.2 counts without reasons.
 const NOT_STATED: &str = "for reasons not stated";
 
 impl Skipped {
@@ -19,7 +19,7 @@ impl Skipped {
         self.count_many(reason, 1);
     }
 
-    /// Counts so many records; none of them are no reason.
+    /// Counts `count` records; a count of 0 adds no reason.
     pub fn count_many(&mut self, reason: &str, count: u64) {
         match self.0.get_mut(reason) {
             Some(records) => *records += count,
@@ -35,7 +35,7 @@ impl Skipped {
         }
     }
 
-    /// Both together; `None` if they are more than a number holds.
+    /// Adds both; `None` if a sum does not fit its number.
     pub fn plus(&self, other: &Skipped) -> Option<Skipped> {
         let mut sums = self.0.clone();
         for (reason, records) in &other.0 {
@@ -61,7 +61,7 @@ impl Skipped {
     }
 }
 
-/// An object, or as version 0.2 wrote it in part manifests: a number.
+/// Reads an object, or a number as version 0.2 wrote it in part manifests.
 impl<'de> Deserialize<'de> for Skipped {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Skipped, D::Error> {
         #[derive(Deserialize)]
@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for Skipped {
     }
 }
 
-/// `3 without query, 5 without answer`.
+/// Writes `3 without query, 5 without answer`.
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, (reason, records)) in self.0.iter().enumerate() {

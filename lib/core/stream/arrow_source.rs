@@ -23,21 +23,21 @@ pub(super) struct ArrowSource {
     is_piped: bool,
     frames: Frames<Bytes>,
     conversion: Option<Conversion>,
-    /// Counted from 1.
+    /// The number of the next record, from 1.
     next_record: u64,
-    /// The records wanted, counted from 0.
+    /// The wanted records, from 0.
     rows: Range<u64>,
     /// The first schema, if it was looked at before its stream is read.
     begun: Option<SchemaRef>,
     /// Batches that are not handed out yet.
     ready: VecDeque<Batch>,
-    /// The batch that they are made of.
+    /// The batch from which they are made.
     pieces: Option<Pieces>,
     /// The most bytes of a record.
     most: u64,
-    /// What the headers so far say; the last stands behind the records.
+    /// The dropped records that the headers so far state; the last header comes after the records.
     dropped: Dropped,
-    /// Whether a header of ours was among them.
+    /// Whether one of the headers was ours.
     is_stated: bool,
     is_at_end: bool,
 }
@@ -67,7 +67,7 @@ impl ArrowSource {
         }
     }
 
-    /// The first schema, which is returned again.
+    /// Returns the first schema, which is returned again.
     fn peek(&mut self) -> Result<SchemaRef> {
         if let Some(schema) = &self.begun {
             return Ok(schema.clone());
@@ -168,7 +168,8 @@ impl RecordSource for ArrowSource {
         }
     }
 
-    /// Of a part of a stream it is not known how many of the dropped records belong to it, nor before its end.
+    /// For a part of a stream it is not known how many dropped records belong to it, nor is it
+    /// known before the end.
     fn dropped(&self) -> Dropped {
         let dropped = self.dropped.clone();
         match self.is_stated {
@@ -180,7 +181,7 @@ impl RecordSource for ArrowSource {
     }
 }
 
-/// How many records a stream holds.
+/// Returns how many records a stream holds.
 pub(super) fn count_records(name: &str, bytes: Bytes) -> Result<u64> {
     let mut frames = Frames::new(bytes, u64::MAX);
     let mut rows = 0;
@@ -193,8 +194,8 @@ pub(super) fn count_records(name: &str, bytes: Bytes) -> Result<u64> {
     }
 }
 
-/// The rows of a batch that lie in a range of records (counted from 0), and the number of the
-/// first (counted from 1).
+/// Returns the rows of a batch that are in a range of records (from 0), and the number of the first
+/// (from 1).
 fn overlap(batch: RecordBatch, first: u64, rows: &Range<u64>) -> Option<(RecordBatch, u64)> {
     let start = first - 1;
     let end = start + batch.num_rows() as u64;

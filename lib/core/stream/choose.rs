@@ -15,10 +15,10 @@ use crate::batch::{Batch, Entry, Origin};
 use crate::cli::{Choice, Rejection, SelectArgs, all_there, draw};
 use crate::error::{Place, Result};
 
-/// A batch of sampled records has no more rows.
+/// The most rows of a batch of sampled records.
 const SAMPLED_ROWS: usize = 1024;
 
-/// Chooses among the batches of a stream that is read for something else, as
+/// Chooses among the batches of a stream that is read for another purpose, as
 /// [`Reader::choose`](super::Reader::choose) does.
 pub struct Choosing {
     ids: Option<IdFilter>,
@@ -26,14 +26,14 @@ pub struct Choosing {
 }
 
 impl Choosing {
-    /// Among records of a schema.
+    /// Chooses among records of a schema.
     pub fn new(args: &SelectArgs, schema: &Schema) -> Result<Choosing> {
         let filter = || IdFilter::new(&args.id, schema);
         let ids = (!args.id.is_empty()).then(filter).transpose()?;
         Ok(Choosing { ids, chooser: Chooser::new(args.choice()) })
     }
 
-    /// What is chosen of a batch at once, if anything is.
+    /// Returns the records of a batch that are chosen at once, if any are.
     pub fn take(&mut self, batch: &Batch) -> Result<Option<Batch>> {
         if self.chooser.is_done() {
             return Ok(None);
@@ -45,7 +45,8 @@ impl Choosing {
         self.chooser.take(batch)
     }
 
-    /// What is left after the last batch; call it until there is nothing.
+    /// Returns the records that are left after the last batch; it must be called until it returns
+    /// `None`.
     pub fn finish(&mut self) -> Result<Option<Batch>> {
         self.ids.iter().try_for_each(IdFilter::finish)?;
         self.chooser.finish()
@@ -54,7 +55,7 @@ impl Choosing {
 
 pub(super) struct Chooser {
     how: How,
-    /// Records that have come.
+    /// How many records have come.
     came: u64,
 }
 
@@ -96,7 +97,7 @@ impl Chooser {
         Chooser { how, came: 0 }
     }
 
-    /// Whether no record that comes can be chosen any more.
+    /// Whether no later record can be chosen.
     pub fn is_done(&self) -> bool {
         match &self.how {
             How::Runs { runs, .. } => runs.iter().all(|run| run.is_empty() || run.end <= self.came),
@@ -105,7 +106,7 @@ impl Chooser {
         }
     }
 
-    /// What is chosen of a batch at once, if anything is.
+    /// Returns the records of a batch that are chosen at once, if any are.
     pub fn take(&mut self, mut batch: Batch) -> Result<Option<Batch>> {
         let first = self.came;
         let count = (batch.len() + batch.rejected.len()) as u64;
@@ -154,7 +155,8 @@ impl Chooser {
         }
     }
 
-    /// What is left to be handed out after the last record; call it until there is nothing.
+    /// Returns the records that are left after the last one was read; it must be called until it
+    /// returns `None`.
     pub fn finish(&mut self) -> Result<Option<Batch>> {
         match &mut self.how {
             How::Runs { runs, named } => {
@@ -241,7 +243,7 @@ impl PartialEq for Drawn {
 
 impl Eq for Drawn {}
 
-/// The next records of a sample as one batch.
+/// Returns the next records of a sample as one batch.
 fn next_sampled(sorted: &mut VecDeque<Drawn>) -> Result<Option<Batch>> {
     let (mut rows, mut rejected, mut origin) = (Vec::new(), Vec::new(), Origin::default());
     while rows.len() < SAMPLED_ROWS

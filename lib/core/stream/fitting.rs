@@ -7,11 +7,11 @@ use crate::batch::{Batch, Wanted};
 use crate::error::{Error, Result};
 use crate::record::RecordType;
 
-/// Makes the batches of datasets fit the schema that is wanted.
+/// Converts the batches of datasets to the wanted schema.
 pub struct Fitting {
-    /// The first of the datasets.
+    /// The name of the first dataset.
     name: String,
-    /// Made with the first batch, when the schema is known.
+    /// The mapping; made with the first batch, when the schema is known.
     conform: Option<Conform>,
 }
 

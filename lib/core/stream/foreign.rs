@@ -9,13 +9,13 @@ use crate::publish::directory_of;
 
 /// A form of data that is not read.
 struct Form {
-    /// How it begins.
+    /// The bytes with which it begins.
     magic: &'static [u8],
     name: &'static str,
     way: Way,
 }
 
-/// What to do with it.
+/// What the user can do with it.
 #[derive(Clone, Copy)]
 enum Way {
     /// A command that makes records of the FILE named after it, or of its stdin.
@@ -61,7 +61,8 @@ const FORMATS: [Form; 14] = [
 
 const DOWNLOAD: &str = "download the file again";
 
-/// Text in other encodings than UTF-8 without its mark. (A longer beginning comes before a shorter.)
+/// Text in encodings other than UTF-8, known by its mark. (A longer beginning comes before a
+/// shorter.)
 const ENCODINGS: [Form; 8] = [
     form(b"\xff\xfe\0\0", "UTF-32 text", Way::Through("iconv -f UTF-32 -t UTF-8")),
     form(b"\0\0\xfe\xff", "UTF-32 text", Way::Through("iconv -f UTF-32 -t UTF-8")),
@@ -73,11 +74,12 @@ const ENCODINGS: [Form; 8] = [
     form(b"\0[", "UTF-16 text", Way::Through("iconv -f UTF-16BE -t UTF-8")),
 ];
 
-/// How a task of ARC begins, without spaces.
+/// The beginnings of a task of ARC, without spaces.
 const ARC_TASKS: [&[u8]; 2] = [b"{\"train\":[{\"input\":", b"{\"test\":[{\"input\":"];
 const ARC: Form = form(b"{", "a task of ARC", Way::Other("puzzle-encode arc, with its folder"));
 
-/// The error of an input that begins so, if that is known. `unpack`: what has decompressed it.
+/// Returns the error of an input that begins in this way, if it is known. `unpack` is the program
+/// that has decompressed it.
 pub(super) fn refused(first: &[u8], name: &str, unpack: Option<&str>) -> Option<Error> {
     let (kind, form) = known(first)?;
     let error = match kind {
@@ -87,7 +89,8 @@ pub(super) fn refused(first: &[u8], name: &str, unpack: Option<&str>) -> Option<
     Some(error.at(name).hint(way_on(form.way, name, unpack)))
 }
 
-/// The error of a file that is read as text of another kind than records, if it begins as none of these.
+/// Returns the error of a file that is read as text of another kind than records, if it begins with
+/// one of these.
 pub(super) fn refused_bytes(first: &[u8], path: &Path) -> Option<io::Error> {
     let mut forms = FORMATS.iter().chain(&ENCODINGS);
     let form = forms.find(|form| first.starts_with(form.magic))?;
@@ -97,8 +100,8 @@ pub(super) fn refused_bytes(first: &[u8], path: &Path) -> Option<io::Error> {
     is_other.then(|| io::Error::new(io::ErrorKind::InvalidData, cause))
 }
 
-/// The form of data that begins so. Text of another form is bad data, another format is a wrong
-/// file.
+/// Returns the form of data that begins in this way. Text of another form is bad data, another
+/// format is a wrong file.
 fn known(first: &[u8]) -> Option<(Kind, &'static Form)> {
     if let Some(format) = FORMATS.iter().find(|format| first.starts_with(format.magic)) {
         return Some((Kind::Usage, format));
@@ -112,7 +115,7 @@ fn known(first: &[u8]) -> Option<(Kind, &'static Form)> {
     form.map(|form| (Kind::Data, form))
 }
 
-/// A name as it stands in a command: FILE for one that a shell would take apart.
+/// Returns a name for a command: FILE instead of one that a shell would split.
 pub(super) fn named(name: &str) -> &str {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=,@%:".contains(c);
     if name != STDIN && name.chars().all(is_plain) { name } else { "FILE" }

@@ -21,7 +21,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// The command that makes lines of it.
+    /// Returns the command that turns it into lines.
     pub fn to_lines(self) -> &'static str {
         match self {
             Form::Array => "jq -c '.[]'",
@@ -30,9 +30,10 @@ impl Form {
     }
 }
 
-/// The form of text by its beginning, which holds all of its first line, and what comes first in the next
-/// one, unless it is all there is; `None`: a record a line, as far as can be seen. (A first line that is broken
-/// is a bad record among lines: the next one does not go on with it.)
+/// Returns the form of a text by its beginning, which has all of its first line and, unless there
+/// is no more, the first character of the next line. `None`: one record a line, as far as can be
+/// seen. (A first line that is broken is a bad record among lines: the next line does not continue
+/// it.)
 pub(super) fn form_of(text: &[u8]) -> Option<Form> {
     let text = text.trim_ascii_start();
     match text.first()? {
@@ -68,10 +69,10 @@ pub(super) fn is_form_known(text: &[u8]) -> bool {
     }
 }
 
-/// What is open where a text ends.
+/// The brackets that are open where a text ends.
 #[derive(Default)]
 struct Open {
-    /// The brackets that close what is open, the innermost last.
+    /// The closing brackets that are needed, the innermost last.
     inside: Vec<u8>,
     is_text: bool,
     is_escaped: bool,
@@ -96,7 +97,7 @@ fn open_at_end(line: &[u8]) -> Open {
     open
 }
 
-/// The lines on which records begin, of those that were made and not asked for yet.
+/// The lines on which records begin: records that were made and not asked for yet.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Starts(Arc<Mutex<VecDeque<u64>>>);
 
@@ -105,18 +106,18 @@ impl Starts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(line);
     }
 
-    /// That of the next record, which stays the next.
+    /// Returns the line of the next record, which stays the next.
     pub fn peek(&self) -> Option<u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).front().copied()
     }
 
-    /// That of the next record.
+    /// Returns the line of the next record.
     pub fn next(&self) -> Option<u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 }
 
-/// Gives records as lines, without the white space between their members.
+/// Returns records as lines, without the white space between their members.
 pub(super) struct Values {
     pub form: Form,
     pub starts: Starts,
@@ -138,7 +139,7 @@ pub(super) struct Values {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     Begin,
-    /// Before a value. `first`: or the bracket of an array without any.
+    /// Before a value. If `first`, the closing bracket of an empty array may come too.
     Before {
         first: bool,
     },
@@ -146,9 +147,9 @@ enum At {
     Inside,
     /// In another value, which white space ends.
     Word,
-    /// Behind a value.
+    /// After a value.
     After,
-    /// Behind the array.
+    /// After the array.
     Closed,
 }
 
@@ -273,7 +274,7 @@ impl Values {
     }
 
     fn inside(&mut self, byte: u8) -> io::Result<()> {
-        // What white space divides stays divided: `1 2` is not 12.
+        // Values that white space separates stay separate: `1 2` is not 12.
         let is_mark = |byte: u8| matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':');
         if std::mem::take(&mut self.is_spaced)
             && !is_mark(byte)
@@ -309,7 +310,7 @@ impl Values {
         }
     }
 
-    /// What follows a value, on its line.
+    /// Handles a byte after a value, on the same line.
     fn between(&mut self, byte: u8) -> io::Result<()> {
         match (self.form, byte) {
             (Form::Array, b',') => self.at = At::Before { first: false },
@@ -331,7 +332,7 @@ impl Values {
         self.has_ended = true;
         let (line, cause) = (self.line, String::new());
         match (self.form, self.at) {
-            // A record without its newline is left to who reads the lines.
+            // The reader of lines reports a record without its newline.
             (Form::Objects, _) => Ok(()),
             (Form::Array, At::Closed) if self.has_records || self.may_be_empty => Ok(()),
             (Form::Array, At::Closed) => {
@@ -345,7 +346,7 @@ impl Values {
 impl Read for Values {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.given == self.lines.len() && !self.has_ended {
-            // What a bracket stands behind is asked for once more.
+            // The byte before a bracket is needed again.
             let last = self.lines.last().copied();
             self.lines.clear();
             self.lines.extend(last);
@@ -371,7 +372,7 @@ impl Read for Values {
     }
 }
 
-/// Why text is not what it began as.
+/// Why a text does not continue in its form.
 #[derive(Debug)]
 pub(super) struct Defect {
     line: u64,
@@ -387,12 +388,12 @@ enum DefectKind {
 }
 
 impl Defect {
-    /// The defect that an error of reading stands for.
+    /// Returns the defect that is in an error of reading.
     pub fn of(error: &io::Error) -> Option<&Defect> {
         error.get_ref()?.downcast_ref()
     }
 
-    /// Its error in an input of this name.
+    /// Returns its error in an input of this name.
     pub fn error(&self, name: &Arc<str>, is_piped: bool) -> Error {
         let place = Place::line(name.clone(), self.line);
         match self.kind {

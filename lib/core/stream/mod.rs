@@ -45,7 +45,7 @@ pub use output::{FileEncoding, FileOutputArgs, Output};
 pub use reader::{Reader, Request};
 pub use writer::Writer;
 
-/// Asks for a pipe buffer of 1 MiB, the size of a batch: both sides then run on while one is
+/// Asks for a pipe buffer of 1 MiB, the size of a batch: both sides can then run while one is
 /// written. It does not matter if this is refused, or if the file is not a pipe.
 #[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
 fn widen_pipe(file: &File) {

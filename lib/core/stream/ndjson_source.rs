@@ -33,31 +33,31 @@ pub(super) struct NdjsonSource {
     pending: VecDeque<Vec<u8>>,
     /// The lines from the first of the file on, if the lines that are read begin elsewhere.
     from_first: Option<Lines<Bytes>>,
-    /// What was dropped before them.
+    /// The records that were dropped before.
     dropped: Dropped,
-    /// The file, which may be read twice; none if it is a pipe.
+    /// The file, which may be read twice; `None` for a pipe.
     file: Option<PathBuf>,
 }
 
-/// The types of columns are those of the lines that begin in so many bytes. Of a file all lines are looked
-/// at for what these do not show.
+/// The types of columns are those of the lines that begin in this many bytes. In a file all lines
+/// are looked at for types that these do not show.
 const TYPED_BYTES: usize = 10 << 20;
 
-/// Makes batches of blocks of lines.
+/// Makes batches from blocks of lines.
 struct Decoding {
     name: Arc<str>,
     is_piped: bool,
     /// Made when the schema is known; the first line may decide it.
     decoder: Option<NdjsonDecoder>,
     next_line: u64,
-    /// Where the records begin, if the lines were made of JSON of another form.
+    /// Where the records begin, if the lines were made from JSON of another form.
     starts: Option<Starts>,
-    /// A line may have this many bytes.
+    /// The most bytes of a line.
     most: u64,
 }
 
 impl NdjsonSource {
-    /// With a range of bytes: only the lines that begin in it.
+    /// Opens the source. With a range of bytes it reads only the lines that begin in it.
     pub(super) fn open(
         name: Arc<str>,
         is_piped: bool,
@@ -80,13 +80,13 @@ impl NdjsonSource {
         Ok(NdjsonSource { lines, decoding, pending: VecDeque::new(), from_first, dropped, file })
     }
 
-    /// This source, whose lines were made of other JSON, in which records begin on other lines.
+    /// Sets that the lines were made from other JSON, in which records begin on other lines.
     pub(super) fn of_values(mut self, starts: Starts) -> NdjsonSource {
         self.decoding.starts = Some(starts);
         self
     }
 
-    /// The first block, which is returned again.
+    /// Returns the first block, which is returned again.
     fn peek(&mut self) -> Result<&[u8]> {
         if self.pending.is_empty() {
             let block = next_block(&mut self.lines, &self.decoding)?;
@@ -95,11 +95,11 @@ impl NdjsonSource {
         Ok(self.pending.front().map(Vec::as_slice).unwrap_or_default())
     }
 
-    /// The columns of these names that the first lines have, with the types of their values; of a file
-    /// those that any line has. Lines that will be read are returned again.
+    /// Returns the columns with these names that the first lines have (in a file: that any line
+    /// has), with the types of their values. Lines that will be read are returned again.
     fn infer(&mut self, wanted: &Wanted) -> Result<SchemaRef> {
         let mut inference = Inference::new(&wanted.schema);
-        // The block by which the encoding is known is the first that is read.
+        // The block that showed the encoding is read first.
         self.peek()?;
         let is_all = match &mut self.from_first {
             Some(lines) => look_at_first(&mut inference, lines, &self.decoding)?,
@@ -138,7 +138,7 @@ impl NdjsonSource {
 }
 
 impl Decoding {
-    /// What is known of the records: there may have been filters before that left no trace.
+    /// Returns what is known of the records: filters before may have left no trace.
     fn header(&self, record: Option<&RecordType>) -> Header {
         Dropped::without_header(record, self.is_piped).header()
     }
@@ -292,8 +292,8 @@ impl RecordSource for NdjsonSource {
     }
 }
 
-/// Sets in a header what the first records show of all of them: that messages may have weights, and the
-/// policy that conversations were made for.
+/// Sets in a header what the first records show of all: that messages may have weights, and the
+/// policy for which conversations were made.
 fn announce(header: &mut Header, record: &RecordType, block: &[u8]) {
     announce_in_lines(header, block);
     if record.name != CONVERSATION.name {
@@ -315,7 +315,8 @@ fn announce(header: &mut Header, record: &RecordType, block: &[u8]) {
     }
 }
 
-/// The error of a first line that is no record, with the filter that makes records of such lines.
+/// Returns the error of a first line that is no record, with the filter that makes records from
+/// such lines.
 fn not_known(names: &[String], line: &[u8]) -> Error {
     let known: Vec<&str> = RECORD_TYPES.iter().map(|record| record.name).collect();
     let error = Error::data(format!("no record of a known type ({})", known.join(", ")));
@@ -327,7 +328,7 @@ fn not_known(names: &[String], line: &[u8]) -> Error {
     }
 }
 
-/// The error of a last line without its newline.
+/// Returns the error of a last line without its newline.
 fn cut_line(place: Place, is_piped: bool) -> Error {
     let error = cut(place, is_piped, "the last line has no newline");
     match is_piped {
@@ -343,7 +344,7 @@ fn next_block<'a>(
     lines.next_block().map_err(|error| decoding.read_error(&error))
 }
 
-/// Looks at the first lines; true if there are no others.
+/// Looks at the first lines; returns true if there are no others.
 fn look_at_first(
     inference: &mut Inference,
     lines: &mut Lines<Bytes>,
@@ -357,7 +358,8 @@ fn look_at_first(
     Ok(false)
 }
 
-/// Looks at the lines of a block that begin in the first bytes of the file; `bytes` come before it.
+/// Looks at the lines of a block that begin in the first bytes of the file; `bytes` come before the
+/// block.
 fn look_at(inference: &mut Inference, block: &[u8], bytes: &mut usize) {
     for line in block.lines_with_terminator() {
         if *bytes < TYPED_BYTES {
@@ -367,9 +369,9 @@ fn look_at(inference: &mut Inference, block: &[u8], bytes: &mut usize) {
     }
 }
 
-/// How many bytes the blank lines have with which a block begins, and how many they are, as far as they
-/// have no more than `most` bytes together: so none of them is too long. White space is passed over as
-/// a whole.
+/// Returns how many bytes the blank lines have with which a block begins, and how many lines these
+/// are, as long as they have at most `most` bytes together: so none of them is too long. White
+/// space is skipped as a whole.
 fn blank_lines(block: &[u8], most: u64) -> (usize, u64) {
     if block.first().is_none_or(|byte| !byte.is_ascii_whitespace()) {
         return (0, 0);
@@ -386,17 +388,17 @@ fn blank_lines(block: &[u8], most: u64) -> (usize, u64) {
     (end, lines as u64)
 }
 
-/// The first line that is not blank, and how many are before it.
+/// Returns the first line that is not blank, and how many lines are before it.
 fn first_filled(block: &[u8]) -> Option<(u64, &[u8])> {
     (0..).zip(block.lines()).find(|(_, line)| !line.trim_ascii().is_empty())
 }
 
-/// Whether a field belongs to an NDJSON record.
+/// Returns a function that says whether an NDJSON record has a field.
 fn among(names: &[String]) -> impl Fn(&str) -> bool {
     |name| names.iter().any(|there| there == name)
 }
 
-/// A wrong pipe: the first line is clearly a record of another type.
+/// Refuses a wrong pipe: the first line is clearly a record of another type.
 fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Result<()> {
     let (Some(wanted), Some((_, line))) = (wanted, first_filled(block)) else { return Ok(()) };
     let Ok(names) = member_names(line) else { return Ok(()) };

@@ -27,7 +27,7 @@ pub enum FileEncoding {
 }
 
 impl FileEncoding {
-    /// The encoding of files whose names end so.
+    /// Returns the encoding of files with this ending.
     fn of_name(path: &Path) -> Option<FileEncoding> {
         match path.extension()?.to_str()? {
             "ndjson" | "jsonl" => Some(FileEncoding::Ndjson),
@@ -37,7 +37,7 @@ impl FileEncoding {
         }
     }
 
-    /// Refuses the names of what is not written: readers go by them.
+    /// Refuses the endings of formats that are not written: readers go by them.
     fn refuse_names(path: &Path) -> Result<()> {
         let Some(ending) = path.extension().and_then(OsStr::to_str) else { return Ok(()) };
         let is_name = |(endings, ..): &&(&[&str], _, _)| endings.contains(&ending);
@@ -56,7 +56,7 @@ impl FileEncoding {
     }
 }
 
-/// Endings of other forms of files, and the way to these.
+/// Endings of other forms of files, and how to make them.
 const OTHER_NAMES: [(&[&str], &str, &str); 6] = [
     (&["arrow", "feather", "ipc"], "an Arrow file", "-o STREAM (an Arrow stream)"),
     (&["gz"], "compressed data", "-o - | gzip > FILE"),
@@ -97,7 +97,7 @@ pub struct FileOutputArgs {
 
 /// An open output.
 pub struct Output {
-    /// That of a file.
+    /// The path, if it is a file.
     path: Option<PathBuf>,
     to: Destination,
     overwrite: bool,
@@ -115,7 +115,7 @@ impl FileOutputArgs {
         self.open_grouped(schema, header, tool, None)
     }
 
-    /// Opens the output; a Parquet file has row groups of so many rows.
+    /// Opens the output; a Parquet file has row groups of `group_rows` rows.
     pub fn open_grouped(
         &self,
         schema: &Schema,
@@ -150,8 +150,8 @@ impl FileOutputArgs {
             && self.to == FileEncoding::Arrow
     }
 
-    /// The encoding of a file's name, where it has one, else that of `--to`, or of the variable for
-    /// pipelines.
+    /// Returns the encoding of the file's name, if it shows one, else of `--to`, or of the variable
+    /// for pipelines.
     fn encoding(&self, path: Option<&Path>, tool: &Tool) -> Result<FileEncoding> {
         let Some((path, named)) = path.and_then(|path| Some((path, FileEncoding::of_name(path)?)))
         else {

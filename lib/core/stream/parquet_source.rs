@@ -30,11 +30,11 @@ pub(super) struct ParquetSource {
     batches: Option<(ParquetBatches, Conversion)>,
     /// Batches that are not handed out yet.
     ready: VecDeque<Batch>,
-    /// The batch that they are made of.
+    /// The batch from which they are made.
     pieces: Option<Pieces>,
     /// The most bytes of a record.
     most: u64,
-    /// On how many threads row groups are decoded.
+    /// How many threads decode row groups.
     threads: NonZeroUsize,
 }
 
@@ -59,8 +59,8 @@ impl ParquetSource {
         })
     }
 
-    /// What the file states of its records. What was dropped when it was made is not counted again:
-    /// a slice of it would not know how much of that is its own.
+    /// Returns what the file states of its records. The records that were dropped when it was made
+    /// are not counted again: a slice of the file could not tell how many belong to it.
     fn header(&self) -> Result<Header> {
         let header = Header::of(self.file.schema()).map_err(|error| error.at(&self.name))?;
         let mut header = Header { dropped: Dropped::default(), ..header };
@@ -85,7 +85,7 @@ impl ParquetSource {
         let columns: Vec<String> = if JsonForm::takes_all(named) {
             self.file.schema().fields().iter().map(|field| field.name().clone()).collect()
         } else {
-            // What has no column may be in that of the rest.
+            // A field without a column may be in the column of the rest.
             let others =
                 self.file.schema().fields().iter().filter(|field| JsonForm::is_rest(field));
             let others = others.map(|field| field.name().clone());
@@ -121,8 +121,8 @@ impl ParquetSource {
             let first = self.runs.front().map_or(0, |run| run.start + 1);
             let Some(batch) = decoded.next() else { break };
             if batch.is_err() && self.threads.get() > 1 {
-                // Read again in order: the rows before the damage come first, and the error is that of
-                // every number of threads.
+                // The rows are read again in order: the rows before the damage come first, and the
+                // error is the same for every number of threads.
                 self.threads = NonZeroUsize::MIN;
                 self.batches = None;
                 return self.next_batch(wanted, schema);
@@ -199,7 +199,7 @@ impl RecordSource for ParquetSource {
     }
 }
 
-/// A batch in pieces; `first` is the number of its first record.
+/// Returns a batch in pieces; `first` is the number of its first record.
 pub(super) fn pieces(name: &Arc<str>, batch: RecordBatch, first: u64, most: u64) -> Result<Pieces> {
     Pieces::of(batch, most).map_err(|TooLarge(row)| {
         let position = Position::Record(first + row as u64);
@@ -207,7 +207,7 @@ pub(super) fn pieces(name: &Arc<str>, batch: RecordBatch, first: u64, most: u64)
     })
 }
 
-/// Takes the numbers of the next rows, from 0, off the runs.
+/// Removes the numbers of the next rows, from 0, from the runs, and returns them.
 fn take_numbers(runs: &mut VecDeque<Range<u64>>, mut count: u64) -> Vec<Range<u64>> {
     let mut taken = Vec::new();
     while let Some(run) = runs.front_mut().filter(|_| count > 0) {
@@ -222,7 +222,7 @@ fn take_numbers(runs: &mut VecDeque<Range<u64>>, mut count: u64) -> Vec<Range<u6
     taken
 }
 
-/// The rows of a piece as batches; `numbers` are those of its records, from 0.
+/// Returns the rows of a piece as batches; `numbers` are the numbers of its records, from 0.
 pub(super) fn batches(
     name: &Arc<str>,
     conversion: &Conversion,

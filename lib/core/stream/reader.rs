@@ -33,11 +33,11 @@ use crate::record::{JsonForm, RecordType, ndjson_name, record_type, record_type_
 /// Which records are asked for.
 #[derive(Debug, Clone)]
 pub enum Request {
-    /// Records of any type, and Parquet files of any schema. Of several Parquet files the columns are those
-    /// of all; other inputs must have no column that the first has not.
+    /// Records of any type, and Parquet files of any schema. Several Parquet files have the columns
+    /// of all of them; other inputs must have no column that the first one lacks.
     Any,
-    /// Records of one of these types: the type of the first input, or the first in this list if
-    /// the input does not show its type (its first lines are bad).
+    /// Records of one of these types: the type of the first input, or the first in this list if the
+    /// input does not show its type (its first lines are bad).
     OneOf(Vec<Wanted>),
 }
 
@@ -47,11 +47,11 @@ impl From<Wanted> for Request {
     }
 }
 
-/// An input, and what is read of it.
+/// An input, and the part of it that is read.
 #[derive(Clone)]
 struct Waiting {
     path: PathBuf,
-    /// The part of it that belongs to the slice: records, of NDJSON bytes.
+    /// The part of it that belongs to the slice, in records; for NDJSON in bytes.
     range: Option<Range<u64>>,
     /// The records of it that are read, if not all.
     runs: Option<Vec<Range<u64>>>,
@@ -69,7 +69,8 @@ pub struct Reader {
     header: Header,
     encoding: String,
     schema: SchemaRef,
-    /// All columns, where inputs of any schema are read: what an input has beyond them would be lost.
+    /// All columns, if inputs of any schema are read: a column of an input beyond these would be
+    /// lost.
     known: Option<SchemaRef>,
     sources: Vec<Value>,
     total: Option<u64>,
@@ -77,11 +78,11 @@ pub struct Reader {
     left: u64,
     /// The most bytes of a record.
     most: u64,
-    /// On how many threads an input is decoded, if it can be.
+    /// How many threads decode an input, if it can use several.
     threads: NonZeroUsize,
     /// Records that earlier filters dropped, counted over the inputs already read.
     dropped: Dropped,
-    /// Of datasets, how their batches come to be those that are wanted.
+    /// For datasets: converts their batches to the wanted schema.
     dataset: Option<Fitting>,
     /// Whether no records are left out.
     is_whole: bool,
@@ -91,13 +92,13 @@ pub struct Reader {
     /// Inputs that were kept in files without a name, in words.
     spooled: Vec<String>,
     unchanged: Unchanged,
-    /// The files that must be those of their manifest, if all of them is read.
+    /// The files that must fit their manifest, if all of them is read.
     comparison: Comparison,
-    /// The columns that batches are cut to, if that is not what is read.
+    /// The columns that are handed out, if they are not all that are read.
     cut_to: Option<SchemaRef>,
-    /// Which records are handed out, if they are chosen by their ids.
+    /// Chooses records by their ids, if that is asked for.
     ids: Option<IdFilter>,
-    /// Which records are handed out, if they are chosen as they come.
+    /// Chooses records as they come, if that is asked for.
     chooser: Option<Chooser>,
 }
 
@@ -108,8 +109,8 @@ impl Reader {
         Reader::open_typed(args, None, request)
     }
 
-    /// Opens files and streams; the header and the types of columns are those of the file `first`, if one is
-    /// named, of which nothing else is read.
+    /// Opens files and streams. If a file `first` is named, its header and the types of its columns
+    /// are used, and nothing else of it is read.
     pub fn open_typed(
         args: &InputArgs,
         first: Option<&Path>,
@@ -143,7 +144,7 @@ impl Reader {
         reader.begin(request.into())
     }
 
-    /// Reads datasets that are open already; `name` is the first of them.
+    /// Reads datasets that are open already; `name` is the name of the first.
     pub fn of_datasets(
         source: Box<dyn RecordSource>,
         name: String,
@@ -186,7 +187,7 @@ impl Reader {
         }
     }
 
-    /// Decides what is read, by the first input.
+    /// Decides by the first input what is read.
     fn begin(mut self, request: Request) -> Result<Reader> {
         self.wanted = match request {
             Request::Any => None,
@@ -226,8 +227,9 @@ impl Reader {
         Ok(self)
     }
 
-    /// What all inputs state, also those of other slices: a parameter is null where it differs. (Of pipes, which
-    /// can be read once only, and NDJSON, which has no header, it is what the first input states.)
+    /// Returns what all inputs state, also those of other slices: a parameter is null if it
+    /// differs. (For pipes, which can be read only once, and NDJSON, which has no header, returns
+    /// what the first input states.)
     fn header_of_all(&self) -> Result<Header> {
         let is_pipe = |path: &PathBuf| Ok(path.as_os_str() == "-" || !files::is_file(path)?);
         if self.files.len() < 2 || files::find(&self.files, is_pipe)?.is_some() {
@@ -250,8 +252,9 @@ impl Reader {
         Ok(Header { parameters: all.parameters, provenance: all.provenance, ..self.header.clone() })
     }
 
-    /// The columns of all inputs, if all are Parquet files; of others the first one's, and what a later one
-    /// has beside the fields of its records. (A pipe cannot be looked at before: it may have such.)
+    /// Returns the columns of all inputs, if all are Parquet files. Otherwise returns the columns
+    /// of the first input, and the column of the rest if a later one has fields beyond its records'
+    /// type. (A pipe cannot be looked at before: it may have such fields.)
     fn with_columns_of_all(&self) -> Result<SchemaRef> {
         let mut schema = self.schema.clone();
         if self.files.len() < 2 {
@@ -282,30 +285,30 @@ impl Reader {
         Ok(schema)
     }
 
-    /// The type of the records, one of those asked for; `None` if the input is empty and does not
-    /// state it.
+    /// Returns the type of the records, one of those asked for; `None` if the input is empty and
+    /// does not state it.
     pub fn record(&self) -> Option<&'static RecordType> {
         self.record
     }
 
-    /// This reader, whose files must be at the end what they were.
+    /// Makes the reader check at its end that these files are unchanged.
     pub fn with_unchanged(mut self, unchanged: Unchanged) -> Reader {
         self.unchanged = unchanged;
         self
     }
 
-    /// This reader, whose files are compared while all of them is read.
+    /// Makes the reader compare files while all of them is read.
     pub fn comparing(mut self, comparison: Comparison) -> Reader {
         self.comparison = comparison;
         self
     }
 
-    /// This reader for who looks at what is there, be it damaged: hashes are not compared.
+    /// Switches off the comparison of hashes, for users who want to look at damaged data too.
     pub fn uncompared(self) -> Reader {
         self.comparing(Comparison::default())
     }
 
-    /// Notes for people: what is on disk and not in the records.
+    /// Returns notes for people: what is on disk and not in the records.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -318,7 +321,8 @@ impl Reader {
         self
     }
 
-    /// Decodes beside so many threads that work on the batches: one alone cannot keep many of them busy.
+    /// Decodes for this many threads that work on the batches: one decoder alone cannot keep many
+    /// of them busy.
     pub fn feeding(mut self, jobs: NonZeroUsize) -> Reader {
         self.threads = decoders(jobs);
         if let Some(current) = &mut self.current {
@@ -327,8 +331,8 @@ impl Reader {
         self
     }
 
-    /// Hands out the records that the arguments choose. What is not chosen is not read, where it is
-    /// known beforehand how many records there are and each can be found (datasets, Parquet).
+    /// Hands out the records that the arguments choose. Other records are not read, if it is known
+    /// beforehand how many records there are and each can be found (datasets, Parquet).
     pub fn choose(mut self, args: &SelectArgs) -> Result<Reader> {
         if !args.id.is_empty() {
             return self.only(&args.id);
@@ -378,7 +382,7 @@ impl Reader {
     }
 
     /// Hands out the records with these ids only; a reader of a dataset that knows where they are
-    /// reads no others. One that is not there is an error: at once, or after the last record.
+    /// reads no others. A missing id is an error: at once, or after the last record.
     pub fn only(mut self, ids: &[String]) -> Result<Reader> {
         if ids.is_empty() {
             return Ok(self);
@@ -400,20 +404,22 @@ impl Reader {
         Ok(self)
     }
 
-    /// Hands out these columns only, a part of [`Reader::schema`]; before the first batch.
+    /// Hands out these columns only, a part of [`Reader::schema`]. It must be called before the
+    /// first batch.
     pub fn select(&mut self, schema: SchemaRef) {
-        // What is no column of its own is known only where all columns are read.
+        // Fields without a column of their own are known only if all columns are read.
         let read = if JsonForm::takes_all(&schema) { &self.schema } else { &schema };
         self.read_as(read.clone(), schema);
     }
 
-    /// Hands out all of records of a type, in its columns; before the first batch.
+    /// Hands out all of records of a type, in its columns. It must be called before the first
+    /// batch.
     pub fn select_whole(&mut self, record: &RecordType) {
         let schema = record.whole_schema();
         self.read_as(schema.clone(), schema);
     }
 
-    /// Reads some columns, and those of ids that are looked for, and hands out these.
+    /// Reads some columns, and the columns of ids that are looked for; hands out `handed_out`.
     fn read_as(&mut self, read: SchemaRef, handed_out: SchemaRef) {
         self.schema = match &self.ids {
             Some(ids) => ids.with_ids(read),
@@ -422,7 +428,7 @@ impl Reader {
         self.cut_to = (self.schema != handed_out).then_some(handed_out);
     }
 
-    /// The type of the records as the header says it, else as the columns do.
+    /// Returns the type of the records that the header states, or else that the columns show.
     pub fn known_type(&self) -> Option<&'static RecordType> {
         if let Some((name, _)) = &self.header.record {
             return record_type(name);
@@ -431,27 +437,27 @@ impl Reader {
         record_type_with(|name| fields.iter().any(|f| f.name() == name || ndjson_name(f) == name))
     }
 
-    /// The type of the records, if their columns are of it.
+    /// Returns the type of the records, if their columns fit it.
     pub fn fitting_type(&self) -> Option<&'static RecordType> {
         self.known_type().filter(|record| Conform::new(&self.schema, &record.schema()).is_ok())
     }
 
-    /// How the first input stores its values, see [`RecordSource::encoding`].
+    /// Returns how the first input stores its values, see [`RecordSource::encoding`].
     pub fn encoding(&self) -> &str {
         &self.encoding
     }
 
-    /// The header of the first input.
+    /// Returns the header of the first input.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// How many records there are, if that is known beforehand (Parquet, datasets).
+    /// Returns how many records there are, if that is known beforehand (Parquet, datasets).
     pub fn total(&self) -> Option<u64> {
         self.total
     }
@@ -461,7 +467,8 @@ impl Reader {
         self.is_whole && self.left == u64::MAX
     }
 
-    /// Steps of all games, if that is known beforehand (pools that are read as a whole).
+    /// Returns the steps of all games, if they are known beforehand (pools that are read as a
+    /// whole).
     pub fn steps(&self) -> Option<u64> {
         self.current.as_ref().filter(|_| self.is_whole).and_then(|current| current.steps())
     }
@@ -471,7 +478,7 @@ impl Reader {
         self.files.is_empty() && self.header.provenance.first().is_some_and(Value::is_null)
     }
 
-    /// What identifies the Parquet files among the inputs: name, size, rows, footer hash.
+    /// Returns the identities of the Parquet files among the inputs: name, size, rows, footer hash.
     pub fn sources(&self) -> &[Value] {
         &self.sources
     }
@@ -481,19 +488,19 @@ impl Reader {
         self.dataset.is_some()
     }
 
-    /// The files that are read; empty if stdin is read.
+    /// Returns the files that are read; empty if stdin is read.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
-    /// What the filters before this one have dropped; known after the last batch, as far as it came
-    /// with the records (see [`Dropped::without_header`]).
+    /// Returns the records that the filters before this one have dropped; known after the last
+    /// batch, as far as it came with the records (see [`Dropped::without_header`]).
     pub fn dropped(&self) -> Dropped {
         let dropped = match &self.current {
             Some(current) => self.dropped.and(&current.dropped()),
             None => self.dropped.clone(),
         };
-        // Of records that are chosen it is not known which of the dropped ones belong to them.
+        // If records are chosen, it is not known which dropped records belong to them.
         let are_chosen = self.ids.is_some() || self.chooser.is_some();
         match are_chosen || (self.is_dataset() && !self.is_whole) {
             true => dropped.of_part(),
@@ -501,7 +508,7 @@ impl Reader {
         }
     }
 
-    /// The next batch; it may have no rows. `None` after the last record of the last input.
+    /// Returns the next batch; it may have no rows. `None` after the last record of the last input.
     pub fn next_batch(&mut self) -> Result<Option<Batch>> {
         if self.is_whole {
             self.comparison.begin();
@@ -549,7 +556,7 @@ impl Reader {
         }
     }
 
-    /// What is handed out after the last record was read.
+    /// Returns the records that are left after the last record was read.
     fn finish(&mut self) -> Result<Option<Batch>> {
         if let Some(ids) = &self.ids {
             ids.finish()?;
@@ -560,7 +567,7 @@ impl Reader {
         }
     }
 
-    /// How many records there are: known beforehand, or found by reading them all.
+    /// Returns how many records there are: known beforehand, or found by reading them all.
     pub fn count_records(mut self) -> Result<u64> {
         let Some(total) = self.total else {
             let mut total = 0;
@@ -586,7 +593,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Which inputs were kept in files without a name since this was asked before, in words.
+    /// Returns which inputs were kept in files without a name since the last call, in words.
     pub fn take_spooled(&mut self) -> Vec<String> {
         std::mem::take(&mut self.spooled)
     }
@@ -623,14 +630,14 @@ impl Iterator for Reader {
     }
 }
 
-/// Some columns of a batch.
+/// Returns some columns of a batch.
 fn cut(records: &RecordBatch, columns: &Schema) -> Result<RecordBatch> {
     let places = columns.fields().iter().map(|field| records.schema_ref().index_of(field.name()));
     Ok(records.project(&places.collect::<Result<Vec<usize>, ArrowError>>()?)?)
 }
 
-/// Decoding Parquet takes a quarter of the time of encoding its text. Up to three threads of work are
-/// fed by one.
+/// Returns how many threads decode. Decoding Parquet takes a quarter of the time of encoding its
+/// text: one decoder feeds up to three threads of work.
 fn decoders(jobs: NonZeroUsize) -> NonZeroUsize {
     match jobs.get() {
         0..4 => NonZeroUsize::MIN,
@@ -638,7 +645,7 @@ fn decoders(jobs: NonZeroUsize) -> NonZeroUsize {
     }
 }
 
-/// The records of an input; each may have `most` bytes.
+/// Opens the records of an input; each may have `most` bytes.
 fn open(input: Input, of: &Waiting, most: u64) -> Result<Box<dyn RecordSource>> {
     let Waiting { path, range, .. } = of;
     let range = range.clone();

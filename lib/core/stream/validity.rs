@@ -24,7 +24,7 @@ use crate::record::{JsonForm, OTHERS};
 pub struct Run {
     /// The first rows, which are records.
     pub records: RecordBatch,
-    /// Why the rows after them are none.
+    /// Why the rows after them are not records.
     pub refused: Vec<Refused>,
 }
 
@@ -34,7 +34,7 @@ pub struct Refused {
     pub input: Rejected,
 }
 
-/// The rows of a batch in the schema of their records.
+/// Returns the rows of a batch in the schema of their records.
 pub fn runs(conversion: &Conversion, batch: &RecordBatch) -> Result<Vec<Run>, String> {
     let is_text = |(a, b): (&FieldRef, &FieldRef)| a.data_type() == b.data_type();
     if batch.schema_ref().fields().iter().zip(conversion.from().fields()).all(is_text) {
@@ -59,8 +59,8 @@ pub fn runs(conversion: &Conversion, batch: &RecordBatch) -> Result<Vec<Run>, St
     Ok(runs)
 }
 
-/// The rows of a batch all of whose text is text, in the schema of a record type; those that do not fit are
-/// refused.
+/// Returns the rows of a batch, whose text is all valid, in the schema of a record type; rows that
+/// do not fit are refused.
 pub(super) fn record_runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<Run>, String> {
     let applied = conform.apply(batch);
     if let Ok(records) = &applied
@@ -102,11 +102,11 @@ fn run(
     Ok(Run { records: conform.apply(&good)?, refused })
 }
 
-/// A row with more bytes than this is not kept: its JSON may be far larger.
+/// The most bytes of a row that is kept: its JSON may be far larger.
 const MOST_KEPT: u64 = 16 << 20;
 
-/// The JSON of a row, made when it is written; what JSON does not have is in it as Python names it, so
-/// that it is kept as text, and bytes that are no text are replaced.
+/// Returns the JSON of a row, made when it is written. Values that JSON does not have are written
+/// as Python names them, so that the row is kept as text, and invalid bytes are replaced.
 pub(super) fn input_of(row: &RecordBatch) -> Rejected {
     if row_sizes(row).iter().any(|&bytes| bytes > MOST_KEPT) {
         return Rejected::Nothing;
@@ -123,9 +123,9 @@ pub(super) fn input_of(row: &RecordBatch) -> Rejected {
     })
 }
 
-/// Says why rows are refused.
+/// Finds out why rows are refused.
 struct Reasons {
-    /// Those of the batch that the target has.
+    /// The columns of the batch that the target has.
     columns: Vec<usize>,
     encoder: NdjsonEncoder,
     decoder: NdjsonDecoder,
@@ -134,8 +134,8 @@ struct Reasons {
 
 impl Reasons {
     fn new(batch: &RecordBatch, target: &SchemaRef) -> Result<Reasons, ArrowError> {
-        // What the target has no column for says nothing, and types that JSON does not have are not
-        // looked at.
+        // Columns that the target lacks are not looked at, and neither are types that JSON does not
+        // have.
         let places = Places::of(batch.schema_ref());
         let fields: Vec<FieldRef> = target.fields().iter().filter_map(readable).collect();
         let columns: Vec<usize> = if JsonForm::is_of_records(target) {
@@ -162,7 +162,7 @@ impl Reasons {
     }
 }
 
-/// A field without what cannot be read from NDJSON.
+/// Returns a field without the parts that cannot be read from NDJSON.
 fn readable(field: &FieldRef) -> Option<FieldRef> {
     use DataType::*;
     if JsonForm::of(field).is_some() {
@@ -186,7 +186,7 @@ fn readable(field: &FieldRef) -> Option<FieldRef> {
 /// Without their mark, JSON columns are written as the texts that they are.
 fn plain(batch: &RecordBatch) -> SchemaRef {
     let plain = |field: &FieldRef| match field.data_type() {
-        // (Of bytes it says what they are.)
+        // (The metadata of bytes says what they are.)
         DataType::FixedSizeBinary(_) => field.as_ref().clone(),
         _ if JsonForm::is_rest(field) => field.as_ref().clone(),
         _ => field.as_ref().clone().with_metadata(HashMap::new()),
@@ -195,7 +195,7 @@ fn plain(batch: &RecordBatch) -> SchemaRef {
     SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))
 }
 
-/// Whether no row has what NDJSON would refuse, as far as the types do not say so already.
+/// Whether no row has a value that NDJSON would refuse, beyond what the types show.
 fn is_valid(batch: &RecordBatch) -> bool {
     let fields = batch.schema_ref().fields().iter();
     fields.zip(batch.columns()).all(|(field, column)| match JsonForm::of(field) {
@@ -208,7 +208,7 @@ fn is_valid(batch: &RecordBatch) -> bool {
     })
 }
 
-/// Whether all numbers that a column shows, or holds beneath its nulls, are finite.
+/// Whether all numbers of a column are finite, even those beneath its nulls.
 fn is_finite(column: &dyn Array) -> bool {
     match column.data_type() {
         DataType::Float32 => {
@@ -228,12 +228,12 @@ fn is_finite(column: &dyn Array) -> bool {
         DataType::ListView(_) => is_finite(column.as_list_view::<i32>().values()),
         DataType::LargeListView(_) => is_finite(column.as_list_view::<i64>().values()),
         DataType::Struct(_) => column.as_struct().columns().iter().all(|part| is_finite(part)),
-        // What else has floats has no readers but those that refuse what has no JSON.
+        // Other types with floats are only read by readers that refuse values without JSON.
         _ => true,
     }
 }
 
-/// Why a text is not a JSON object.
+/// Fails, with the cause, if a text is not a JSON object.
 pub fn object(text: &str) -> Result<(), String> {
     let no_json = |error: json::Error| format!("holds no JSON: {error}");
     let mut reader = Reader::new(text);
