@@ -106,6 +106,11 @@ pub struct InputArgs {
     /// told not to.
     #[arg(skip)]
     pub is_compared: bool,
+
+    /// Whether records of a pipe are shown as they come: the output is NDJSON on stdout, whose bytes do not depend
+    /// on when they are written.
+    #[arg(skip)]
+    pub is_shown: bool,
 }
 
 /// What a record may have if nothing else is said: text of 2^31 bytes does not fit a column.
@@ -113,9 +118,14 @@ pub const MAX_RECORD_BYTES: u64 = 1 << 30;
 
 impl Default for InputArgs {
     fn default() -> InputArgs {
-        let files = Vec::new();
-        let max_record_bytes = MAX_RECORD_BYTES;
-        InputArgs { files, slice: None, allow_empty: false, max_record_bytes, is_compared: false }
+        InputArgs {
+            files: Vec::new(),
+            slice: None,
+            allow_empty: false,
+            max_record_bytes: MAX_RECORD_BYTES,
+            is_compared: false,
+            is_shown: false,
+        }
     }
 }
 
@@ -179,6 +189,11 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// Whether records are shown as they come.
+    pub fn shows(&self) -> bool {
+        self.to == Encoding::Ndjson
+    }
+
     /// The tool's entry in the provenance chain, unless it is switched off.
     pub fn entry(&self, tool: &Tool) -> Option<Value> {
         (!self.no_provenance).then(|| tool.entry())
