@@ -11,7 +11,7 @@ use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::metadata_db::DatabaseReader;
 use gristmill::format::mmidx::MmidxIndex;
-use gristmill::format::npy::{ArrayHeader, Integers, Mapped};
+use gristmill::format::npy::{ArrayHeader, Integers, MappedArray};
 use gristmill::format::parquet::compare_inputs;
 use gristmill::plan::{Plan, TaskList};
 use gristmill::stream::Request;
@@ -85,7 +85,7 @@ pub fn npy(place: &mut Place, bytes: &[u8]) -> Result<()> {
     ArrayHeader::read(&mut &bytes[..]).map_err(Error::data)?;
     let path = place.file("in.npy", bytes);
     let file = File::open(&path).map_err(|error| Error::io(path.as_path(), &error))?;
-    if let Ok(rows) = Mapped::open(&file) {
+    if let Ok(rows) = MappedArray::open(&file) {
         let last = rows.rows().saturating_sub(1);
         std::hint::black_box((rows.row(0), rows.row(last), rows.row(last + 1)));
     }

@@ -1,9 +1,11 @@
 //! Conversations as text and as tokens, without files.
 
-use gristmill::chat::{Conversations, Json, LeftOut, NamedFields, Settings, Style, Take, Thinking};
+use gristmill::chat::{
+    AnswerChoice, Conversations, Json, LeftOut, NamedFields, Settings, Style, Thinking,
+};
 use gristmill::error::{Error, Result};
 use gristmill::harmony::{
-    Alignment, Policy, Rendered, Renderer, Segments, Spans, decode, loss_mask, segments_of,
+    Alignment, Policy, RenderOutput, Renderer, Segments, Spans, decode, loss_mask, segments_of,
 };
 
 use super::place::Place;
@@ -16,7 +18,7 @@ pub fn messages(_: &mut Place, bytes: &[u8]) -> Result<()> {
     let text = std::str::from_utf8(bytes).map_err(Error::data)?;
     let mut last = Ok(());
     for policy in [Policy::Chat, Policy::SynthKdV1] {
-        let mut rendered = Rendered::default();
+        let mut rendered = RenderOutput::default();
         let outcome = Renderer::new(policy).render(text, &mut rendered);
         if outcome.is_err() {
             assert!(rendered.tokens.is_empty() && rendered.segments.list.is_empty());
@@ -59,7 +61,7 @@ pub fn chats(_: &mut Place, bytes: &[u8]) -> Result<()> {
             content_is_text: true,
             fields: NamedFields::default(),
             ignored: Vec::new(),
-            take: vec![Take::Chosen, Take::Wanted],
+            take: vec![AnswerChoice::Chosen, AnswerChoice::Wanted],
         });
         let mut made = Vec::new();
         last = match conversations.of(record, &mut LeftOut::default(), &mut made) {
@@ -69,7 +71,7 @@ pub fn chats(_: &mut Place, bytes: &[u8]) -> Result<()> {
                 for one in all {
                     let text = std::str::from_utf8(&made[one.text]).unwrap();
                     let rendered =
-                        Renderer::new(Policy::Chat).render(text, &mut Rendered::default());
+                        Renderer::new(Policy::Chat).render(text, &mut RenderOutput::default());
                     // Only schemas hold what it cannot show.
                     assert!(rendered.is_ok() || text.contains("functions"), "{rendered:?}: {text}");
                 }

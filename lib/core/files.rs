@@ -162,7 +162,7 @@ pub fn below(directory: &Path, named: &Path) -> Option<PathBuf> {
 /// A file as it was when it was noted. A writer replaces files by renaming, so a change is another
 /// inode; who writes into a file changes its size or its time.
 #[derive(Debug, Clone)]
-pub struct Noted {
+pub struct FileSnapshot {
     path: PathBuf,
     identity: Identity,
 }
@@ -174,9 +174,9 @@ struct Identity {
     modified: (i64, i64),
 }
 
-impl Noted {
-    pub fn new(path: PathBuf, metadata: &Metadata) -> Noted {
-        Noted { path, identity: Identity::of(metadata) }
+impl FileSnapshot {
+    pub fn new(path: PathBuf, metadata: &Metadata) -> FileSnapshot {
+        FileSnapshot { path, identity: Identity::of(metadata) }
     }
 
     pub fn path(&self) -> &Path {
@@ -184,7 +184,7 @@ impl Noted {
     }
 
     /// Whether both are of one state of one file.
-    pub fn is_same(&self, other: &Noted) -> bool {
+    pub fn is_same(&self, other: &FileSnapshot) -> bool {
         self.identity == other.identity
     }
 

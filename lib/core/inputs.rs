@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Kind, Result, shown};
-use crate::files::{self, FileId, Noted};
+use crate::files::{self, FileId, FileSnapshot};
 
 #[derive(Default)]
 struct Inputs {
     paths: BTreeSet<PathBuf>,
     /// The files that belong together, as they were when they were first looked at.
-    noted: HashMap<PathBuf, Noted>,
+    noted: HashMap<PathBuf, FileSnapshot>,
 }
 
 static INPUTS: LazyLock<Mutex<Inputs>> = LazyLock::new(Mutex::default);
@@ -38,7 +38,7 @@ pub fn is_named(path: &Path) -> bool {
 
 /// These files are read, and belong together. It is an error if one of them was another file when it was
 /// noted before: what was read of it is of another dataset.
-pub fn note(files: &[Noted]) -> Result<()> {
+pub fn note(files: &[FileSnapshot]) -> Result<()> {
     let mut inputs = inputs();
     for file in files {
         match inputs.noted.get(file.path()) {
@@ -63,7 +63,7 @@ pub fn confirm<T>(outcome: Result<T>) -> Result<T> {
 
 /// All files are still those that were noted.
 pub fn check() -> Result<()> {
-    inputs().noted.values().try_for_each(Noted::check)
+    inputs().noted.values().try_for_each(FileSnapshot::check)
 }
 
 /// The results are out: whatever happens to the inputs from now on is nothing to them.

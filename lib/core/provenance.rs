@@ -10,7 +10,7 @@ use crate::publish::host;
 /// What a script made a dataset of: recorded in the manifest of what it joins, so that a rerun knows
 /// whether that is what it would make.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Made {
+pub struct DatasetOrigin {
     /// What tells the input from another, or from itself after a change.
     pub input: Value,
     /// Limits of it; null is none.

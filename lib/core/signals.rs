@@ -73,14 +73,14 @@ pub(crate) fn forget(staging: &Path) {
 }
 
 /// Signals wait as long as this lives.
-pub(crate) struct Held(Option<MutexGuard<'static, ()>>);
+pub(crate) struct HeldSignals(Option<MutexGuard<'static, ()>>);
 
 /// Lets signals wait: what is being done must not end halfway.
-pub(crate) fn hold() -> Held {
-    Held(Some(lock(&HELD)))
+pub(crate) fn hold() -> HeldSignals {
+    HeldSignals(Some(lock(&HELD)))
 }
 
-impl Drop for Held {
+impl Drop for HeldSignals {
     fn drop(&mut self) {
         self.0 = None;
         // A signal that has waited ends the process now.
@@ -206,11 +206,11 @@ pub struct PassedSignals {
     /// Gives back what it listens to: closing writes into a pipe, and where nobody has the other end
     /// that would end the process (SIGPIPE).
     thread: std::thread::JoinHandle<signal_hook::iterator::Signals>,
-    state: Arc<Mutex<Passing>>,
+    state: Arc<Mutex<PassingState>>,
 }
 
 #[derive(Default)]
-struct Passing {
+struct PassingState {
     children: BTreeSet<u32>,
     /// The last signal that came.
     came: Option<i32>,
@@ -222,7 +222,7 @@ impl PassedSignals {
             [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
         let mut signals = signal_hook::iterator::Signals::new(&wanted)?;
         let handle = signals.handle();
-        let state = Arc::new(Mutex::new(Passing::default()));
+        let state = Arc::new(Mutex::new(PassingState::default()));
         let passing = state.clone();
         let thread = std::thread::Builder::new().spawn(move || {
             for signal in signals.forever() {

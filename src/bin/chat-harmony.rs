@@ -6,7 +6,7 @@ use clap::Parser;
 use serde_json::json;
 
 use gristmill::batch::{WEIGHTS, Wanted};
-use gristmill::chat::{Conversations, Take, Thinking};
+use gristmill::chat::{AnswerChoice, Conversations, Thinking};
 use gristmill::cli::{self, CommonArgs, ForPipelines, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
 use gristmill::harmony::Policy;
@@ -83,7 +83,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let mut header = args.source.header(&reader, stated, args.output.entry(tool))?;
     header.set(conversation::POLICY, Policy::Chat.name());
     header.set(WEIGHTS, true);
-    if settings.thinking == Thinking::Split || settings.take.contains(&Take::Wanted) {
+    if settings.thinking == Thinking::Split || settings.take.contains(&AnswerChoice::Wanted) {
         // As many conversations come of them as the assistant has turns, or as are wanted.
         args.source.forget_rows(&mut header);
     }

@@ -11,7 +11,9 @@ use gristmill::error::{Error, Kind, Result};
 use gristmill::files;
 use gristmill::format::kd_root::{KdRootManifest, RootSettings};
 use gristmill::format::parquet::{MANIFEST, compare_inputs};
-use gristmill::format::synth_shards::{Recorded, SynthManifest, SynthSource, is_folder_of_shards};
+use gristmill::format::synth_shards::{
+    RecordedInput, SynthManifest, SynthSource, is_folder_of_shards,
+};
 use gristmill::provenance::BuildRun;
 use gristmill::publish::TargetLock;
 
@@ -43,7 +45,7 @@ pub struct Args {
     dataset_dir: Option<PathBuf>,
 
     #[command(flatten)]
-    recorded: Recorded,
+    recorded: RecordedInput,
 
     /// The whole build was limited to N rows, to be recorded
     #[arg(long, value_name = "N", help_heading = "Recorded")]

@@ -145,9 +145,9 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
         Command::Make(make) => self::plan(make, tool),
         Command::Run { root, id, task, options } => plan::run(&root, &id, &task, &options),
         Command::Work { root, jobs, again, quiet, progress } => {
-            let told = progress.unless(quiet) != When::Never;
+            let shows_progress = progress.unless(quiet) != When::Never;
             let jobs = jobs.unwrap_or_else(processors);
-            let work = Work { jobs, again, warnings: !quiet, told };
+            let work = Work { jobs, again, warnings: !quiet, shows_progress };
             work.run(&Plan::read(&root)?, &root)
         }
         Command::Status { of, watch: Some(seconds), .. } => watch(&of, seconds, tool),

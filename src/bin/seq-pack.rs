@@ -17,7 +17,7 @@ use gristmill::error::{Error, Result};
 use gristmill::files;
 use gristmill::format::kd_root;
 use gristmill::format::token_rows::{
-    Compressed, Extra, Form, RowsSettings, RowsTarget, WindowSink, pack_datasets, summary,
+    ExtraColumn, Form, RowCompression, RowsSettings, RowsTarget, WindowSink, pack_datasets, summary,
 };
 use gristmill::harmony::{Policy, Spans};
 use gristmill::inputs;
@@ -91,7 +91,7 @@ pub struct Args {
     /// More columns: id, span_id, sequence (and start and left of each piece)
     #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',')]
     #[arg(hide_possible_values = true, help_heading = "Rows")]
-    columns: Vec<Extra>,
+    columns: Vec<ExtraColumn>,
 
     /// Records that are packed together where they come through a pipe or from NDJSON (fewer, if they have
     /// 16.8 M tokens before)
@@ -102,7 +102,7 @@ pub struct Args {
     /// Compression of the columns: none or zstd
     #[arg(long, value_enum, value_name = "HOW", default_value = "none")]
     #[arg(hide_possible_values = true, help_heading = "Rows", add = ForPipelines)]
-    compression: Compressed,
+    compression: RowCompression,
 
     /// Write sequences that ds-check calls wrong (of other programs)
     #[arg(long, help_heading = "Checks")]

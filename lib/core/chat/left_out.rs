@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// How many names are told apart: keys are data.
+/// The most names that are counted separately: keys are data.
 const MOST: usize = 64;
 const OTHERS: &str = "others";
 

@@ -19,7 +19,7 @@ pub struct Draft<'r> {
     /// The reasoning before the content.
     pub thinking: Option<Cow<'r, str>>,
     pub calls: Vec<Call<'r>>,
-    /// Of a tool's result.
+    /// The id of the call that a tool's result answers.
     pub call_id: Option<&'r str>,
     pub name: Option<&'r str>,
     /// Whether it may be trained on.
@@ -29,7 +29,7 @@ pub struct Draft<'r> {
 #[derive(Debug)]
 pub enum Content<'r> {
     Text(Cow<'r, str>),
-    /// A tool's result that is no text.
+    /// A tool's result that is not text.
     Json(&'r Json<'r>),
 }
 
@@ -37,11 +37,11 @@ pub enum Content<'r> {
 #[derive(Debug)]
 pub struct Call<'r> {
     pub id: Option<Cow<'r, str>>,
-    /// Without `functions.`.
+    /// The name without `functions.`.
     pub name: Cow<'r, str>,
     /// The text of a JSON object.
     pub arguments: Cow<'r, str>,
-    /// Whether they were given as an object: a table puts nulls into it.
+    /// Whether the arguments were given as an object: a table adds nulls to it.
     pub is_object: bool,
 }
 
@@ -54,7 +54,7 @@ impl Call<'_> {
     }
 }
 
-/// How the messages of a format name what they hold.
+/// The keys under which a format's messages have role and content.
 #[derive(Debug, Clone, Copy)]
 pub struct Keys {
     pub role: &'static str,
@@ -63,13 +63,13 @@ pub struct Keys {
     pub is_sharegpt: bool,
 }
 
-/// OpenAI's.
+/// The keys of OpenAI's format.
 pub const OPENAI: Keys = Keys { role: "role", content: "content", is_sharegpt: false };
-/// ShareGPT's.
+/// The keys of ShareGPT's format.
 pub const SHAREGPT: Keys = Keys { role: "from", content: "value", is_sharegpt: true };
 
-/// The keys of a message that are read, beside those of [`of_messages`]; what stands in others is left out, and
-/// counted.
+/// The keys of a message that are read, beside those of [`of_messages`]; other keys are left out
+/// and counted.
 const KNOWN: [&str; 7] = ["role", "content", "from", "value", "type", "id", "status"];
 
 /// Keys of Harmony's own messages.
@@ -89,12 +89,12 @@ impl<'r> Draft<'r> {
         }
     }
 
-    /// One that is text only.
+    /// Makes a message that is text only.
     pub fn of_text(index: usize, role: Role, text: &'r str) -> Draft<'r> {
         Draft { content: Some(Content::Text(text.into())), ..Draft::new(index, role) }
     }
 
-    /// Its content, if that is text.
+    /// Returns the content, if it is text.
     pub fn text(&self) -> Option<&str> {
         match &self.content {
             Some(Content::Text(text)) => Some(text),
@@ -103,27 +103,27 @@ impl<'r> Draft<'r> {
     }
 }
 
-/// The message that an object is.
+/// Reads an object as a message.
 pub fn read<'r>(
-    given: &'r Json<'r>,
+    object: &'r Json<'r>,
     index: usize,
     keys: Keys,
     left_out: &mut LeftOut,
 ) -> Result<Draft<'r>, String> {
     let within = |cause: String| format!("message {index}: {cause}");
-    if !given.is_object() {
-        return Err(within(format!("a {}, wanted an object", given.type_name())));
+    if !object.is_object() {
+        return Err(within(format!("a {}, wanted an object", object.type_name())));
     }
-    given.entries().iter().try_for_each(|(key, value)| value.refuse_nan(key)).map_err(within)?;
-    let role = given.get(keys.role).ok_or_else(|| within("no role".to_string()))?;
+    object.entries().iter().try_for_each(|(key, value)| value.refuse_nan(key)).map_err(within)?;
+    let role = object.get(keys.role).ok_or_else(|| within("no role".to_string()))?;
     let role = role.text().ok_or_else(|| within(format!("role is a {}", role.type_name())))?;
     let is_call = |name: &&str| role.eq_ignore_ascii_case(name);
     if ["function_call", "tool_call"].iter().any(is_call) {
-        return called(given, index, keys, left_out).map_err(within);
+        return read_call_turn(object, index, keys, left_out).map_err(within);
     }
     let role = role_of(role, keys).ok_or_else(|| within(format!("unknown role '{role}'")))?;
-    let draft = fill(Draft::new(index, role), given, left_out).map_err(within)?;
-    let content = content(given, keys, role, left_out).map_err(within)?;
+    let draft = read_fields(Draft::new(index, role), object, left_out).map_err(within)?;
+    let content = read_content(object, keys, role, left_out).map_err(within)?;
     Ok(Draft { content, ..draft })
 }
 
@@ -137,45 +137,79 @@ fn role_of(name: &str, keys: Keys) -> Option<Role> {
     })
 }
 
-/// A turn of ShareGPT that is a call, or several, as JSON.
-fn called<'r>(
-    given: &'r Json<'r>,
+/// Reads a turn of ShareGPT whose content is one call or several, as JSON.
+fn read_call_turn<'r>(
+    object: &'r Json<'r>,
     index: usize,
     keys: Keys,
     left_out: &mut LeftOut,
 ) -> Result<Draft<'r>, String> {
-    let calls = |calls: &Json<'_>| {
-        let list = calls.list().unwrap_or(std::slice::from_ref(calls)).iter();
-        list.map(|given| call(given).map(Call::into_owned)).collect::<Result<Vec<_>, String>>()
+    let read_all = |value: &Json<'_>| {
+        let list = value.list().unwrap_or(std::slice::from_ref(value)).iter();
+        list.map(|call| read_call(call).map(Call::into_owned)).collect::<Result<Vec<_>, String>>()
     };
-    let calls = match given.get(keys.content).ok_or("function_call without a value")? {
+    let calls = match object.get(keys.content).ok_or("function_call without a value")? {
         Json::Text(text) => match Json::parse(text) {
             Ok(parsed) => {
-                // Text has what was written.
-                let calls = calls(&parsed)?.into_iter();
+                // A text of JSON has the arguments as the model wrote them.
+                let calls = read_all(&parsed)?.into_iter();
                 calls.map(|call| Call { is_object: false, ..call }).collect()
             }
             Err(error) => return Err(format!("function_call: {}", not_json(text, error))),
         },
-        value => calls(value)?,
+        value => read_all(value)?,
     };
-    Ok(Draft { calls, ..fill(Draft::new(index, Role::Assistant), given, left_out)? })
+    Ok(Draft { calls, ..read_fields(Draft::new(index, Role::Assistant), object, left_out)? })
 }
 
-/// All of a message but its content.
-fn fill<'r>(
+/// Reads all of a message except its content.
+fn read_fields<'r>(
     mut draft: Draft<'r>,
-    given: &'r Json<'r>,
+    object: &'r Json<'r>,
     left_out: &mut LeftOut,
 ) -> Result<Draft<'r>, String> {
-    if let Some(key) = HARMONY.iter().find(|key| given.get(key).is_some()) {
+    if let Some(key) = HARMONY.iter().find(|key| object.get(key).is_some()) {
         return Err(format!("has \"{key}\": this is a Harmony message; try: harmony-tok"));
     }
-    draft.is_trained = is_trained(given)?;
+    draft.is_trained = is_trained(object)?;
     let is_assistant = draft.role == Role::Assistant;
+    draft.thinking = read_reasoning(object, is_assistant, left_out)?;
+    refuse_misplaced(object, draft.thinking.is_some())?;
+    if is_assistant {
+        draft.calls = read_calls(object)?;
+    }
+    if draft.role == Role::Tool {
+        draft.call_id = id_of(object, "tool_call_id")?;
+        draft.name = object.get("name").and_then(Json::text).filter(|name| !name.is_empty());
+    }
+    for (key, value) in object.entries() {
+        let meaning = of_messages().find(|(known, _)| *known == key).map(|(_, meaning)| meaning);
+        let is_read = match &**key {
+            "name" | "tool_call_id" => draft.role == Role::Tool,
+            key => KNOWN.contains(&key),
+        };
+        match meaning {
+            // In a message of another role such a value has no place.
+            Some(Meaning::Said) => left_out.count(key, !is_assistant && value.is_true()),
+            Some(Meaning::Misplaced(_)) => left_out.count(key, value.is_true()),
+            // It is counted above, or read.
+            Some(_) => {}
+            None => left_out.count(key, !is_read && value.is_true()),
+        }
+    }
+    Ok(draft)
+}
+
+/// Reads the reasoning of a message, which several fields may repeat. A message of another role has none:
+/// there it is counted.
+fn read_reasoning<'r>(
+    object: &'r Json<'r>,
+    is_assistant: bool,
+    left_out: &mut LeftOut,
+) -> Result<Option<Cow<'r, str>>, String> {
     let mut reasoning: Option<(&str, Cow<'r, str>)> = None;
     for (key, _) in of_messages().filter(|(_, meaning)| *meaning == Meaning::Reasoning) {
-        let Some(value) = given.get(key) else { continue };
+        let Some(value) = object.get(key) else { continue };
         let text = text_of(value).map_err(|cause| format!("{key} {cause}"))?;
         match &reasoning {
             _ if !is_assistant => left_out.count(key, !text.is_empty()),
@@ -187,46 +221,29 @@ fn fill<'r>(
             None => reasoning = Some((key, text)),
         }
     }
-    draft.thinking = reasoning.map(|(_, text)| text);
+    Ok(reasoning.map(|(_, text)| text))
+}
+
+/// Fails if a field has something that would be lost. Details of a reasoning that is read as text are not.
+fn refuse_misplaced(object: &Json<'_>, has_reasoning: bool) -> Result<(), String> {
     for (key, meaning) in of_messages() {
         let Meaning::Misplaced(hint) = meaning else { continue };
-        let is_said = key == "reasoning_details" && draft.thinking.is_some();
-        if !is_said && given.get(key).is_some_and(Json::is_true) {
+        let is_said = key == "reasoning_details" && has_reasoning;
+        if !is_said && object.get(key).is_some_and(Json::is_true) {
             return Err(format!("has \"{key}\", which is not read here; {hint}"));
         }
     }
-    if is_assistant {
-        draft.calls = calls(given)?;
-    }
-    if draft.role == Role::Tool {
-        draft.call_id = id_of(given, "tool_call_id")?;
-        draft.name = given.get("name").and_then(Json::text).filter(|name| !name.is_empty());
-    }
-    for (key, value) in given.entries() {
-        let meaning = of_messages().find(|(known, _)| *known == key).map(|(_, meaning)| meaning);
-        let is_read = match &**key {
-            "name" | "tool_call_id" => draft.role == Role::Tool,
-            key => KNOWN.contains(&key),
-        };
-        match meaning {
-            // What a message of another role says there has no place.
-            Some(Meaning::Said) => left_out.count(key, !is_assistant && value.is_true()),
-            Some(Meaning::Misplaced(_)) => left_out.count(key, value.is_true()),
-            // Counted, or read.
-            Some(_) => {}
-            None => left_out.count(key, !is_read && value.is_true()),
-        }
-    }
-    Ok(draft)
+    Ok(())
 }
 
-/// What is said of training on a message, which is otherwise trained on if it is an assistant's.
-fn is_trained(given: &Json<'_>) -> Result<bool, String> {
+/// Whether a message may be trained on: all fields that state it must agree. (By default messages
+/// of an assistant may.)
+fn is_trained(object: &Json<'_>) -> Result<bool, String> {
     let mut is_trained = true;
     for (key, meaning) in of_messages() {
-        let Some(value) = given.get(key) else { continue };
+        let Some(value) = object.get(key) else { continue };
         is_trained &= match meaning {
-            Meaning::TrainedPart => all_of(key, value)?,
+            Meaning::TrainedPart => refuse_trained_part(key, value)?,
             Meaning::Weight => {
                 let said = flag(value).filter(|_| !matches!(value, Json::Boolean(_)));
                 said.ok_or_else(|| format!("{key} must be 0 or 1"))?
@@ -240,15 +257,15 @@ fn is_trained(given: &Json<'_>) -> Result<bool, String> {
     Ok(is_trained)
 }
 
-/// Refuses what says that a part is trained on.
-pub fn all_of(key: &str, value: &Json<'_>) -> Result<bool, String> {
+/// Fails if only a part of the message is to be trained on.
+pub fn refuse_trained_part(key: &str, value: &Json<'_>) -> Result<bool, String> {
     match flag(value).unwrap_or(!value.is_true()) {
         true => Ok(true),
         false => Err(format!("has \"{key}\", which is not read; give train: false, or weight: 0")),
     }
 }
 
-/// True or false, or 1 or 0, also as text.
+/// Reads true or false, 1 or 0, also as text.
 pub fn flag(value: &Json<'_>) -> Option<bool> {
     match value {
         Json::Boolean(is) => Some(*is),
@@ -261,21 +278,21 @@ pub fn flag(value: &Json<'_>) -> Option<bool> {
     }
 }
 
-fn content<'r>(
-    given: &'r Json<'r>,
+fn read_content<'r>(
+    object: &'r Json<'r>,
     keys: Keys,
     role: Role,
     left_out: &mut LeftOut,
 ) -> Result<Option<Content<'r>>, String> {
-    let refusal = given.get("refusal").filter(|_| role == Role::Assistant).and_then(Json::text);
+    let refusal = object.get("refusal").filter(|_| role == Role::Assistant).and_then(Json::text);
     let refusal = refusal.filter(|text| !text.is_empty());
     let is_empty = |value: &&Json<'_>| value.text() == Some("") && refusal.is_some();
-    let Some(value) = given.get(keys.content).filter(|value| !is_empty(value)) else {
+    let Some(value) = object.get(keys.content).filter(|value| !is_empty(value)) else {
         return Ok(refusal.map(|text| Content::Text(text.into())));
     };
     left_out.count("refusal", refusal.is_some());
     if role == Role::Tool {
-        return result(value).map(Some);
+        return tool_result(value).map(Some);
     }
     text_of(value).map(|text| Some(Content::Text(text))).map_err(|cause| match cause {
         Cause::Type(name) => {
@@ -285,8 +302,8 @@ fn content<'r>(
     })
 }
 
-/// What a tool has answered: text, parts of text, or any JSON.
-pub fn result<'r>(value: &'r Json<'r>) -> Result<Content<'r>, String> {
+/// Reads the result of a tool: text, parts of text, or any JSON.
+pub fn tool_result<'r>(value: &'r Json<'r>) -> Result<Content<'r>, String> {
     let is_part = |part: &Json| part.get("type").is_some_and(|kind| kind.text().is_some());
     match value {
         Json::Text(text) => Ok(Content::Text(Cow::Borrowed(text))),
@@ -297,7 +314,7 @@ pub fn result<'r>(value: &'r Json<'r>) -> Result<Content<'r>, String> {
     }
 }
 
-/// Why a value is no text.
+/// Why a value is not text.
 enum Cause {
     Type(&'static str),
     Part(String),
@@ -312,7 +329,7 @@ impl std::fmt::Display for Cause {
     }
 }
 
-/// A text, or the texts of parts, joined without anything between.
+/// Returns a text, or the texts of parts, joined without a separator.
 fn text_of<'r>(value: &'r Json<'r>) -> Result<Cow<'r, str>, Cause> {
     let parts = match value {
         Json::Text(text) => return Ok(Cow::Borrowed(text)),
@@ -321,7 +338,7 @@ fn text_of<'r>(value: &'r Json<'r>) -> Result<Cow<'r, str>, Cause> {
     };
     let part = |part: &'r Json<'r>| {
         let kind = part.get("type").and_then(Json::text);
-        // (LLaMA-Factory's have a value.)
+        // (The parts of LLaMA-Factory have a value.)
         let text = part.get("text").or_else(|| part.get("value")).and_then(Json::text);
         match (kind, text) {
             (None | Some("text" | "input_text" | "output_text"), Some(text)) => Ok(text),
@@ -341,48 +358,48 @@ fn text_of<'r>(value: &'r Json<'r>) -> Result<Cow<'r, str>, Cause> {
     })
 }
 
-/// The text of a value that may be parts; `what` is it named in an error.
+/// Returns the text of a value that may be parts; `what` names the value in errors.
 pub fn text<'r>(value: &'r Json<'r>, what: &str) -> Result<Cow<'r, str>, String> {
     text_of(value).map_err(|cause| format!("{what} {cause}"))
 }
 
-fn calls<'r>(given: &'r Json<'r>) -> Result<Vec<Call<'r>>, String> {
+fn read_calls<'r>(object: &'r Json<'r>) -> Result<Vec<Call<'r>>, String> {
     let mut calls = Vec::new();
-    if let Some(value) = given.get("tool_calls") {
+    if let Some(value) = object.get("tool_calls") {
         let list = value.list();
         let list = list.ok_or_else(|| format!("tool_calls is a {}", value.type_name()))?;
         for value in list.iter().filter(|value| **value != Json::Null) {
-            calls.push(call(value)?);
+            calls.push(read_call(value)?);
         }
     }
-    if let Some(value) = given.get("function_call") {
-        calls.push(call(value)?);
+    if let Some(value) = object.get("function_call") {
+        calls.push(read_call(value)?);
     }
     Ok(calls)
 }
 
-/// `{id, function: {name, arguments}}`, or without `function`.
-pub fn call<'r>(given: &'r Json<'r>) -> Result<Call<'r>, String> {
-    let function = given.get("function").unwrap_or(given);
+/// Reads a call: `{id, function: {name, arguments}}`, or without `function`.
+pub fn read_call<'r>(object: &'r Json<'r>) -> Result<Call<'r>, String> {
+    let function = object.get("function").unwrap_or(object);
     let name = function.get("name").and_then(Json::text).map(without_namespace);
     let name = name.filter(|name| !name.is_empty()).ok_or("a tool call without a name")?;
     readable("function", name)?;
-    let id = id_of(given, "id")?.or(id_of(given, "call_id")?).map(Cow::Borrowed);
-    // (Llama's calls have them as parameters.)
-    let given = ["arguments", "parameters"].into_iter().find_map(|key| function.get(key));
+    let id = id_of(object, "id")?.or(id_of(object, "call_id")?).map(Cow::Borrowed);
+    // (Llama's calls name their arguments "parameters".)
+    let value = ["arguments", "parameters"].into_iter().find_map(|key| function.get(key));
     let unread = ["args", "input", "kwargs"].into_iter().find(|key| function.get(key).is_some());
-    let arguments = match given {
+    let arguments = match value {
         None if let Some(key) = unread => {
             return Err(format!("the call of {name} has \"{key}\"; give arguments"));
         }
         None => Cow::Borrowed("{}"),
-        // Servers write no arguments so.
+        // Servers write a call without arguments in this way.
         Some(Json::Text(text)) if text.trim().is_empty() => Cow::Borrowed("{}"),
         Some(Json::Text(text)) => Cow::Borrowed(&**text),
         Some(value @ Json::Object(_)) => Cow::Owned(value.python_json()),
         Some(_) => return Err(format!("arguments of {name} are not a JSON object")),
     };
-    let is_object = matches!(given, Some(Json::Object(_)));
+    let is_object = matches!(value, Some(Json::Object(_)));
     match kind_of(&arguments) {
         Ok(Kind::Object) => {}
         Ok(_) => return Err(format!("arguments of {name} are not a JSON object")),
@@ -391,7 +408,7 @@ pub fn call<'r>(given: &'r Json<'r>) -> Result<Call<'r>, String> {
     Ok(Call { id, name: Cow::Borrowed(name), arguments, is_object })
 }
 
-/// The kind of a value of JSON: NaN and infinity are none.
+/// Returns the kind of a JSON value; NaN and infinity are errors.
 fn kind_of(text: &str) -> Result<Kind, Error> {
     let mut reader = Reader::new(text);
     let kind = reader.peek()?;
@@ -400,23 +417,23 @@ fn kind_of(text: &str) -> Result<Kind, Error> {
     Ok(kind)
 }
 
-/// The id of a call, under a key; an empty one is none.
-pub fn id_of<'r>(given: &'r Json<'r>, key: &str) -> Result<Option<&'r str>, String> {
-    match given.get(key) {
+/// Returns the id of a call under `key`; an empty id is `None`.
+pub fn id_of<'r>(object: &'r Json<'r>, key: &str) -> Result<Option<&'r str>, String> {
+    match object.get(key) {
         None => Ok(None),
         Some(Json::Text(id)) => Ok(Some(&**id).filter(|id| !id.is_empty())),
         Some(other) => Err(format!("{key} is a {}, wanted a string", other.type_name())),
     }
 }
 
-/// The name of a function, without its namespace.
+/// Removes the namespace from the name of a function.
 pub fn without_namespace(name: &str) -> &str {
     name.strip_prefix("functions.").unwrap_or(name)
 }
 
 impl Draft<'_> {
-    /// The message, with the reasoning that its content has in tags in its own place.
-    pub fn settled(mut self, left_out: &mut LeftOut) -> Result<Self, String> {
+    /// Moves reasoning that stands in tags in the content to its own field.
+    pub fn with_reasoning_apart(mut self, left_out: &mut LeftOut) -> Result<Self, String> {
         if self.role != Role::Assistant {
             return Ok(self);
         }
@@ -464,13 +481,14 @@ const TAGS: &str =
 
 const TORN: &str = "</think> without <think> in the text; give reasoning as thinking";
 
-/// Whether reasoning ends in it that does not begin there: the template of the model had the tag that opens it.
+/// Whether reasoning ends in the content that does not begin there: the model's template has added
+/// the opening tag.
 fn is_torn(content: &str) -> bool {
     let is_open = |(before, _): (&str, &str)| before.contains("<think>");
     content.split_once("</think>").is_some_and(|parts| !is_open(parts))
 }
 
-/// `<think>..</think>` and what follows, without the new lines around both.
+/// Splits `<think>..</think>` from the text after it; new lines around both are removed.
 fn thought(content: &str) -> Option<(&str, &str)> {
     let (thinking, answer) =
         content.trim_start().strip_prefix("<think>")?.split_once("</think>")?;
@@ -482,7 +500,7 @@ const FINAL: &str = "<|channel|>final<|message|>";
 const CALL: &str = "<|channel|>commentary to=functions.";
 const ASSISTANT: &str = "<|start|>assistant";
 
-/// The whole output of a model: a final message, and perhaps an analysis before it.
+/// Splits the whole output of a model: a final message, and perhaps an analysis before it.
 fn harmony_output(content: &str) -> Option<(Option<&str>, &str)> {
     let begun = content.trim_start();
     let begun = begun.strip_prefix(ASSISTANT).unwrap_or(begun);
@@ -497,18 +515,19 @@ fn harmony_output(content: &str) -> Option<(Option<&str>, &str)> {
     let ended = answer.trim_end();
     let ends = ["<|return|>", "<|end|>"];
     let answer = ends.iter().find_map(|end| ended.strip_suffix(end)).unwrap_or(answer);
-    // More messages are no answer.
+    // An output with more messages is not a single answer.
     (!answer.contains("<|start|>")).then_some((thinking, answer))
 }
 
-/// Whether it is the output of a model that was decoded without its control tokens: names of channels, and
-/// `assistant` before those after the first, with or without white space between.
+/// Whether the content is a model's output that was decoded without its control tokens: the names
+/// of channels, and `assistant` before each name after the first, with or without white space
+/// between.
 fn is_stripped(content: &str) -> bool {
     const CHANNELS: [&str; 3] = ["analysis", "commentary", "final"];
     let begins = |text: &str, names: &[&str]| names.iter().any(|name| text.starts_with(name));
     let content = content.trim_start();
     if let Some(rest) = content.strip_prefix("assistant") {
-        // (Prose has a space there.)
+        // (Prose has a space after this word.)
         return begins(rest.trim_start_matches(['\r', '\n']), &CHANNELS);
     }
     let mut others = memchr::memmem::find_iter(content.as_bytes(), b"assistant");

@@ -1,7 +1,7 @@
 //! Chats as people have them, into Harmony conversations.
 //!
 //! ```text
-//! a record's JSON ── value.rs ──▶ Json ── given.rs, shapes.rs, message.rs ──▶ drafts ── whole.rs ─▶ Chat
+//! a record's JSON ── value.rs ──▶ Json ── normalize.rs, shapes.rs, message.rs ──▶ drafts ── whole.rs ─▶ Chat
 //!                                                                                                  │
 //!                                  the text of {"messages": [...]} ◀── write.rs, template.rs ──────┘
 //! ```
@@ -9,7 +9,7 @@
 //! | file | what |
 //! |---|---|
 //! | `value.rs` | JSON as a tree |
-//! | `given.rs` | the forms that a list of messages comes in, names that the user gives, what is left out |
+//! | `normalize.rs` | the forms that a list of messages comes in, names that the user gives, what is left out |
 //! | `shapes.rs` | the table of shapes: how each is recognised, and read |
 //! | `preference.rs` | chosen and rejected answers |
 //! | `message.rs` | one message, under the keys of any of them |
@@ -22,9 +22,9 @@
 //! The measure is the official template and `openai-harmony`; where the template loses or garbles what a
 //! chat says, nothing is lost here. A new shape is an entry in the table of `shapes.rs`.
 
-mod given;
 mod left_out;
 mod message;
+mod normalize;
 mod preference;
 mod shapes;
 mod template;
@@ -44,30 +44,31 @@ use crate::record::chat::{Meaning, of_messages};
 pub use left_out::{AllLeftOut, LeftOut};
 pub use shapes::filter_of;
 pub use value::{Json, integer};
-pub use write::{Conversations, EARLIER_THINKING, Made};
+pub use write::{ConversationText, Conversations, EARLIER_THINKING};
 
-/// Whose text the system and the developer message have.
+/// Which renderer's text the system and the developer message have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Style {
-    /// openai-harmony's, which vLLM renders with.
+    /// The text of openai-harmony, with which vLLM renders.
     Harmony,
-    /// The official chat template's own.
+    /// The text of the official chat template.
     Exact,
 }
 
-/// Which reasoning of earlier turns stays.
+/// Which reasoning of earlier turns is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Thinking {
-    /// What the model sees when it answers: none that a later answer has ended.
+    /// Only what the model sees when it answers: reasoning that a later answer has ended is
+    /// dropped.
     Last,
-    /// All.
+    /// All reasoning.
     All,
     /// A conversation for each turn of the assistant, with the reasoning of that turn, which alone is
     /// trained on.
     Split,
 }
 
-/// Which messages of the assistant are trained on, of those that may be.
+/// Which messages of the assistant are trained on, among those that may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TrainOn {
     All,
@@ -75,16 +76,16 @@ pub enum TrainOn {
     Completion,
 }
 
-/// What is taken of data that have answers which are not to be trained on.
+/// Which answers are taken, if the data have answers that are not to be trained on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Take {
+pub enum AnswerChoice {
     /// Of chosen and rejected answers the chosen one.
     Chosen,
     /// The records whose label is not false.
     Wanted,
 }
 
-/// Fields that the user names: what no shape knows.
+/// Fields that the user names: no shape knows them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedFields {
     pub messages: Option<String>,
@@ -98,29 +99,30 @@ impl NamedFields {
     }
 }
 
-/// What is made of chats, as far as they do not say it themselves.
+/// How chats are converted, as far as they do not state it themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub style: Style,
     pub thinking: Thinking,
-    /// `None`: as the shape says; all, but for prompts with completions.
+    /// `None`: as the shape says: all messages, except for prompts with completions.
     pub train: Option<TrainOn>,
     pub identity: String,
     pub effort: String,
     pub date: String,
     pub cutoff: String,
-    /// Harmony's own: `browser`, `python`.
+    /// Harmony's own tools: `browser`, `python`.
     pub builtin_tools: Vec<String>,
-    /// Whether a content that is a JSON array of parts, as text, is the text of the message.
+    /// Whether a content that is the text of a JSON array of parts is the text of the message.
     pub content_is_text: bool,
     pub fields: NamedFields,
-    /// Fields of records and messages that are as if they were not there.
+    /// Fields of records and messages that are ignored.
     pub ignored: Vec<String>,
-    pub take: Vec<Take>,
+    pub take: Vec<AnswerChoice>,
 }
 
 impl Settings {
-    /// These settings as one record has them: what it says in `chat_template_kwargs`, else on top, wins.
+    /// Returns the settings for one record: what it states in `chat_template_kwargs`, or else at
+    /// its top level, wins.
     fn of<'s>(
         &'s self,
         record: &Json<'_>,
@@ -140,7 +142,7 @@ impl Settings {
             return Err("add_generation_prompt: not for training".to_string());
         }
         for (key, _) in of_messages().filter(|(_, meaning)| *meaning == Meaning::Reasoning) {
-            // (An object has the effort.)
+            // (An object holds the effort.)
             let is_text = |value: &Json<'_>| !value.is_object() && value.is_true();
             left_out.count(key, record.get(key).is_some_and(is_text));
         }
@@ -175,7 +177,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The settings, as a header states them.
+    /// Returns the settings as a header states them.
     pub fn to_json(&self) -> Value {
         let name =
             |value: &dyn Fn() -> Option<PossibleValue>| value().map(|v| v.get_name().to_string());
@@ -196,7 +198,7 @@ impl Settings {
         })
     }
 
-    /// The effort as Harmony names it.
+    /// Returns the effort under the name that Harmony has for it.
     fn harmony_effort(&self) -> Result<&'static str, String> {
         match self.effort.to_ascii_lowercase().as_str() {
             "low" => Ok("Low"),

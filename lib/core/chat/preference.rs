@@ -12,11 +12,12 @@ const CHOSEN: [&str; 2] = ["chosen", "chosen_messages"];
 const REJECTED: [&str; 4] =
     ["rejected", "rejected_messages", "rejected_response", "rejected_responses"];
 
-/// Why such a record is refused.
+/// Why a record with both answers is refused.
 pub const UNDECIDED: &str =
     "chosen and rejected answers, of which one is trained on; try: --take chosen";
 
-/// The first of these fields that holds an answer. (A column of such a name may be a flag, or a number.)
+/// Returns the first of these fields that holds an answer. (A column of such a name may be a flag,
+/// or a number.)
 fn answer<'r>(record: &'r Json<'r>, names: &[&str]) -> Option<&'r Json<'r>> {
     let is_answer = |value: &&Json<'_>| match value {
         Json::Null | Json::Boolean(_) | Json::Number(_) => false,
@@ -33,7 +34,7 @@ pub fn rejected<'r>(record: &'r Json<'r>) -> Option<&'r Json<'r>> {
     answer(record, &REJECTED)
 }
 
-/// The chosen answer and what comes before it.
+/// Reads the chosen answer and the messages before it.
 pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages<'r>, String> {
     let chosen = chosen(record).ok_or("no chosen answer")?;
     let (answers, is_whole) = answers(chosen, 0, left_out)?;
@@ -47,7 +48,7 @@ pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages
         drafts.extend(answers);
         return Ok(Messages { completion, ..shapes::with_system(record, drafts, left_out)? });
     }
-    // A prompt of messages that the answer does not repeat comes before it.
+    // A prompt of messages comes before the answer, unless the answer repeats it.
     let prompt = record.get("prompt").and_then(Json::list).unwrap_or_default();
     let repeated = in_common(chosen.list().unwrap_or_default(), prompt);
     if !prompt.is_empty() && repeated < prompt.len() {
@@ -75,7 +76,8 @@ pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages
     Ok(Messages { completion, ..shapes::with_system(record, answers, left_out)? })
 }
 
-/// How many messages at the end are the chosen answer, of messages beside which a rejected one stands.
+/// Returns how many messages at the end are the chosen answer, where a rejected one stands beside
+/// the messages.
 pub fn completion_of(
     record: &Json<'_>,
     messages: Option<&Json<'_>>,
@@ -88,8 +90,8 @@ pub fn completion_of(
     }
 }
 
-/// How many messages at the end of a conversation are not those of the rejected one, at least one. Where the
-/// rejected one is an answer alone, the last turn is.
+/// Returns how many messages at the end of a conversation differ from the rejected one, at least
+/// one. Where the rejected one is an answer alone, returns the length of the last turn.
 fn completion(chosen: &[Json<'_>], rejected: &[Json<'_>], drafts: &[Draft<'_>]) -> usize {
     let most = chosen.len().min(rejected.len()).saturating_sub(1);
     match in_common(chosen, rejected).min(most) {
@@ -102,12 +104,12 @@ fn in_common(a: &[Json<'_>], b: &[Json<'_>]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a.canonical() == b.canonical()).count()
 }
 
-/// How many messages follow the last of a user.
+/// Returns how many messages follow the last one of a user.
 fn last_turn(drafts: &[Draft<'_>]) -> usize {
     drafts.iter().rev().take_while(|draft| draft.role != Role::User).count()
 }
 
-/// The messages of an answer, and whether they are a whole conversation.
+/// Reads the messages of an answer, and whether they are a whole conversation.
 fn answers<'r>(
     value: &'r Json<'r>,
     from: usize,
@@ -124,7 +126,7 @@ fn answers<'r>(
     Ok((drafts, is_whole))
 }
 
-/// What the chosen answer follows.
+/// Reads the messages before the chosen answer.
 fn context<'r>(
     record: &'r Json<'r>,
     left_out: &mut LeftOut,
@@ -139,7 +141,7 @@ fn context<'r>(
         Some(Json::Text(text)) => {
             let mut drafts =
                 turns(text).unwrap_or_else(|| vec![Draft::of_text(0, Role::User, text)]);
-            // (hh's prompts end with the name of who is to answer.)
+            // (Prompts of hh end with the name of the next speaker.)
             drafts.pop_if(|last| last.role == Role::Assistant && last.text() == Some(""));
             Ok(Some(drafts))
         }
@@ -151,7 +153,11 @@ fn context<'r>(
     }
 }
 
-/// The turns of a text of Anthropic's hh: `\n\nHuman: ..\n\nAssistant: ..`.
+/// Splits a text of Anthropic's hh into turns: `
+///
+/// Human: ..
+///
+/// Assistant: ..`.
 fn turns(text: &str) -> Option<Vec<Draft<'_>>> {
     const MARKS: [(&str, Role); 2] =
         [("\n\nHuman:", Role::User), ("\n\nAssistant:", Role::Assistant)];

@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-use super::Take;
-use super::given::{MESSAGES, for_recognition};
+use super::AnswerChoice;
 use super::left_out::LeftOut;
-use super::message::{self, Call, Content, Draft, Keys, OPENAI, SHAREGPT, call, text};
+use super::message::{self, Call, Content, Draft, Keys, OPENAI, SHAREGPT, read_call, text};
+use super::normalize::{MESSAGES, for_recognition};
 use super::preference;
 use super::value::Json;
 use crate::harmony::Role;
@@ -14,7 +14,7 @@ use crate::wording::shell_word;
 
 /// A shape of chats.
 struct Shape {
-    /// What a record of it has.
+    /// The fields that a record of this shape has, for messages.
     wanted: &'static str,
     knows: fn(&Json<'_>) -> bool,
     read: for<'r> fn(&'r Json<'r>, &mut LeftOut) -> Result<Messages<'r>, String>,
@@ -24,7 +24,7 @@ struct Shape {
 #[derive(Debug, Default)]
 pub struct Messages<'r> {
     pub drafts: Vec<Draft<'r>>,
-    /// How many at the end alone are trained on, where the shape says that.
+    /// How many messages at the end are the only ones trained on, if the shape says so.
     pub completion: Option<usize>,
 }
 
@@ -98,13 +98,13 @@ fn has_messages_of_chat(record: &Json<'_>) -> bool {
     })
 }
 
-/// The messages of a record, whatever its shape is.
+/// Reads the messages of a record of any shape.
 pub fn read<'r>(
     record: &'r Json<'r>,
-    take: &[Take],
+    take: &[AnswerChoice],
     left_out: &mut LeftOut,
 ) -> Result<Messages<'r>, String> {
-    let takes_chosen = take.contains(&Take::Chosen);
+    let takes_chosen = take.contains(&AnswerChoice::Chosen);
     let has_chosen = preference::chosen(record).is_some();
     if has_chosen && takes_chosen {
         return preference::read(record, left_out);
@@ -116,7 +116,8 @@ pub fn read<'r>(
     if preference::rejected(record).is_none() {
         return Ok(found);
     }
-    // Messages that end with an answer are a chat, also if a chosen answer is named beside them.
+    // Messages that end with an answer are a chat, even if a field beside them is called chosen
+    // answer.
     let is_answered = found.drafts.last().is_some_and(|last| last.role == Role::Assistant);
     match (has_chosen, takes_chosen) {
         (true, _) if is_answered => Ok(found),
@@ -174,7 +175,7 @@ fn has_list(record: &Json<'_>, key: &str) -> bool {
     record.get(key).is_some_and(|value| value.list().is_some())
 }
 
-/// The list of messages of a record.
+/// Returns the list of messages of a record.
 pub fn messages<'r>(record: &'r Json<'r>) -> Option<&'r Json<'r>> {
     MESSAGES.iter().find(|key| has_list(record, key)).and_then(|key| record.get(key))
 }
@@ -185,7 +186,7 @@ fn of_messages<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messa
     with_system(record, drafts, left_out)
 }
 
-/// Messages of a list, or one alone; the first has the index `from`.
+/// Reads the messages of a list, or a single one; the first has the index `from`.
 pub fn list<'r>(
     value: Option<&'r Json<'r>>,
     from: usize,
@@ -217,11 +218,11 @@ fn list_of<'r>(
         .collect()
 }
 
-/// Columns with the text of a system message.
+/// Columns that hold the text of a system message.
 const SYSTEM: [&str; 2] = ["system", "system_prompt"];
 
-/// Puts the text of a column first, unless the messages begin with a system message of their own, where it
-/// is left out.
+/// Puts the text of such a column first. If the messages begin with a system message of their own,
+/// the column is left out.
 pub fn with_system<'r>(
     record: &'r Json<'r>,
     drafts: Vec<Draft<'r>>,
@@ -283,20 +284,21 @@ fn prompt_completion<'r>(
     Ok(Messages { completion, ..with_system(record, drafts, left_out)? })
 }
 
-/// The text of a column; none is an empty one.
+/// Returns the text of a column; a missing column is empty.
 fn column<'r>(record: &'r Json<'r>, name: &str) -> Result<&'r str, String> {
     let Some(value) = record.get(name) else { return Ok("") };
     value.text().ok_or_else(|| format!("{name} is a {}, wanted a string", value.type_name()))
 }
 
-/// A question in a column, with its answer in another.
+/// Reads a question in one column and its answer in another.
 fn answered<'r>(record: &'r Json<'r>, asked: &str, answer: &str) -> Result<Messages<'r>, String> {
     let mut drafts = question(record, asked)?;
     drafts.push(Draft::of_text(drafts.len(), Role::Assistant, column(record, answer)?));
     after(record, None, drafts)
 }
 
-/// What a column asks, after the pairs of `history`; an instruction goes on with `input`.
+/// Reads the question in a column, after the pairs of `history`; an instruction continues with
+/// `input`.
 pub fn question<'r>(record: &'r Json<'r>, asked: &str) -> Result<Vec<Draft<'r>>, String> {
     let mut drafts = Vec::new();
     let history = record.get("history").filter(|history| history.is_true());
@@ -333,7 +335,7 @@ fn columns<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, St
     after(record, Some("developer"), vec![user, answer])
 }
 
-/// The items of the Responses API: what one answer of the model consists of becomes one message.
+/// Reads the items of the Responses API: the items of one answer of the model become one message.
 fn responses<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages<'r>, String> {
     let mut drafts: Vec<Draft<'r>> = Vec::new();
     let mut index = 0;
@@ -364,7 +366,7 @@ fn responses<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Message
     after(record, Some("instructions"), drafts)
 }
 
-/// The message of an item; `None` if it has nothing to say.
+/// Reads the message of an item; `None` if it has no content.
 fn item<'r>(
     item: &'r Json<'r>,
     index: usize,
@@ -387,11 +389,12 @@ fn item<'r>(
             })
         }
         "function_call" => {
-            let calls = vec![printed(call(item).map_err(within)?)];
+            let calls = vec![printed(read_call(item).map_err(within)?)];
             Some(Draft { calls, ..Draft::new(index, Role::Assistant) })
         }
         "function_call_output" => {
-            let content = item.get("output").map(message::result).transpose().map_err(within)?;
+            let content =
+                item.get("output").map(message::tool_result).transpose().map_err(within)?;
             let call_id = message::id_of(item, "call_id").map_err(within)?;
             Some(Draft { content, call_id, ..Draft::new(index, Role::Tool) })
         }
@@ -399,17 +402,17 @@ fn item<'r>(
     })
 }
 
-/// A call whose arguments are written as Python prints them: here they are text in every record, and say
-/// nothing of how the model wrote them.
+/// Writes the arguments of a call as Python prints them. In this shape they are text in every
+/// record, so that their spacing is not the model's.
 fn printed(call: Call<'_>) -> Call<'_> {
-    // (A number beyond all floats is JSON as it was written alone.)
+    // (A number too large for a float stays as it was written.)
     let printed = Json::parse(&call.arguments).map(|value| value.python_json()).ok();
     let printed = printed.filter(|text| Json::parse(text).is_ok_and(|value| value.is_finite()));
     let arguments = printed.map_or(call.arguments, Cow::Owned);
     Call { arguments, ..call }
 }
 
-/// Whether an item is of the same answer of the model as the one before it.
+/// Whether an item belongs to the same answer of the model as the one before it.
 fn goes_on(last: &Draft<'_>, next: &Draft<'_>) -> bool {
     let are_answers = [last.role, next.role] == [Role::Assistant; 2];
     let has_no_more = last.calls.is_empty() || !next.calls.is_empty();

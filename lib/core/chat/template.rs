@@ -15,7 +15,7 @@ const LONGEST_ITEM: usize = 50;
 /// Harmony's own tools.
 pub const BUILTIN_TOOLS: [&str; 2] = ["browser", "python"];
 
-/// The text of the system message.
+/// Returns the text of the system message.
 pub fn system(settings: &Settings, has_tools: bool) -> String {
     let Settings { identity, cutoff, date, effort, builtin_tools, .. } = settings;
     let mut text = format!(
@@ -36,7 +36,7 @@ pub fn system(settings: &Settings, has_tools: bool) -> String {
     text
 }
 
-/// The developer message, which is left out if it would be empty.
+/// Returns the developer message; it is empty, and then left out, without instructions and tools.
 pub fn developer(instructions: &str, tools: &[Tool<'_>]) -> Result<String, String> {
     let mut text = String::new();
     if !instructions.is_empty() {
@@ -103,7 +103,7 @@ fn is_required(spec: Option<&Json<'_>>, name: &str) -> bool {
     required.is_some_and(|names| names.iter().any(|required| required.text() == Some(name)))
 }
 
-/// The macro `render_typescript_type`.
+/// Writes the macro `render_typescript_type`.
 fn type_of(spec: &Json<'_>) -> Result<String, String> {
     let is_nullable = spec.get("nullable").is_some_and(Json::is_true);
     let or_null = if is_nullable { " | null" } else { "" };
@@ -177,7 +177,7 @@ fn variant(spec: &Json<'_>) -> Result<String, String> {
     Ok(out)
 }
 
-/// `str(value)` of Python, for the values that enums and lists of types have.
+/// Returns `str(value)` of Python, for the values of enums and of lists of types.
 fn printed(value: &Json<'_>) -> String {
     match value {
         Json::Null => "None".to_string(),
@@ -240,7 +240,7 @@ When you send a message containing Python code to python, it will be executed in
 
 ";
 
-/// The same tools as openai-harmony has them, by name; others are not known to it either.
+/// Returns the same tools as openai-harmony has them, by name; it knows no others.
 pub fn builtin_tools(names: &[String]) -> Value {
     let mut tools = Map::new();
     for (name, make) in [("browser", browser as fn() -> Value), ("python", python)] {
@@ -256,7 +256,7 @@ fn python() -> Value {
     json!({"name": "python", "description": description, "tools": []})
 }
 
-/// `ToolNamespaceConfig.browser()` of openai-harmony 0.0.8.
+/// Returns `ToolNamespaceConfig.browser()` of openai-harmony 0.0.8.
 fn browser() -> Value {
     let said = |from: &str, to: &str| {
         let (_, rest) = BROWSER.split_once(from).unwrap_or_default();

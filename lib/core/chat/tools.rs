@@ -7,22 +7,22 @@ use crate::harmony::{why_no_property, why_no_word};
 use crate::json::{self, write_string};
 use crate::visible;
 
-/// A function, as it was declared.
+/// A function as it was declared.
 #[derive(Debug)]
 pub struct Tool<'r> {
     pub name: &'r str,
-    /// Absent, or anything.
+    /// The description; it may be absent, or any value.
     pub description: Option<&'r Json<'r>>,
     pub parameters: Option<Cow<'r, Json<'r>>>,
 }
 
-/// Where a record has them; `functions` is the older name.
+/// The fields of a record that hold tools; `functions` is the older name.
 const KEYS: [&str; 2] = ["tools", "functions"];
 
-/// What may be the text of JSON, as columns of tables are.
+/// Fields that may be the text of JSON, as columns of tables are.
 const TEXTS: [&str; 3] = ["tools", "functions", "chat_template_kwargs"];
 
-/// The record with its tools, and what it says to the template, as values.
+/// Returns the record with its tools and the template's parameters as values.
 pub fn with_texts_parsed(record: Json<'_>) -> Result<Json<'_>, String> {
     let is_text = |key: &&str| record.get(key).is_some_and(|value| value.text().is_some());
     if !TEXTS.iter().any(is_text) {
@@ -42,7 +42,7 @@ pub fn with_texts_parsed(record: Json<'_>) -> Result<Json<'_>, String> {
     Ok(Json::Object(entries))
 }
 
-/// The functions of a record.
+/// Reads the functions of a record.
 pub fn tools_of<'r>(record: &'r Json<'_>) -> Result<Vec<Tool<'r>>, String> {
     let found = KEYS.map(|key| record.get(key));
     let mut tools = Vec::new();
@@ -63,7 +63,7 @@ pub fn tools_of<'r>(record: &'r Json<'_>) -> Result<Vec<Tool<'r>>, String> {
     Ok(tools)
 }
 
-/// Why a text is no JSON, as Python says it.
+/// Says why a text is not JSON, with Python's message.
 pub fn not_json(text: &str, error: json::Error) -> String {
     let cause = match error.message {
         "expected a key" => "Expecting property name enclosed in double quotes",
@@ -86,7 +86,7 @@ fn tool<'r>(given: &'r Json<'_>) -> Result<Tool<'r>, String> {
     let name = function.get("name").and_then(Json::text).filter(|name| !name.is_empty());
     let name = name.ok_or("a tool without a name")?;
     readable("tool", name)?;
-    // (As Anthropic and MCP name them.)
+    // (Anthropic and MCP have other names for it.)
     let schema =
         ["parameters", "input_schema", "inputSchema"].iter().find_map(|key| function.get(key));
     let parameters = match schema {
@@ -117,7 +117,7 @@ fn tool<'r>(given: &'r Json<'_>) -> Result<Tool<'r>, String> {
     Ok(Tool { name, description: function.get("description"), parameters })
 }
 
-/// Refuses the name of a function that is not read back from the header of a call.
+/// Refuses a function name that could not be read back from the header of a call.
 pub fn readable(what: &str, name: &str) -> Result<(), String> {
     match why_no_word(name) {
         Some(cause) => {
@@ -127,7 +127,8 @@ pub fn readable(what: &str, name: &str) -> Result<(), String> {
     }
 }
 
-/// Refuses properties that are not read back from the declaration that is made of a schema.
+/// Refuses properties that could not be read back from the declaration that is written for a
+/// schema.
 fn readable_properties(schema: &Json<'_>) -> Result<(), String> {
     for (name, property) in schema.get("properties").map(Json::entries).unwrap_or_default() {
         if let Some(cause) = why_no_property(name).filter(|_| *property != Json::Null) {
@@ -141,14 +142,14 @@ fn readable_properties(schema: &Json<'_>) -> Result<(), String> {
     variants.iter().try_for_each(readable_properties)
 }
 
-/// Members of a schema whose own members are names, of schemas.
+/// Members of a schema whose own members are names with schemas.
 const OF_NAMES: [&str; 5] =
     ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
 
 /// Members of a schema that are values: a null in them is a value.
 const OF_VALUES: [&str; 4] = ["default", "const", "enum", "examples"];
 
-/// What the members of an object are.
+/// The kind of an object's members.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Members {
     Keywords,
@@ -156,7 +157,7 @@ enum Members {
 }
 
 impl Members {
-    /// Those of a member's value; `None` of a value.
+    /// Returns the kind of the members of a member's value; `None` if that is a plain value.
     fn within(self, key: &str) -> Option<Members> {
         match self {
             Members::Keywords if OF_VALUES.contains(&key) => None,
@@ -170,7 +171,8 @@ impl Members {
     }
 }
 
-/// Whether a schema has a member that is null: a table has the members of all schemas in each of them.
+/// Whether a schema has a member that is null: a table puts the members of all schemas into each
+/// one.
 fn has_nulls(schema: &Json<'_>, members: Members) -> bool {
     match schema {
         Json::Object(entries) => entries.iter().any(|(key, value)| {
@@ -199,8 +201,8 @@ fn remove_nulls(schema: &mut Json<'_>, members: Members) {
     }
 }
 
-/// Removes the members that are null and that the schema does not know, at any depth, and gives their number: a
-/// table has the arguments of all functions in each call.
+/// Removes, at any depth, members that are null and that the schema does not declare, and returns
+/// how many: a table puts the arguments of all functions into each call.
 pub fn remove_padding(value: &mut Json<'_>, schema: Option<&Json<'_>>) -> u64 {
     let of_schema = |key: &str| schema.and_then(|schema| schema.get(key));
     match value {
@@ -221,7 +223,7 @@ pub fn remove_padding(value: &mut Json<'_>, schema: Option<&Json<'_>>) -> u64 {
             let mut count = (before - entries.len()) as u64;
             for (name, value) in entries {
                 let schema = properties.and_then(|known| known.get(name));
-                // (What nobody describes is left as it is.)
+                // (Values without a schema are left as they are.)
                 count += schema.map_or(0, |schema| remove_padding(value, Some(schema)));
             }
             count
@@ -230,11 +232,11 @@ pub fn remove_padding(value: &mut Json<'_>, schema: Option<&Json<'_>>) -> u64 {
     }
 }
 
-/// Members of a schema that may know more than its properties.
+/// Members of a schema that may declare more than its properties.
 const KNOWING_OTHERS: [&str; 7] =
     ["additionalProperties", "patternProperties", "$ref", "anyOf", "oneOf", "allOf", "if"];
 
-/// Appends the tools of a developer message as openai-harmony reads them.
+/// Appends the tools of a developer message in the form that openai-harmony reads.
 pub fn write_harmony(out: &mut Vec<u8>, tools: &[Tool<'_>]) -> Result<(), String> {
     out.extend_from_slice(br#"{"functions":{"name":"functions","description":null,"tools":["#);
     for (index, Tool { name, description, parameters }) in tools.iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::json::{self, Kind, Reader, python_repr, write_string};
 pub enum Json<'a> {
     Null,
     Boolean(bool),
-    /// As it was written.
+    /// The number as it was written.
     Number(Cow<'a, str>),
     Text(Cow<'a, str>),
     List(Vec<Json<'a>>),
@@ -18,11 +18,11 @@ pub enum Json<'a> {
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
-/// Nesting is read by recursion: deeper values are refused.
+/// The deepest nesting: values are read by recursion, deeper ones are refused.
 const DEEPEST: usize = 200;
 
 impl<'a> Json<'a> {
-    /// The value that a text is, with what Python takes for JSON (NaN).
+    /// Parses a text as JSON, with what Python accepts as JSON (NaN).
     pub fn parse(text: &'a str) -> Result<Json<'a>, json::Error> {
         let mut reader = Reader::lenient(text);
         let value = read(&mut reader, 0)?;
@@ -30,7 +30,7 @@ impl<'a> Json<'a> {
         Ok(value)
     }
 
-    /// The same value, which borrows nothing.
+    /// Returns the same value without borrows.
     pub fn into_owned(self) -> Json<'static> {
         let owned = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
         match self {
@@ -45,12 +45,12 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The value of a key, if this is an object that has it; null is as if it was absent.
+    /// Returns the value of a key, if this is an object that has it; null counts as absent.
     pub fn get(&self, key: &str) -> Option<&Json<'a>> {
         self.member(key).filter(|value| **value != Json::Null)
     }
 
-    /// The value of a key, if this is an object that has it, also if that is null.
+    /// Returns the value of a key, if this is an object that has it, even if it is null.
     pub fn member(&self, key: &str) -> Option<&Json<'a>> {
         self.entries().iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
@@ -80,7 +80,7 @@ impl<'a> Json<'a> {
         matches!(self, Json::Object(_))
     }
 
-    /// `bool(value)` of Python.
+    /// Returns `bool(value)` of Python.
     pub fn is_true(&self) -> bool {
         match self {
             Json::Null => false,
@@ -92,8 +92,8 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Refuses a value, of this name, that is or holds a `NaN`, which tables have in the place of what
-    /// has no JSON.
+    /// Fails if the value named `name` is or holds a `NaN`: tables have it in place of values that
+    /// JSON cannot express.
     pub fn refuse_nan(&self, name: &str) -> Result<(), String> {
         if self.has_nan() {
             return Err(format!("{name}: expected JSON, got NaN, or bytes that are not UTF-8"));
@@ -110,7 +110,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Whether all its numbers are numbers of JSON, as they are written.
+    /// Whether all numbers in the value are valid JSON numbers, as they are written.
     pub fn is_finite(&self) -> bool {
         match self {
             Json::Number(text) => !text.ends_with(['N', 'y']),
@@ -120,7 +120,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The name of its type in Python.
+    /// Returns the name of the value's type in Python.
     pub fn type_name(&self) -> &'static str {
         match self {
             Json::Null => "NoneType",
@@ -135,15 +135,15 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// `json.dumps(value, ensure_ascii=False)`.
+    /// Returns `json.dumps(value, ensure_ascii=False)`.
     pub fn python_json(&self) -> String {
         let mut out = Vec::new();
         self.write(&mut out, Form::Python);
         String::from_utf8(out).unwrap_or_default()
     }
 
-    /// The value without nulls in objects, its keys sorted, without spaces: equal for chats that say
-    /// the same, however they were stored.
+    /// Writes the value without nulls in objects, with sorted keys and without spaces: chats with
+    /// the same content give the same bytes, however they were stored.
     pub fn canonical(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.write(&mut out, Form::Canonical);
@@ -201,7 +201,7 @@ fn is_integer(number: &str) -> bool {
     number.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit())
 }
 
-/// A number as Python prints it once it has read it.
+/// Returns a number as Python prints it after reading it.
 fn number(text: &str) -> Cow<'_, str> {
     match text {
         "-0" => "0".into(),
@@ -216,7 +216,7 @@ fn number(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The decimal text of a number that is an integer, of any size.
+/// Returns the decimal text of a number that is an integer, of any size.
 pub fn integer<'v>(value: &'v Json) -> Option<Cow<'v, str>> {
     match value {
         Json::Number(text) if is_integer(text) => Some(number(text)),
@@ -281,7 +281,7 @@ fn text<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>, json::Error> {
 
 /// Whether a key is there twice.
 fn has_repeats(entries: &[(Cow<'_, str>, Json<'_>)]) -> bool {
-    /// Of so few members each is compared with each.
+    /// Up to this many members are compared pairwise.
     const FEW: usize = 16;
     if entries.len() <= FEW {
         let mut rest = entries;

@@ -4,61 +4,61 @@ use std::borrow::Cow;
 
 use super::Settings;
 use super::left_out::LeftOut;
-use super::message::{Call, Content, Draft, all_of, flag, without_namespace};
+use super::message::{Call, Content, Draft, flag, refuse_trained_part, without_namespace};
 use super::shapes::{self, Messages};
 use super::tools::{Tool, readable, remove_padding, tools_of};
 use super::value::Json;
 use crate::harmony::{OF_PARTS, Role, is_of_parts};
 use crate::record::chat::{Meaning, number, of_records};
 
-/// A chat, whatever its shape was.
+/// A chat, from a record of any shape.
 #[derive(Debug)]
 pub struct Chat<'r> {
-    /// What its system and developer messages say.
+    /// The text of its system and developer messages.
     pub instructions: String,
     pub tools: Vec<Tool<'r>>,
-    /// The messages after them.
+    /// The messages after the instructions.
     pub messages: Vec<Message<'r>>,
-    /// From which on messages are trained on, if the shape says that.
+    /// The first message that is trained on, if the shape says so.
     pub completion: Option<usize>,
 }
 
 /// A message of a chat.
 #[derive(Debug)]
 pub struct Message<'r> {
-    /// Its index where it came from, for errors.
+    /// The message's index in its list, for errors.
     pub index: usize,
-    pub said: Said<'r>,
+    pub said: MessageBody<'r>,
     pub is_trained: bool,
 }
 
 #[derive(Debug)]
-pub enum Said<'r> {
+pub enum MessageBody<'r> {
     User(Cow<'r, str>),
     Assistant {
         thinking: Option<Cow<'r, str>>,
         content: Option<Cow<'r, str>>,
         calls: Vec<Call<'r>>,
     },
-    /// The function's name, and what it answered.
+    /// The function's name, and its result.
     Tool(String, Content<'r>),
 }
 
 impl Message<'_> {
     pub fn is_assistant(&self) -> bool {
-        matches!(self.said, Said::Assistant { .. })
+        matches!(self.said, MessageBody::Assistant { .. })
     }
 
     /// Whether it ends a turn: an answer, not a call.
     pub fn is_answer(&self) -> bool {
-        matches!(&self.said, Said::Assistant { calls, .. } if calls.is_empty())
+        matches!(&self.said, MessageBody::Assistant { calls, .. } if calls.is_empty())
     }
 }
 
-/// What is counted where arguments have a null that their function does not know.
+/// The name under which null arguments that the function does not declare are counted.
 const PADDING: &str = "null arguments that the function does not declare";
 
-/// The chat that a record holds.
+/// Reads the chat of a record.
 pub fn read<'r>(
     record: &'r Json<'r>,
     settings: &Settings,
@@ -90,7 +90,7 @@ pub fn read<'r>(
             instructions += text;
             continue;
         }
-        let draft = draft.settled(left_out).map_err(within)?;
+        let draft = draft.with_reasoning_apart(left_out).map_err(within)?;
         let mut message = message(draft, &messages).map_err(within)?;
         message.is_trained &= is_trained;
         messages.push(message);
@@ -104,13 +104,13 @@ pub fn read<'r>(
     }
     let tools = tools_of(record)?;
     for message in &mut messages {
-        let Said::Assistant { calls, .. } = &mut message.said else { continue };
+        let MessageBody::Assistant { calls, .. } = &mut message.said else { continue };
         calls.iter_mut().for_each(|call| without_padding(call, &tools, left_out));
     }
     Ok(Chat { instructions, tools, messages, completion })
 }
 
-/// Leaves out what a table has put into the arguments of a call.
+/// Removes the nulls that a table has put into the arguments of a call.
 fn without_padding(call: &mut Call<'_>, tools: &[Tool<'_>], left_out: &mut LeftOut) {
     let Some(tool) = tools.iter().find(|tool| tool.name == call.name) else { return };
     if !call.is_object || !call.arguments.contains("null") {
@@ -124,14 +124,14 @@ fn without_padding(call: &mut Call<'_>, tools: &[Tool<'_>], left_out: &mut LeftO
     }
 }
 
-/// Whether a record says of itself that its answer is not wanted.
+/// Whether a record states that its answer is not wanted.
 pub fn is_unwanted(record: &Json<'_>) -> bool {
     let is_false = |name| record.get(name) == Some(&Json::Boolean(false));
     of_records().any(|(name, meaning)| meaning == Meaning::Wanted && is_false(name))
 }
 
-/// Whether a record may be trained on, as far as it says so of itself. (A column of such a name may hold something
-/// else: a loss, the name of a split.)
+/// Whether a record may be trained on, as far as the record states it. (A column of such a name may
+/// hold something else: a loss, the name of a split.)
 fn is_trained(record: &Json<'_>) -> Result<bool, String> {
     let mut is_trained = true;
     for (key, meaning) in of_records() {
@@ -151,7 +151,7 @@ fn is_trained(record: &Json<'_>) -> Result<bool, String> {
                 _ => true,
             },
             Meaning::Trained => !is_false,
-            Meaning::TrainedPart => all_of(key, value)?,
+            Meaning::TrainedPart => refuse_trained_part(key, value)?,
             _ => true,
         };
     }
@@ -167,30 +167,32 @@ fn message<'r>(draft: Draft<'r>, before: &[Message<'r>]) -> Result<Message<'r>, 
     let said = match role {
         Role::Tool => {
             let name = function(before, call_id, name)?;
-            Said::Tool(name, content.ok_or("tool result without content")?)
+            MessageBody::Tool(name, content.ok_or("tool result without content")?)
         }
         Role::Assistant => {
             let content = text(content);
             if content.is_none() && thinking.is_none() && calls.is_empty() {
                 return Err("assistant without content, thinking or tool calls".to_string());
             }
-            // The text beside calls says something or is not there.
+            // Text beside calls is kept only if it is not empty.
             let content = content.filter(|text| calls.is_empty() || !text.is_empty());
-            Said::Assistant { thinking, content, calls }
+            MessageBody::Assistant { thinking, content, calls }
         }
-        _ => Said::User(text(content).ok_or_else(|| format!("{} without content", role.as_str()))?),
+        _ => MessageBody::User(
+            text(content).ok_or_else(|| format!("{} without content", role.as_str()))?,
+        ),
     };
     Ok(Message { index, said, is_trained })
 }
 
-/// The name of the function whose result comes.
+/// Returns the name of the function whose result this is.
 fn function(
     before: &[Message<'_>],
     call_id: Option<&str>,
     name: Option<&str>,
 ) -> Result<String, String> {
     let calls = before.iter().rev().flat_map(|message| match &message.said {
-        Said::Assistant { calls, .. } => calls.iter().rev(),
+        MessageBody::Assistant { calls, .. } => calls.iter().rev(),
         _ => [].iter().rev(),
     });
     let mut calls = calls.peekable();

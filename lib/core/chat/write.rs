@@ -5,44 +5,44 @@ use std::ops::Range;
 
 use serde_json::json;
 
-use super::given::given;
 use super::left_out::LeftOut;
 use super::message::{Call, Content};
+use super::normalize::normalize;
 use super::template;
 use super::tools::{Tool, write_harmony};
 use super::value::Json;
-use super::whole::{self, Chat, Message, Said};
-use super::{Settings, Style, Take, Thinking, TrainOn};
+use super::whole::{self, Chat, Message, MessageBody};
+use super::{AnswerChoice, Settings, Style, Thinking, TrainOn};
 use crate::json::{PythonFormatter, write_string};
 
-/// What is counted where a message's reasoning is not written.
+/// The name under which reasoning that is not written is counted.
 pub const EARLIER_THINKING: &str = "thinking of earlier turns";
-/// What is counted where a record is dropped, as its label says.
+/// The name under which records are counted that their label drops.
 const UNWANTED: &str = "records with answers that are not wanted";
-/// What is counted where the turns do not reach the end of a chat.
+/// The name under which messages after the last turn of a chat are counted.
 const AFTER_THE_LAST: &str = "messages after the last turn";
-/// The most bytes of all conversations of a record: each turn repeats those before it.
+/// The most bytes of all conversations of a record: each turn repeats the turns before it.
 const MOST_BYTES: usize = 1 << 28;
 
-/// What is counted where a turn would have a conversation of its own.
+/// The name under which turns without a conversation of their own are counted.
 const UNTRAINED_TURN: &str = "turns that are not trained on";
 
-/// Why an answer is refused.
+/// Why an empty answer is refused.
 const NO_TEXT: &str = "assistant without text, which would be trained on as an empty answer; \
      give its content, or weight: 0";
 
-/// Makes conversations of chats.
+/// Converts chats to conversations.
 #[derive(Debug, Clone)]
 pub struct Conversations {
     settings: Settings,
-    /// The system message without and with tools, for records that say nothing of it.
+    /// The system message without tools and with tools, for records that do not set it.
     systems: [Result<Vec<u8>, String>; 2],
 }
 
-/// One of the conversations of a chat.
+/// One conversation of a chat.
 #[derive(Debug)]
-pub struct Made {
-    /// Its number among them, from 1, if there may be several.
+pub struct ConversationText {
+    /// Its number among the conversations of the chat, from 1, if there may be several.
     pub turn: Option<usize>,
     /// Where the text of `{"messages": [...]}` was written.
     pub text: Range<usize>,
@@ -54,16 +54,17 @@ impl Conversations {
         Conversations { settings, systems }
     }
 
-    /// Writes the conversations of a record to `out`, one after another. The error says why the record is
-    /// no chat. None come of a record whose answer is not wanted, where such are left out.
+    /// Writes the conversations of a record to `out`, one after another. The error says why the
+    /// record is not a chat. A record whose answer is not wanted gives no conversation, where such
+    /// records are left out.
     pub fn of(
         &self,
         record: Json<'_>,
         left_out: &mut LeftOut,
         out: &mut Vec<u8>,
-    ) -> Result<Vec<Made>, String> {
-        let record = given(record, &self.settings, left_out)?;
-        if self.settings.take.contains(&Take::Wanted) && whole::is_unwanted(&record) {
+    ) -> Result<Vec<ConversationText>, String> {
+        let record = normalize(record, &self.settings, left_out)?;
+        if self.settings.take.contains(&AnswerChoice::Wanted) && whole::is_unwanted(&record) {
             left_out.count(UNWANTED, true);
             return Ok(Vec::new());
         }
@@ -93,18 +94,18 @@ impl Conversations {
                 let cause = "the conversations of all turns together are over 256 MiB";
                 return Err(format!("{cause}; try: --thinking last, or all"));
             }
-            all.push(Made { turn: part.turn, text: start..out.len() });
+            all.push(ConversationText { turn: part.turn, text: start..out.len() });
         }
         Ok(all)
     }
 }
 
-/// What one conversation has of a chat.
+/// The parts of a chat that one conversation has.
 struct Part {
     turn: Option<usize>,
-    /// It ends before this message.
+    /// The conversation ends before this message.
     end: usize,
-    /// The turn whose reasoning is written, where each has a conversation of its own.
+    /// The turn whose reasoning is written, where each turn has a conversation of its own.
     own: Range<usize>,
     /// Messages that may be trained on.
     trained: Range<usize>,
@@ -118,8 +119,8 @@ impl Part {
         match settings.thinking {
             Thinking::All => true,
             Thinking::Split => self.own.contains(&place),
-            // As the template: that of an answer if it is the last message, that before a call if no
-            // answer follows.
+            // As in the template: an answer's reasoning is written if it is the last message, a
+            // call's if no answer follows.
             Thinking::Last if message.is_answer() => place + 1 == self.end,
             Thinking::Last => self.last_answer.is_none_or(|answer| answer < place),
         }
@@ -160,7 +161,7 @@ fn parts(settings: &Settings, chat: &Chat<'_>, left_out: &mut LeftOut) -> Vec<Pa
     parts
 }
 
-/// The turns of the assistant: each ends with an answer, the last one perhaps with calls.
+/// Returns the turns of the assistant: each ends with an answer, the last one perhaps with calls.
 fn turns(chat: &Chat<'_>) -> Vec<Range<usize>> {
     let mut turns = Vec::new();
     let mut start = 0;
@@ -177,7 +178,7 @@ fn turns(chat: &Chat<'_>) -> Vec<Range<usize>> {
     turns
 }
 
-/// The text of a conversation up to its developer message.
+/// Returns the text of a conversation up to its developer message.
 fn system(settings: &Settings, has_tools: bool) -> Result<Vec<u8>, String> {
     let mut out = b"{\"messages\": [{\"role\": \"system\", \"content\": [".to_vec();
     match settings.style {
@@ -209,7 +210,7 @@ fn system(settings: &Settings, has_tools: bool) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// Appends the developer message, if there is anything to say.
+/// Appends the developer message, unless it would be empty.
 fn developer(
     out: &mut Vec<u8>,
     settings: &Settings,
@@ -243,7 +244,7 @@ fn developer(
 
 fn has_thinking(message: &Message<'_>, style: Style) -> bool {
     match &message.said {
-        Said::Assistant { thinking, content, calls } => {
+        MessageBody::Assistant { thinking, content, calls } => {
             let is_analysis = style == Style::Exact && !calls.is_empty() && content.is_some();
             thinking.is_some() || is_analysis
         }
@@ -267,11 +268,11 @@ fn write(
     };
     let analysis = b"\"channel\": \"analysis\"";
     match &message.said {
-        Said::User(text) => {
+        MessageBody::User(text) => {
             out.extend_from_slice(b", {\"role\": \"user\"");
             content(out, text);
         }
-        Said::Tool(name, result) => {
+        MessageBody::Tool(name, result) => {
             out.extend_from_slice(b", {\"role\": \"tool\", \"name\": ");
             write_string(out, &format!("functions.{name}"));
             out.extend_from_slice(b", \"recipient\": \"assistant\", \"channel\": \"commentary\"");
@@ -285,7 +286,7 @@ fn write(
                 (Content::Json(value), _) => content(out, &value.python_json()),
             }
         }
-        Said::Assistant { thinking, content: text, calls } => {
+        MessageBody::Assistant { thinking, content: text, calls } => {
             let (is_call, is_exact) = (!calls.is_empty(), style == Style::Exact);
             if is_exact && is_call && text.is_some() && thinking.is_some() {
                 let cause = "content, thinking and tool calls together (the template refuses it)";

@@ -6,16 +6,16 @@ use std::fmt::Write;
 use super::Family;
 pub use crate::error::Severity;
 
-/// How far a check must read.
+/// How much of a dataset a check must read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Names, sizes, headers, indices, manifests.
+    /// It reads names, sizes, headers, indices and manifests.
     Structure,
-    /// Every value.
+    /// It reads every value.
     Content,
 }
 
-/// One thing that must hold.
+/// A property that must hold.
 #[derive(Debug)]
 pub struct Check {
     /// Stable: `family.subject.defect`.
@@ -24,12 +24,12 @@ pub struct Check {
     pub depth: Depth,
     /// One line: what is found, and why it matters.
     pub meaning: &'static str,
-    /// What to do about it, if that is known.
+    /// How to mend the defect, if that is known.
     pub hint: Option<&'static str>,
 }
 
 impl Check {
-    /// What a sink says of a record that it refuses for this.
+    /// Returns what a sink reports of a record that it refuses because of this check.
     pub fn refusal(&self, cause: &str) -> String {
         format!("{cause} ({}); try: --no-check, if it is meant so", self.id)
     }
@@ -61,12 +61,12 @@ macro_rules! checks {
 }
 pub(crate) use checks;
 
-/// Every check of some families, in the order in which reports show them.
+/// Returns every check of some families, in the order in which reports show them.
 pub fn catalogue(families: &[&dyn Family]) -> Vec<&'static Check> {
     families.iter().flat_map(|family| family.checks()).collect()
 }
 
-/// The checks for `ds-check --list`: text in columns, or one JSON object a line.
+/// Returns the checks for `ds-check --list`: text in columns, or one JSON object a line.
 pub fn print_catalogue(checks: &[&Check], json: bool) -> String {
     let mut out = String::new();
     for check in checks {

@@ -37,17 +37,17 @@ pub struct CheckOptions {
 /// The name of `--domain` that switches rules of domains off.
 const NO_DOMAIN: &str = "none";
 
-/// What the user says of records.
+/// What the user asserts about the records.
 #[derive(Clone, Copy, Default)]
-pub struct Said {
-    /// Holds where they do not state one.
+pub struct AssertedRules {
+    /// The policy, where the records do not state one.
     pub policy: Option<Policy>,
-    /// Holds whatever they state; `Some(None)`: rules of no domain.
+    /// The domain, whatever the records state; `Some(None)`: no rules of any domain.
     pub domain: Option<Option<&'static dyn Domain>>,
 }
 
 impl CheckOptions {
-    pub fn said(&self) -> Result<Said> {
+    pub fn said(&self) -> Result<AssertedRules> {
         let domain = self.domain.as_deref().map(|name| match (name, puzzle::domain(name)) {
             (NO_DOMAIN, _) => Ok(None),
             (_, Some(domain)) => Ok(Some(domain)),
@@ -58,7 +58,7 @@ impl CheckOptions {
                 Err(unknown.hint(names.join(", ")))
             }
         });
-        Ok(Said { policy: self.policy, domain: domain.transpose()? })
+        Ok(AssertedRules { policy: self.policy, domain: domain.transpose()? })
     }
 }
 
@@ -73,7 +73,7 @@ pub struct CheckContext<'a> {
     pub read: BytesRead,
 }
 
-/// Bytes of one dataset that were read so far: as values, and for the hashes of whole files.
+/// How many bytes of one dataset were read so far: as values, and for the hashes of whole files.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BytesRead {
     values: u64,
@@ -81,7 +81,7 @@ pub struct BytesRead {
 }
 
 impl BytesRead {
-    /// Counts bytes, and returns how many of them are new: most are read twice.
+    /// Counts bytes, and returns how many of them are new: most bytes are read twice.
     fn add(&mut self, bytes: u64, is_hashed: bool) -> u64 {
         let before = self.values.max(self.hashed);
         if is_hashed {
@@ -93,22 +93,22 @@ impl BytesRead {
     }
 }
 
-/// What a worker returns for a chunk of records, besides its findings.
+/// The result of a worker for a chunk of records, besides its findings.
 pub(super) struct CheckedChunk<T> {
     pub records: u64,
     pub bytes: u64,
-    /// What the family needs to know of it.
+    /// The facts of the chunk that the family needs.
     pub summary: T,
 }
 
 impl<'a> CheckContext<'a> {
-    /// An empty list for findings.
+    /// Returns an empty list for findings.
     pub fn findings(&self) -> Findings<'a> {
         Findings::new(self.selection, self.max_findings)
     }
 
-    /// Checks chunks of records on all threads, each with a worker of its own. Their findings are
-    /// merged, and their summaries taken, in the order of the chunks.
+    /// Checks chunks of records on all threads; each thread has a worker of its own. Findings are
+    /// merged, and summaries taken, in the order of the chunks.
     pub(super) fn check_chunks<Chunk: Send, T: Send, Worker>(
         &mut self,
         chunks: impl Iterator<Item = Result<Chunk>> + Send,

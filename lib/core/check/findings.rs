@@ -8,33 +8,33 @@ use super::catalogue::{Check, Severity};
 use super::select::Selection;
 use crate::error::{Position, one_line};
 
-/// Where something was found.
+/// The place of a finding.
 #[derive(Debug, Clone, Copy)]
-pub struct At<'a> {
+pub struct FindingPlace<'a> {
     file: &'a Path,
     record: Option<(&'static str, u64)>,
     id: Option<&'a str>,
 }
 
-impl<'a, P: AsRef<Path> + ?Sized> From<&'a P> for At<'a> {
-    fn from(file: &'a P) -> At<'a> {
-        At::file(file)
+impl<'a, P: AsRef<Path> + ?Sized> From<&'a P> for FindingPlace<'a> {
+    fn from(file: &'a P) -> FindingPlace<'a> {
+        FindingPlace::file(file)
     }
 }
 
-impl<'a> At<'a> {
-    pub fn file(file: &'a (impl AsRef<Path> + ?Sized)) -> At<'a> {
-        At { file: file.as_ref(), record: None, id: None }
+impl<'a> FindingPlace<'a> {
+    pub fn file(file: &'a (impl AsRef<Path> + ?Sized)) -> FindingPlace<'a> {
+        FindingPlace { file: file.as_ref(), record: None, id: None }
     }
 
-    /// A record by its number, as the format counts them: sequences, rows and examples from 0,
-    /// as a trainer does; lines and records of a stream from 1.
-    pub fn record(self, unit: &'static str, number: u64) -> At<'a> {
-        At { record: Some((unit, number)), ..self }
+    /// Names a record by its number, as the format counts: sequences, rows and examples from 0, as
+    /// a trainer does; lines and records of a stream from 1.
+    pub fn record(self, unit: &'static str, number: u64) -> FindingPlace<'a> {
+        FindingPlace { record: Some((unit, number)), ..self }
     }
 
-    /// A line or a record of a stream.
-    pub fn position(self, position: Position) -> At<'a> {
+    /// Names a line or a record of a stream.
+    pub fn position(self, position: Position) -> FindingPlace<'a> {
         match position {
             Position::Line(line) => self.record("line", line),
             Position::Record(number) => self.record("record", number),
@@ -42,16 +42,16 @@ impl<'a> At<'a> {
         }
     }
 
-    pub fn id(self, id: Option<&'a str>) -> At<'a> {
-        At { id, ..self }
+    pub fn id(self, id: Option<&'a str>) -> FindingPlace<'a> {
+        FindingPlace { id, ..self }
     }
 }
 
-/// One thing that is wrong.
+/// One defect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     pub file: PathBuf,
-    /// What is counted (`sequence`, `row`, `example`, `line`, ...), and its number.
+    /// The unit (`sequence`, `row`, `example`, `line`, ...) and the number of the record.
     pub record: Option<(&'static str, u64)>,
     pub id: Option<String>,
     pub message: String,
@@ -63,12 +63,12 @@ pub struct FindingGroup {
     pub check: &'static Check,
     pub severity: Severity,
     pub count: u64,
-    /// The first of them.
+    /// The first findings.
     pub first: Vec<Finding>,
 }
 
-/// Gathers findings. Each thread has its own; they are merged in the order of the data, so that
-/// the report is the same for every number of threads.
+/// Gathers findings. Each thread has its own list; the lists are merged in the order of the data,
+/// so that the report is the same for every number of threads.
 #[derive(Debug)]
 pub struct Findings<'s> {
     selection: &'s Selection,
@@ -79,12 +79,12 @@ pub struct Findings<'s> {
 }
 
 impl<'s> Findings<'s> {
-    /// Keeps the first error, for a sink that refuses a record for it.
+    /// Keeps the first error, because of which a sink refuses a record.
     pub fn of_gate(selection: &'s Selection) -> Findings<'s> {
         Findings { only_errors: true, ..Findings::new(selection, 1) }
     }
 
-    /// The cause if there is an error.
+    /// Fails with the cause if there is an error.
     pub fn refusal(&self) -> Result<(), String> {
         match self.first() {
             Some((check, finding)) => Err(check.refusal(&finding.message)),
@@ -92,7 +92,7 @@ impl<'s> Findings<'s> {
         }
     }
 
-    /// Keeps the first `most` of each check.
+    /// Keeps the first `most` findings of each check.
     pub fn new(selection: &'s Selection, most: usize) -> Findings<'s> {
         Findings { selection, most, only_errors: false, groups: Vec::new() }
     }
@@ -101,8 +101,13 @@ impl<'s> Findings<'s> {
         self.selection.wants(check)
     }
 
-    /// Adds a finding. The message is formatted only where it is kept.
-    pub fn add<'a>(&mut self, check: &'static Check, at: impl Into<At<'a>>, message: impl Display) {
+    /// Adds a finding. The message is formatted only if it is kept.
+    pub fn add<'a>(
+        &mut self,
+        check: &'static Check,
+        at: impl Into<FindingPlace<'a>>,
+        message: impl Display,
+    ) {
         self.add_as(check, check.severity, at, message);
     }
 
@@ -111,7 +116,7 @@ impl<'s> Findings<'s> {
         &mut self,
         check: &'static Check,
         severity: Severity,
-        at: impl Into<At<'a>>,
+        at: impl Into<FindingPlace<'a>>,
         message: impl Display,
     ) {
         if (self.only_errors && severity != Severity::Error) || !self.wants(check) {
@@ -156,13 +161,13 @@ impl<'s> Findings<'s> {
         self.groups.iter().any(|group| std::ptr::eq(group.check, check))
     }
 
-    /// The first that was found.
+    /// Returns the first finding.
     pub fn first(&self) -> Option<(&'static Check, &Finding)> {
         let group = self.groups.first()?;
         Some((group.check, group.first.first()?))
     }
 
-    /// The groups, errors first, in the order of the catalogue.
+    /// Returns the groups, errors first, in the order of the catalogue.
     pub fn into_groups(mut self) -> Vec<FindingGroup> {
         let selection = self.selection;
         self.groups.sort_by_key(|group| (Reverse(group.severity), selection.order(group.check)));
@@ -173,15 +178,16 @@ impl<'s> Findings<'s> {
 /// The result of checking one dataset.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// As the user named it.
+    /// The path as the user named it.
     pub path: PathBuf,
-    /// What it is: "Megatron root".
+    /// The kind of dataset: "Megatron root".
     pub what: String,
-    /// What is counted in it, in the plural, and how many there are.
+    /// The name of its records, in the plural, and their number.
     pub records: (&'static str, u64),
-    /// Its size. Of what is on disk [`dataset::check`](crate::dataset::check) knows it, as every filter does.
+    /// Its size in bytes. [`dataset::check`](crate::dataset::check) fills it in for a dataset on
+    /// disk, as every filter does.
     pub bytes: u64,
-    /// What the user should know, but is not a defect.
+    /// Notes for the user that are not defects.
     pub notes: Vec<String>,
     pub groups: Vec<FindingGroup>,
 }

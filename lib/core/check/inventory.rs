@@ -14,7 +14,7 @@ use crate::files;
 use crate::publish::{is_being_written, is_temporary, manifest_of};
 use crate::wording::exactly;
 
-/// The last part of a path as text.
+/// Returns the last part of a path as text.
 pub(super) fn name_of(path: &Path) -> Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
 }
@@ -37,23 +37,23 @@ pub(super) fn temporaries(paths: &[PathBuf], check: &'static Check, findings: &m
     }
 }
 
-/// A family's checks of what its manifests say of files.
+/// A family's checks of the files that its manifests state.
 pub(super) struct FileChecks {
     pub missing: &'static Check,
     pub bytes: &'static Check,
     pub sha256: &'static Check,
 }
 
-/// Whether a manifest that cannot be read as ours is another program's: JSON without any of the
-/// words that ours has. (One changed byte cannot remove all of them.)
+/// Whether a manifest that cannot be read as ours is another program's: it is JSON without any of
+/// the words that ours has. (One changed byte cannot remove all of them.)
 pub(super) fn is_foreign(path: &Path, ours: &[&str; 2]) -> Result<bool> {
     let text = read(path)?;
     let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_ok();
     Ok(is_json && !ours.iter().any(|word| memmem::find(&text, word.as_bytes()).is_some()))
 }
 
-/// What was read of a file; `None` where its content is bad, which is a finding of `check`. What
-/// cannot be read at all is an error.
+/// Returns what was read of a file; `None` if its content is bad, which becomes a finding of
+/// `check`. A file that cannot be read at all is an error.
 pub(super) fn readable<T>(
     read: Result<T>,
     path: &Path,
@@ -70,7 +70,7 @@ pub(super) fn readable<T>(
     }
 }
 
-/// Compares files with what manifests say of them; each claim once, even if several make it.
+/// Compares files with the claims of manifests; each claim once, even if several manifests make it.
 pub(super) fn compare<'c>(
     claims: impl IntoIterator<Item = &'c FileEntry>,
     checks: &FileChecks,

@@ -26,8 +26,8 @@ use std::path::Path;
 pub(crate) use catalogue::checks;
 pub use catalogue::{Check, Depth, Severity, catalogue, print_catalogue};
 use context::CheckedChunk;
-pub use context::{BytesRead, CheckContext, CheckOptions, Said};
-pub use findings::{At, Finding, FindingGroup, Findings, Outcome};
+pub use context::{AssertedRules, BytesRead, CheckContext, CheckOptions};
+pub use findings::{Finding, FindingGroup, FindingPlace, Findings, Outcome};
 pub(crate) use kd::gate;
 pub(crate) use kd::sequences::{SequenceChecker, SequenceRules};
 pub use kd::{MegatronFamily, SequenceGate};
@@ -39,13 +39,13 @@ pub use report::{Report, ReportFormat, ReportStyle};
 pub use rows::RowsFamily;
 pub use select::{CheckNames, Selection};
 pub(crate) use streams::RECORD;
-pub use streams::{BatchCheck, Checked, ParquetShardsFamily, RecordChecker, StreamFamily};
+pub use streams::{BatchCheck, CheckView, ParquetShardsFamily, RecordChecker, StreamFamily};
 
 use crate::error::Result;
 
-/// One family of datasets: what it looks like, and what must hold in it.
+/// One family of datasets: how it is recognised, and the checks of it.
 pub trait Family: Sync {
-    /// Every check that it makes, in the order in which reports show them.
+    /// Returns every check that it makes, in the order in which reports show them.
     fn checks(&self) -> Vec<&'static Check>;
 
     /// Whether a path is (or was meant to be) such a dataset: a damaged one counts.

@@ -26,11 +26,11 @@ pub enum ReportFormat {
 #[derive(Debug, Clone, Copy)]
 pub struct ReportStyle {
     pub format: ReportFormat,
-    /// In text: with the colours of a terminal.
+    /// In text: whether the colours of a terminal are used.
     pub colour: bool,
-    /// In text: nothing of datasets without findings, and no summary.
+    /// In text: whether datasets without findings, and the summary, are left out.
     pub quiet: bool,
-    /// Warnings count, and are shown, as errors.
+    /// Whether warnings count, and are shown, as errors.
     pub strict: bool,
 }
 
@@ -42,11 +42,11 @@ pub struct Report<W: Write> {
     datasets: u64,
     records: u64,
     bytes: u64,
-    /// By check, then errors and warnings.
+    /// The numbers of errors and of warnings, by check.
     counts: BTreeMap<String, (u64, u64)>,
 }
 
-/// Columns of a text report.
+/// The columns of a text report.
 const WIDTH: usize = 80;
 
 impl<W: Write> Report<W> {
@@ -55,7 +55,7 @@ impl<W: Write> Report<W> {
         Report { out, style, start, datasets: 0, records: 0, bytes: 0, counts }
     }
 
-    /// Writes what was found in a dataset.
+    /// Writes the findings of a dataset.
     pub fn add(&mut self, mut outcome: Outcome) -> io::Result<()> {
         for group in &mut outcome.groups {
             if self.style.strict {
@@ -78,7 +78,7 @@ impl<W: Write> Report<W> {
         self.out.write_all(text.as_bytes())
     }
 
-    /// Writes the summary; the number of errors.
+    /// Writes the summary; returns the number of errors.
     pub fn finish(mut self) -> io::Result<u64> {
         let errors = self.counts.values().map(|(errors, _)| errors).sum();
         let warnings = self.counts.values().map(|(_, warnings)| warnings).sum();
@@ -120,7 +120,7 @@ impl<W: Write> Report<W> {
     }
 }
 
-/// One object for each finding that was kept.
+/// Returns one object for each finding that was kept.
 fn lines(outcome: &Outcome) -> String {
     let mut out = String::new();
     for group in &outcome.groups {
@@ -202,11 +202,11 @@ fn group_text(
     }
 }
 
-/// Where it was found, as seen from the dataset; a colon and a space at the end.
+/// Returns the place of a finding, relative to the dataset, with a colon and a space at the end.
 fn place(dataset: &Path, finding: &Finding) -> String {
     let mut parts = Vec::new();
     match finding.file.strip_prefix(dataset) {
-        // Empty: the dataset itself.
+        // An empty path is the dataset itself.
         Ok(below) if below.as_os_str().is_empty() => {}
         Ok(below) => parts.push(shown(below)),
         Err(_) => parts.push(shown(&finding.file)),

@@ -8,8 +8,8 @@ use clap::{Arg, Command};
 use super::catalogue::{Check, Depth};
 use crate::error::{Error, Result};
 
-/// Reads names of checks: any text, of which [`Selection::new`] says whether it is one; a shell offers
-/// the ids of this catalogue.
+/// Reads names of checks. Any text is accepted: [`Selection::new`] says whether it is a name. A
+/// shell offers the ids of this catalogue.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckNames(pub fn() -> Vec<&'static Check>);
 
@@ -43,7 +43,7 @@ pub struct Selection {
 
 impl Selection {
     /// Selects from a [`catalogue`](super::catalogue()). Names are ids (`kd.mask.unshifted`) or
-    /// what ids begin with (`kd.mask`, `kd`). A name that fits no check is an error: a typing error
+    /// beginnings of ids (`kd.mask`, `kd`). A name that fits no check is an error: a typing error
     /// would silently leave out a check.
     pub fn new(
         catalogue: Vec<&'static Check>,
@@ -71,7 +71,7 @@ impl Selection {
             && !(self.structure && check.depth == Depth::Content)
     }
 
-    /// The position of a check in the catalogue.
+    /// Returns the position of a check in the catalogue.
     pub fn order(&self, check: &Check) -> Option<usize> {
         self.catalogue.iter().position(|known| std::ptr::eq(*known, check))
     }
@@ -81,7 +81,7 @@ impl Selection {
         !self.structure
     }
 
-    /// Whether one of these is selected: else what they look at need not be read.
+    /// Whether one of these checks is selected: otherwise their data need not be read.
     pub fn wants_any(&self, checks: &[&Check]) -> bool {
         checks.iter().any(|check| self.wants(check))
     }

@@ -6,40 +6,41 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use arrow_array::UInt64Array;
 use arrow_select::take::take_record_batch;
 
-use super::moved::Moved;
-use super::parts::{IF_STATED, One, PARTS, names, shown};
+use super::moved::MovedRecords;
+use super::parts::{DiffRecord, IF_STATED, PARTS, names, shown};
 use super::side::Side;
-use super::waiting::{WINDOW, Waiter, Waiting};
+use super::waiting::{WINDOW, WaitingRecord, WaitingRecords};
 use crate::check::repeats::Repeats;
 use crate::cli::Progress;
 use crate::error::{Error, Result};
 use crate::record::{Rows, plural_of};
 use crate::stream::Reader;
 
-/// Moved records that are kept to find pairs that were swapped.
+/// How many moved records are kept to find pairs that were swapped.
 const MOVED: usize = 1000;
 
-/// What counts as a difference, and how much of it is shown.
+/// What counts as a difference, and how many differences are shown.
 #[derive(Debug, Clone, Copy)]
 pub struct DiffOptions {
-    /// Whether another encoding is a difference too.
+    /// Whether a different encoding counts as a difference.
     pub strict: bool,
     /// The most differences that are shown.
     pub most: usize,
 }
 
-/// What was found.
+/// The result of a comparison.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct DiffResult {
     pub record: &'static str,
     pub by_id: bool,
-    /// Records of both sides.
+    /// The number of records on each side.
     pub records: [u64; 2],
-    /// What is read from, as far as it has several forms: the type of numbers, the layout.
+    /// The encodings of the inputs, where a format has several: the type of numbers, the layout.
     pub encodings: [String; 2],
-    /// Differences by kind.
+    /// The number of differences by kind.
     pub counts: BTreeMap<&'static str, u64>,
-    /// Of those of the kind `order`: pairs of records that stand in each other's place.
+    /// Among the differences of the kind `order`: pairs of records that stand in each other's
+    /// place.
     pub swapped: u64,
     /// The first differences.
     pub first: Vec<Difference>,
@@ -66,17 +67,17 @@ pub fn compare(
     readers: [Reader; 2],
     options: DiffOptions,
     progress: &mut Progress,
-) -> Result<Found> {
+) -> Result<DiffResult> {
     compare_within(WINDOW, readers, options, progress)
 }
 
-/// Compares all records of two readers; so many records of a side wait for their partners.
+/// Compares all records of two readers; at most `window` records of a side wait for their partners.
 pub(super) fn compare_within(
     window: usize,
     readers: [Reader; 2],
     options: DiffOptions,
     progress: &mut Progress,
-) -> Result<Found> {
+) -> Result<DiffResult> {
     let mut sides = readers.map(Side::open);
     let [a, b] = [sides[0].record, sides[1].record];
     if a != b {
@@ -89,7 +90,7 @@ pub(super) fn compare_within(
         let has_id = side.fill()? && Rows::of(side.record, &side.batch)?.id(0).is_some();
         by_id &= has_id;
     }
-    let found = Found { record: a, by_id, is_strict: options.strict, ..Found::default() };
+    let found = DiffResult { record: a, by_id, is_strict: options.strict, ..DiffResult::default() };
     let mut comparison = Comparison {
         most: options.most,
         window,
@@ -109,20 +110,20 @@ struct Comparison {
     most: usize,
     window: usize,
     sides: [Side; 2],
-    waiting: [Waiting; 2],
-    /// The numbers of the last two records that are partners in order.
+    waiting: [WaitingRecords; 2],
+    /// The numbers of the last two partners that are in order.
     last: [i64; 2],
-    /// From which number of A on its partners stand how much earlier in B.
+    /// Offsets: from this number of A on, the partners stand this much earlier in B.
     offsets: Vec<(u64, i64)>,
     /// Partners that are not in order.
     moved: Vec<[u64; 2]>,
-    /// Records that have waited too long, by their ids, and by ids and content.
-    spilled: Option<Spilled>,
-    found: Found,
+    /// Records that have waited too long, as hashes of their ids, and of their ids and content.
+    spilled: Option<SpilledRecords>,
+    found: DiffResult,
 }
 
 #[derive(Default)]
-struct Spilled {
+struct SpilledRecords {
     ids: Repeats,
     contents: Repeats,
     counts: [u64; 2],
@@ -157,8 +158,7 @@ impl Comparison {
         }
     }
 
-    /// Passes over records that are partners, one after another, as long as they are whole in both
-    /// batches; gives their number.
+    /// Passes over partners that follow one another, as far as both batches go; returns how many.
     fn lockstep(&mut self) -> Result<u64> {
         let [a, b] = &self.sides;
         if let Some(equal) = a.equal_columns(b) {
@@ -205,13 +205,13 @@ impl Comparison {
         Ok(self.pass(passed + usize::from(changed.is_some())))
     }
 
-    /// A record of a side's batch.
-    fn one<'a, 'b>(&self, rows: &'a Rows<'b>, side: usize, row: usize) -> One<'a, Rows<'b>> {
+    /// Returns a record of a side's batch.
+    fn one<'a, 'b>(&self, rows: &'a Rows<'b>, side: usize, row: usize) -> DiffRecord<'a, Rows<'b>> {
         let begins = self.sides[side].begins[row];
-        One { rows, row, begins, is_strict: self.found.is_strict }
+        DiffRecord { rows, row, begins, is_strict: self.found.is_strict }
     }
 
-    /// Passes over so many records that are partners.
+    /// Passes over `count` partners.
     fn pass(&mut self, count: usize) -> u64 {
         self.sides.iter_mut().for_each(|side| side.advance(count));
         if count > 0 {
@@ -220,7 +220,7 @@ impl Comparison {
         count as u64
     }
 
-    /// Takes the next record of a side: its partner waits, or it waits itself.
+    /// Takes the next record of a side: its partner is waiting, or the record waits itself.
     fn take(&mut self, side: usize) -> Result<()> {
         let own = &self.sides[side];
         let rows = Rows::of(own.record, &own.batch)?;
@@ -242,7 +242,7 @@ impl Comparison {
         let whole = whole.map(|batch| Box::new((batch, begins)));
         let is_named = partner.is_some() || self.waiting[side].keeps_whole();
         let id = id.filter(|_| is_named).map(Box::from);
-        let own = Waiter { number: own.number, key, hashes, whole, id };
+        let own = WaitingRecord { number: own.number, key, hashes, whole, id };
         self.sides[side].advance(1);
         let Some(partner) = partner else {
             self.waiting[side].push(own);
@@ -253,7 +253,7 @@ impl Comparison {
         self.partners([a.number, b.number], a.id.or(b.id).map(String::from))
     }
 
-    /// Two records are partners: in order, or one of them has moved.
+    /// Notes that two records are partners: they are in order, or one of them has moved.
     fn partners(&mut self, numbers: [u64; 2], id: Option<String>) -> Result<()> {
         let places = numbers.map(|number| number as i64);
         if places[0] > self.last[0] && places[1] > self.last[1] {
@@ -279,7 +279,7 @@ impl Comparison {
         }
     }
 
-    /// Decides about all that wait.
+    /// Decides about all records that still wait.
     fn settle(&mut self) -> Result<()> {
         if self.found.by_id {
             return self.spill();
@@ -302,7 +302,7 @@ impl Comparison {
     }
 
     /// Counts the parts in which two partners differ, if they do.
-    fn changed(&mut self, a: &Waiter, b: &Waiter) -> Result<()> {
+    fn changed(&mut self, a: &WaitingRecord, b: &WaitingRecord) -> Result<()> {
         let record = self.found.record;
         let pair = (a.hashes, b.hashes);
         let id = a.id.as_deref().or(b.id.as_deref()).map(str::to_string);
@@ -311,22 +311,22 @@ impl Comparison {
             (Some((x, x_begins)), Some((y, y_begins))) => {
                 let (x, y) = (Rows::of(record, x)?, Rows::of(record, y)?);
                 let is_strict = self.found.is_strict;
-                let x = One { rows: &x, row: 0, begins: *x_begins, is_strict };
-                let y = One { rows: &y, row: 0, begins: *y_begins, is_strict };
+                let x = DiffRecord { rows: &x, row: 0, begins: *x_begins, is_strict };
+                let y = DiffRecord { rows: &y, row: 0, begins: *y_begins, is_strict };
                 self.found.changed(self.most, pair, numbers, id, Some((&x, &y)))
             }
             _ => self.found.changed(self.most, pair, numbers, id, None),
         }
     }
 
-    fn only(&mut self, side: usize, own: Waiter) -> Result<()> {
+    fn only(&mut self, side: usize, own: WaitingRecord) -> Result<()> {
         let mut numbers = [None; 2];
         numbers[side] = Some(own.number);
         let id = own.id.map(String::from);
         self.found.add(self.most, ONLY[side], id, numbers, || Ok(Vec::new()))
     }
 
-    /// Leaves those that wait to be found by the hashes of their ids.
+    /// Stops waiting for partners in memory: from now on they are found by the hashes of their ids.
     fn spill(&mut self) -> Result<()> {
         let spilled = self.spilled.get_or_insert_default();
         for side in 0..2 {
@@ -339,19 +339,19 @@ impl Comparison {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Found> {
+    fn finish(mut self) -> Result<DiffResult> {
         if self.spilled.is_some() {
             self.spill()?;
         }
-        if let Some(Spilled { ids, contents, counts }) = self.spilled.take() {
-            // Their places, with those of A ahead in all of the leading bits that they need.
+        if let Some(SpilledRecords { ids, contents, counts }) = self.spilled.take() {
+            // A key has A's number in as many leading bits as it needs, then B's number.
             let mut places = Repeats::default();
             let bits = u64::BITS - self.sides[0].number.leading_zeros();
             let partners = partners_in(ids, |[a, b]| {
                 let place = u128::from(a).checked_shl(u128::BITS - bits).unwrap_or(0);
                 places.add(place | u128::from(b), 0, 0)
             })?;
-            let mut moved = Moved::default();
+            let mut moved = MovedRecords::default();
             places.each_hash(|place| {
                 moved.add(place as u64);
                 Ok(())
@@ -381,8 +381,8 @@ impl Comparison {
     }
 }
 
-/// How many records of one side have a partner among those of the other; calls `each` with the
-/// numbers of both (not where very many have one key).
+/// Counts the records of one side that have a partner on the other; calls `each` with the numbers
+/// of both (not where very many records have one key).
 fn partners_in(repeats: Repeats, mut each: impl FnMut([u64; 2]) -> Result<()>) -> Result<u64> {
     let mut partners = 0;
     repeats.candidates(|earlier, places| {
@@ -397,7 +397,7 @@ fn partners_in(repeats: Repeats, mut each: impl FnMut([u64; 2]) -> Result<()>) -
     Ok(partners)
 }
 
-/// A hash of 128 bits: the same in this run for equal values.
+/// Returns a hash of 128 bits; equal values have equal hashes within one run.
 fn wide(value: &impl Hash) -> u128 {
     let half = |seed: u64| {
         let mut hasher = DefaultHasher::new();
@@ -408,7 +408,7 @@ fn wide(value: &impl Hash) -> u128 {
     half(1) << 64 | half(2)
 }
 
-impl Found {
+impl DiffResult {
     /// Whether nothing differs.
     pub fn is_same(&self) -> bool {
         self.counts.is_empty() && !(self.is_strict && self.encodings[0] != self.encodings[1])
@@ -436,7 +436,7 @@ impl Found {
         (a, b): ([u64; PARTS], [u64; PARTS]),
         numbers: [u64; 2],
         id: Option<String>,
-        ones: Option<(&One<'a, Rows<'b>>, &One<'a, Rows<'b>>)>,
+        ones: Option<(&DiffRecord<'a, Rows<'b>>, &DiffRecord<'a, Rows<'b>>)>,
     ) -> Result<()> {
         for (place, part) in names(self.record).iter().enumerate() {
             let (own, other) = (a[place], b[place]);

@@ -22,7 +22,7 @@ mod side;
 mod tests;
 mod waiting;
 
-pub use compare::{DiffOptions, Found, compare};
+pub use compare::{DiffOptions, DiffResult, compare};
 pub(crate) use parts::{
-    Compared, One, PARTS, first_different, hash, in_a_line, pair, plain_json, shown_texts,
+    DiffRecord, DiffView, PARTS, first_different, hash, in_a_line, pair, plain_json, shown_texts,
 };

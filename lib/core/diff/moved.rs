@@ -2,22 +2,23 @@
 
 use std::collections::BTreeMap;
 
-/// The most ends of runs that are kept. There are few where few runs have moved, and few where the
-/// order is random; if there are more, too many records may count as moved.
+/// The most ends of runs that are kept. There are few ends if few runs have moved, and also if the
+/// order is random. If there are more, too many records may count as moved.
 const ENDS: usize = 1 << 18;
 
-/// Takes the numbers in B of the records that both sides have, in the order of A.
+/// Counts moved records. Takes the numbers in B of the records that both sides have, in the order
+/// of A.
 #[derive(Default)]
-pub(super) struct Moved {
+pub(super) struct MovedRecords {
     records: u64,
-    /// Numbers that follow one another, not yet among the ends: the first and the last.
+    /// The first and the last of numbers that follow one another and are not among the ends yet.
     run: Option<(u64, u64)>,
-    /// With which number an ascending choice of runs may end, and how many records it has at most:
-    /// both ascend.
+    /// The number with which an ascending choice of runs may end, and the most records of such a
+    /// choice: both ascend.
     ends: BTreeMap<u64, u64>,
 }
 
-impl Moved {
+impl MovedRecords {
     pub fn add(&mut self, number: u64) {
         self.records += 1;
         self.run = match self.run {
@@ -33,7 +34,7 @@ impl Moved {
         let Some((first, last)) = run else { return };
         let before = self.ends.range(..first).next_back().map_or(0, |(_, records)| *records);
         let records = before + (last - first + 1);
-        // Those that end later and have no more are no better.
+        // An end that comes later and has no more records is no better.
         while let Some((&other, _)) = self.ends.range(last..).next().filter(|end| *end.1 <= records)
         {
             self.ends.remove(&other);
@@ -44,7 +45,7 @@ impl Moved {
         }
     }
 
-    /// How many of them are not where the others are.
+    /// Returns how many records are out of order.
     pub fn finish(mut self) -> u64 {
         let run = self.run.take();
         self.end(run);
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
 
     fn moved(numbers: impl IntoIterator<Item = u64>) -> u64 {
-        let mut moved = Moved::default();
+        let mut moved = MovedRecords::default();
         numbers.into_iter().for_each(|number| moved.add(number));
         moved.finish()
     }
@@ -71,7 +72,7 @@ mod tests {
         assert_eq!(moved((1..1000).chain([0])), 1);
         assert_eq!(moved([999].into_iter().chain(0..999)), 1);
         assert_eq!(moved((0..1000).rev()), 999);
-        // The same as by the definition, of all orders of seven.
+        // Compares with the definition for all orders of seven.
         let mut order = [0, 1, 2, 3, 4, 5, 6];
         loop {
             let ascends = |choice: &u32| {
@@ -80,7 +81,7 @@ mod tests {
             };
             let most = (0..128u32).filter(ascends).map(u32::count_ones).max().unwrap();
             assert_eq!(moved(order), 7 - u64::from(most), "{order:?}");
-            // The next order.
+            // Makes the next order.
             let Some(at) = (0..6).rev().find(|&at| order[at] < order[at + 1]) else { break };
             let other = (at..7).rev().find(|&other| order[other] > order[at]).unwrap();
             order.swap(at, other);

@@ -4,18 +4,18 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::compare::{Difference, Found};
+use super::compare::{DiffResult, Difference};
 use super::parts::in_a_line;
 use crate::cli::grouped;
 use crate::record::plural_of;
 use crate::visible;
 use crate::wording::of_plural;
 
-/// A line of what stands in a record is cut here.
+/// The most characters of a line about a record's content.
 const WIDTH: usize = 74;
 
-impl Found {
-    /// The text; `names` are those of the two inputs.
+impl DiffResult {
+    /// Returns the report as text; `names` are the names of the two inputs.
     pub fn text(&self, names: &[String; 2]) -> String {
         let mut out = String::new();
         let kind = if self.record == "other" { "" } else { self.record };
@@ -67,7 +67,7 @@ impl Found {
         }
     }
 
-    /// One object.
+    /// Returns the report as one object.
     pub fn json(&self, names: &[String; 2]) -> Value {
         let first = self.first.iter().map(|difference| {
             let Difference { kind, id, numbers, lines } = difference;

@@ -3,7 +3,7 @@
 use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::FieldRef;
 
-use super::parts::{Compared, columns_apart, columns_derived};
+use super::parts::{DiffView, columns_apart, columns_derived};
 use crate::error::{Error, Result};
 use crate::record::{Rows, each_rows};
 use crate::stream::Reader;
@@ -12,12 +12,12 @@ pub(super) struct Side {
     reader: Reader,
     pub record: &'static str,
     pub batch: RecordBatch,
-    /// See [`One::begins`].
+    /// See [`DiffRecord::begins`].
     pub begins: Vec<u8>,
-    /// The next row, and its number in the input.
+    /// The next row of the batch, and its number in the input.
     pub row: usize,
     pub number: u64,
-    /// What the batch before ended in; see [`Compared::borders`].
+    /// The end of the batch before; see [`DiffView::borders`].
     last: Option<[String; 2]>,
     /// Whether columns that readers of datasets derive are compared.
     pub is_stated: bool,
@@ -43,7 +43,7 @@ impl Side {
         }
     }
 
-    /// Whether there is a next record; reads on if it must.
+    /// Whether there is a next record; reads another batch if needed.
     pub fn fill(&mut self) -> Result<bool> {
         while self.row >= self.batch.num_rows() {
             let Some(batch) = self.reader.next_batch()? else { return Ok(false) };
@@ -59,7 +59,7 @@ impl Side {
         Ok(true)
     }
 
-    /// Whether its reader derives what is not stated.
+    /// Whether its reader derives columns that the dataset does not state.
     pub fn derives(&self) -> bool {
         self.reader.is_dataset()
     }
@@ -69,8 +69,8 @@ impl Side {
         self.number += rows as u64;
     }
 
-    /// How many records are equal on both sides, as far as both batches go, if all of them are and such
-    /// records are compared by whole columns.
+    /// Returns how many records are equal on both sides, as far as both batches go. `None` if some
+    /// differ, or if records of this type are not compared by whole columns.
     pub fn equal_columns(&self, other: &Side) -> Option<usize> {
         let apart = columns_apart(self.record)?;
         let rows = [self, other].map(|side| side.batch.num_rows() - side.row);
@@ -88,7 +88,7 @@ impl Side {
         (is_equal && count > 0).then_some(count)
     }
 
-    /// What is not equal in the reading of the two, besides the records.
+    /// Returns what differs between the encodings, besides the records.
     pub fn encoding(&self) -> String {
         self.reader.encoding().to_string()
     }
@@ -101,7 +101,7 @@ impl Side {
     }
 }
 
-/// The batch with nulls in these columns.
+/// Returns the batch with nulls in these columns.
 fn without(batch: &RecordBatch, columns: &[&str]) -> Result<RecordBatch> {
     let schema = batch.schema();
     let column =

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use tempfile::NamedTempFile;
 
-use super::compare::{DiffOptions, Found, compare_within};
+use super::compare::{DiffOptions, DiffResult, compare_within};
 use crate::cli::{InputArgs, Progress, When};
 use crate::stream::{Reader, Request};
 
@@ -22,7 +22,7 @@ fn file(records: &[(u64, u64)]) -> NamedTempFile {
     file
 }
 
-fn found(window: usize, a: &[(u64, u64)], b: &[(u64, u64)]) -> Found {
+fn found(window: usize, a: &[(u64, u64)], b: &[(u64, u64)]) -> DiffResult {
     let files = [file(a), file(b)];
     let readers = files.each_ref().map(|file| {
         let input = InputArgs { files: vec![file.path().to_path_buf()], ..InputArgs::default() };
@@ -34,7 +34,7 @@ fn found(window: usize, a: &[(u64, u64)], b: &[(u64, u64)]) -> Found {
 }
 
 /// Counts, with the names that they have where records are compared by their hashes alone.
-fn counts(found: &Found) -> BTreeMap<&str, u64> {
+fn counts(found: &DiffResult) -> BTreeMap<&str, u64> {
     let name = |kind| if kind == "messages" { "content" } else { kind };
     found.counts.iter().map(|(kind, count)| (name(*kind), *count)).collect()
 }

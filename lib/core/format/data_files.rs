@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result, shown};
 
-/// Files of rows of one kind, by how their names end.
+/// A kind of files of rows, known by the endings of their names.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kind {
     pub endings: &'static [&'static str],
-    /// What may follow the ending.
+    /// Suffixes of compression that may follow the ending.
     packed: &'static [&'static str],
 }
 
@@ -17,15 +17,16 @@ const PACKED: &[&str] = &["", ".gz", ".zst"];
 pub const PARQUET: Kind = Kind { endings: &[".parquet"], packed: &[""] };
 pub const LINES: Kind = Kind { endings: &[".jsonl", ".ndjson"], packed: PACKED };
 pub const ARROW: Kind = Kind { endings: &[".arrows", ".arrow"], packed: PACKED };
-/// What is not read out of folders, but is somebody's rows.
+/// Files that hold rows, but are not read out of folders.
 const OTHERS: Kind = Kind { endings: &[".pq", ".csv", ".parquet"], packed: PACKED };
-/// Rows only where the others are lines: beside tables such files describe them.
+/// JSON files. They hold rows only where the other files are lines: beside tables such files
+/// describe them.
 const JSON: Kind = Kind { endings: &[".json"], packed: PACKED };
 
-/// Files of JSON that describe the rows beside them.
+/// JSON files that describe the rows beside them.
 const DESCRIBING: [&str; 5] =
     ["manifest.json", "dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"];
-/// What filters have rejected, beside what they have made.
+/// The prefix of files in which filters leave what they reject, beside their output.
 const REJECTS: &str = "rejects";
 
 impl Kind {
@@ -43,7 +44,8 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().to_lowercase()
 }
 
-/// Refuses a folder, in which `found` are, that has rows of another kind too: nobody would miss them.
+/// Refuses a folder that holds files of another kind beside `found`: nobody would notice that they
+/// were not read.
 pub fn refuse_left_out(folder: &Path, found: &[PathBuf], kind: &Kind) -> Result<()> {
     let is_of_rows = |path: &Path| {
         let name = name_of(path);

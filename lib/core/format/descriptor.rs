@@ -16,30 +16,32 @@ use crate::files;
 
 /// A format of datasets on disk.
 pub struct Format {
-    /// In the plural, for messages.
+    /// The name, in the plural, for messages.
     pub name: &'static str,
-    /// What a directory of it belongs to, for messages.
+    /// What a directory of this format belongs to, for messages.
     pub owner: &'static str,
-    /// What a directory of this format has: named in the error if nothing is recognised.
+    /// The files by which a directory of this format is known; the error names them if no format is
+    /// recognised.
     pub signs: &'static str,
-    /// The folders below its directory in which its files are; `""` is the directory itself.
+    /// The folders of its files, relative to its directory; `""` is the directory itself.
     pub folders: &'static [&'static str],
-    /// How the names of its files end, without the dot.
+    /// The endings of its files, without the dot.
     pub endings: &'static [&'static str],
-    /// Whether a file of this name in one of the folders tells readers, ours and others, that the directory is
-    /// of this format: nothing else is written there.
+    /// Whether a file of this name in one of the folders shows readers, ours and others, that the
+    /// directory is of this format: then no other format is written there.
     pub is_sign: fn(folder: &str, name: &str) -> bool,
-    /// What `schema_version` is in the `manifest.json` of a directory of it, by which that is known too.
+    /// The `schema_version` of this format in a `manifest.json`; a directory is known by it too.
     pub schema: Option<&'static str>,
     /// Whether a path is, or was meant to be, a dataset of this format: a damaged one counts.
     pub knows: fn(&Path) -> Result<bool>,
-    /// How it is read as records.
+    /// How the format is read as records.
     pub open: Open,
-    /// The files of a dataset as its manifests state them; none where nothing is stated.
+    /// Returns the files of a dataset as its manifests state them; none where nothing is stated.
     pub stated: fn(&Path) -> Result<Vec<FileEntry>>,
-    /// Refuses a dataset without a file that its own manifests name. Readers go by the files that they find:
-    /// without one of its shards, a dataset would be a smaller good one. Manifests of other programs, and
-    /// what cannot be understood, name nothing here: what is wrong with them is for ds-check to say.
+    /// Refuses a dataset that lacks a file which its own manifests name. Readers use the files that
+    /// they find: a dataset without one of its shards would look like a smaller good one. Manifests
+    /// of other programs, and manifests that cannot be understood, name no file here: ds-check
+    /// reports what is wrong with them.
     pub refuse_missing: fn(&Path) -> Result<()>,
 }
 
@@ -47,9 +49,9 @@ type OpenRecords = fn(&[PathBuf], Option<Slice>) -> Result<Box<dyn RecordSource>
 
 /// How a format is opened.
 pub enum Open {
-    /// All datasets together, or a slice of them, by the format's own reader.
+    /// The format's own reader reads all datasets together, or a slice of them.
     Records(OpenRecords),
-    /// The files of a directory, which are read one by one.
+    /// Returns the files of a directory, which are read one by one.
     Files(fn(&Path) -> Result<Vec<PathBuf>>),
 }
 
@@ -60,7 +62,7 @@ impl Format {
         folders.try_for_each(|folder| refuse_other_formats(&folder, self))
     }
 
-    /// A file by which a directory is of this format.
+    /// Returns a file that shows that a directory is of this format.
     fn sign_in(&self, directory: &Path) -> Result<Option<PathBuf>> {
         for folder in self.folders {
             let is_sign = |path: &PathBuf| {
@@ -76,7 +78,8 @@ impl Format {
     }
 }
 
-/// Refuses a directory that holds a dataset of another format than `own`, before something is written there.
+/// Refuses a directory that holds a dataset of a format other than `own`, before something is
+/// written there.
 pub(super) fn refuse_other_formats(directory: &Path, own: &Format) -> Result<()> {
     let manifest = directory.join(MANIFEST);
     let schema = schema_of(&manifest)?;
@@ -94,13 +97,13 @@ pub(super) fn refuse_other_formats(directory: &Path, own: &Format) -> Result<()>
     Ok(())
 }
 
-/// What kind of manifest a file is, if that is stated.
+/// Returns the `schema_version` that a manifest states.
 fn schema_of(manifest: &Path) -> Result<Option<String>> {
     #[derive(Deserialize)]
-    struct Stated {
+    struct SchemaVersion {
         schema_version: Option<String>,
     }
-    let stated: Option<Stated> =
+    let stated: Option<SchemaVersion> =
         understood(json_file::if_there(manifest, json_file::read_all))?.flatten();
     Ok(stated.and_then(|stated| stated.schema_version))
 }

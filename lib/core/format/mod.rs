@@ -41,13 +41,13 @@ const ALL: [&Format; 5] = [
     &parquet::FOLDER_FORMAT,
 ];
 
-/// Records that came into a pipeline, and what became of them, in every manifest:
-/// read = written + rejected + skipped, with `written` always known and the others `None` (null) where
-/// what earlier filters dropped did not travel with the records.
+/// The records that came into a pipeline and what became of them, as every manifest states it: read
+/// = written + rejected + skipped. `written` is always known; the others are `None` (null) if what
+/// earlier filters dropped did not travel with the records.
 ///
-/// A sink makes them of its [`Counts`] with [`RecordCounts::written`]; what joins datasets adds those of
+/// A sink makes them from its [`Counts`] with [`RecordCounts::written`]; a join adds the counts of
 /// the parts with [`RecordCounts::sum`]; a check asks [`RecordCounts::wrong_read`] and
-/// [`RecordCounts::contradicts`]. A number of 0 where nothing is known is a mistake.
+/// [`RecordCounts::contradicts`]. A 0 for an unknown number is a mistake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordCounts {
     #[serde(deserialize_with = "json_file::stated")]
@@ -55,8 +55,8 @@ pub struct RecordCounts {
     pub written: u64,
     #[serde(deserialize_with = "json_file::stated")]
     pub rejected: Option<u64>,
-    /// What was left out on purpose, by reason: rows without a text. Absent if that is none; null if it
-    /// is not known.
+    /// Records that were left out on purpose, by reason: rows without a text. Absent if there are
+    /// none; null if it is not known.
     #[serde(default = "none_skipped", skip_serializing_if = "is_none_skipped")]
     pub skipped: Option<Skipped>,
 }
@@ -77,14 +77,14 @@ impl Default for RecordCounts {
 }
 
 impl RecordCounts {
-    /// The counts of a run that has written so many records.
+    /// Returns the counts of a run that has written this many records.
     pub fn written(written: u64, counts: Counts) -> RecordCounts {
         let Counts { read, rejected, skipped } = counts;
         RecordCounts { read, written, rejected, skipped }
     }
 
-    /// The counts of several parts together, unknown where those of one part are; `None` if a sum is
-    /// more than a number holds.
+    /// Adds the counts of several parts; a count is unknown if one part does not know it. `None` if
+    /// a sum does not fit its number.
     pub fn sum(mut parts: impl Iterator<Item = RecordCounts>) -> Option<RecordCounts> {
         parts.try_fold(RecordCounts::default(), |sum, part| {
             let written = sum.written.checked_add(part.written)?;
@@ -92,14 +92,14 @@ impl RecordCounts {
         })
     }
 
-    /// What became of them, but for how many were written.
+    /// Returns how many records were rejected and skipped.
     pub fn counts(&self) -> Counts {
         let RecordCounts { read, rejected, skipped, .. } = self.clone();
         Counts { read, rejected, skipped }
     }
 
-    /// What `read` should be, `Some(None)` if that is more than a number holds, if it is known that it
-    /// is something else.
+    /// Returns what `read` should be if it is known to be wrong; `Some(None)` if the right sum does
+    /// not fit its number.
     pub fn wrong_sum(&self) -> Option<Option<u64>> {
         let (read, rejected, skipped) = (self.read?, self.rejected?, self.skipped.as_ref()?);
         let sum = self.written.checked_add(rejected);
@@ -107,14 +107,14 @@ impl RecordCounts {
         (sum != Some(read)).then_some(sum)
     }
 
-    /// [`RecordCounts::wrong_sum`] as a cause.
+    /// Returns [`RecordCounts::wrong_sum`] as a cause.
     pub fn wrong_read(&self) -> Option<String> {
         let (read, sum) = (self.read?, self.wrong_sum()?);
         let sum = sum.map_or("more than 2^64".to_string(), |sum| sum.to_string());
         Some(format!("records.read is {read}, not {sum}"))
     }
 
-    /// Whether both cannot be true of the same records. What is not known contradicts nothing.
+    /// Whether the two cannot both be true of the same records. Unknown counts contradict nothing.
     pub fn contradicts(&self, other: &RecordCounts) -> bool {
         let differ = |a: Option<u64>, b: Option<u64>| a.zip(b).is_some_and(|(a, b)| a != b);
         self.written != other.written
@@ -140,7 +140,7 @@ impl fmt::Display for RecordCounts {
     }
 }
 
-/// What is in the directory of an output, sorted; nothing if there is no directory.
+/// Returns the content of an output's directory, sorted; empty if there is no directory.
 fn standing_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let failed = |error: io::Error| Error::write(directory, &error);
     let entries = match fs::read_dir(directory) {
@@ -154,7 +154,7 @@ fn standing_in(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// A sum over what manifests say, or `None` if it is more than a number holds.
+/// Adds numbers that manifests state; `None` if the sum does not fit its number.
 pub fn checked_sum(mut numbers: impl Iterator<Item = u64>) -> Option<u64> {
     numbers.try_fold(0u64, u64::checked_add)
 }

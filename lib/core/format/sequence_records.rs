@@ -4,8 +4,8 @@
 use crate::harmony::{Segments, Spans};
 use crate::record::tokens::{Segment, TokensBuilder};
 
-/// Adds the segments of the record that is ended next, whose tokens are those from `begin` on. `weighted`:
-/// the spans, if some messages have none by their weights.
+/// Adds the segments of the record that is ended next, whose tokens begin at `begin`. `weighted`:
+/// the spans, if some messages have none because of their weights.
 pub(super) fn add_segments(
     builder: &mut TokensBuilder,
     begin: usize,

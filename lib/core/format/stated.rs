@@ -12,10 +12,10 @@ use crate::file_entry::{Difference, FileEntry};
 use crate::files;
 use crate::wording::exactly;
 
-/// The way on where a file is another.
+/// The hint for a file that has changed.
 const WAY_ON: &str = "ds-check, for all that is wrong";
 
-/// Refuses files that are not there, or of other sizes.
+/// Refuses files that do not exist or have another size.
 pub fn refuse_other_sizes(stated: &[FileEntry]) -> Result<()> {
     for file in stated {
         let cause = match file.size_difference()? {
@@ -30,24 +30,24 @@ pub fn refuse_other_sizes(stated: &[FileEntry]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses files that are not there, or are others, by their hashes.
+/// Refuses files that do not exist or have another hash.
 pub fn refuse_others(stated: &[FileEntry]) -> Result<()> {
     refuse_other_sizes(stated)?;
     compare(stated, &AtomicBool::new(false))
 }
 
-/// Compares the hashes of files on a thread of its own, beside what reads them.
+/// Compares the hashes of files on a thread of its own, while the files are read.
 #[derive(Debug, Default)]
 pub struct Comparison {
     waiting: Vec<FileEntry>,
     running: Option<JoinHandle<Result<()>>>,
-    /// What the end compares, as no thread could be started.
+    /// Files that the end compares, because no thread could be started.
     late: Vec<FileEntry>,
     is_over: Arc<AtomicBool>,
 }
 
 impl Comparison {
-    /// Of the files that have a hash; nothing is read before it begins.
+    /// Prepares the comparison of files that have a hash; nothing is read before it begins.
     pub fn of(mut stated: Vec<FileEntry>) -> Comparison {
         stated.retain(|file| file.sha256.is_some());
         let mut comparison = Comparison::default();
@@ -55,7 +55,8 @@ impl Comparison {
         comparison
     }
 
-    /// Begins, if it has not. Who does not read all of the data does not begin.
+    /// Begins the comparison, if it has not begun. A reader that does not read all data does not
+    /// begin it.
     pub fn begin(&mut self) {
         if self.waiting.is_empty() {
             return;
@@ -68,7 +69,7 @@ impl Comparison {
         }
     }
 
-    /// Waits for its end, if it has begun. The error names the first file that is another.
+    /// Waits for the end, if it has begun. The error names the first file that differs.
     pub fn finish(&mut self) -> Result<()> {
         let ended = || Error::unavailable("the thread that compares hashes has ended");
         if let Some(thread) = self.running.take() {
@@ -86,7 +87,8 @@ impl Drop for Comparison {
 
 fn compare(stated: &[FileEntry], is_over: &AtomicBool) -> Result<()> {
     for FileEntry { path, sha256, .. } in stated {
-        let file = files::open_member(path).and_then(|file| sha256_of(Until { file, is_over }));
+        let file = files::open_member(path)
+            .and_then(|file| sha256_of(CancellableReader { file, is_over }));
         let (_, found) = file.map_err(|e| Error::io(path.as_path(), &e))?;
         if is_over.load(Ordering::Relaxed) {
             return Ok(());
@@ -99,13 +101,13 @@ fn compare(stated: &[FileEntry], is_over: &AtomicBool) -> Result<()> {
     Ok(())
 }
 
-/// Reads until nobody waits for it.
-struct Until<'a, R> {
+/// A reader that stops when nobody waits for it any more.
+struct CancellableReader<'a, R> {
     file: R,
     is_over: &'a AtomicBool,
 }
 
-impl<R: Read> Read for Until<'_, R> {
+impl<R: Read> Read for CancellableReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.is_over.load(Ordering::Relaxed) { Ok(0) } else { self.file.read(buffer) }
     }

@@ -13,20 +13,20 @@ use super::kd_root::{KdListing, find_ids, manifests_of, prefix_of};
 use super::mmidx::PrefixLayout;
 use super::puzzle_dir::{BUILD, IDENTIFIERS, SPLITS};
 use crate::error::Result;
-use crate::files::{self, Noted};
+use crate::files::{self, FileSnapshot};
 use crate::inputs;
 use crate::publish::{marked, refuse_half_published};
 
 /// The files of the input, as they were when reading began.
 #[derive(Debug, Default)]
 pub struct Unchanged {
-    members: Vec<Noted>,
+    members: Vec<FileSnapshot>,
 }
 
 type Names = &'static [&'static str];
 
-/// The folders and the endings of all formats: constants, so that a filter which reads no dataset does not
-/// hold the readers of all of them.
+/// The folders and the endings of all formats. They are constants, so that a filter which reads no
+/// dataset does not link the readers of all formats.
 static NAMES: [(Names, Names); ALL.len()] = {
     let mut names: [(Names, Names); ALL.len()] = [(&[], &[]); ALL.len()];
     let mut at = 0;
@@ -37,12 +37,12 @@ static NAMES: [(Names, Names); ALL.len()] = {
     names
 };
 
-/// The folders in which datasets of any format have files.
+/// Returns the folders in which datasets of any format have files.
 fn folders() -> BTreeSet<&'static str> {
     NAMES.iter().flat_map(|(folders, _)| folders.iter().copied()).collect()
 }
 
-/// Whether the file of some format may have this name. (What else is in a folder is not read.)
+/// Whether a file of some format may have this name. (Other files in a folder are not read.)
 fn is_of_datasets(name: &str, path: &Path) -> bool {
     let ending = path.extension().unwrap_or_default();
     let mut known = NAMES.iter().flat_map(|(_, endings)| endings.iter());
@@ -50,8 +50,8 @@ fn is_of_datasets(name: &str, path: &Path) -> bool {
 }
 
 impl Unchanged {
-    /// The files of datasets (directories or prefixes), and files that are read alone, which are the inputs
-    /// of this run. It is an error if a dataset is half published.
+    /// Notes the inputs of this run: the files of datasets (directories or prefixes), and files
+    /// that are read alone. Fails if a dataset is half published.
     pub fn of(paths: &[PathBuf]) -> Result<Unchanged> {
         let noted = Unchanged::of_parts(paths)?;
         inputs::name(paths);
@@ -59,16 +59,16 @@ impl Unchanged {
         Ok(noted)
     }
 
-    /// The files of what this run makes into something else: they may become its outputs.
+    /// Notes the files of parts that this run joins: they may become its outputs.
     pub fn of_parts(paths: &[PathBuf]) -> Result<Unchanged> {
         let mut noted = Unchanged::default();
         for path in paths.iter().filter(|path| path.as_os_str() != "-") {
             if files::is_directory(path)? {
                 noted.directory(path)?
             } else {
-                // What is named alone may be a pipe.
+                // A path that is named alone may be a pipe.
                 if let Some(found) = files::metadata(path)?.filter(Metadata::is_file) {
-                    noted.members.push(Noted::new(path.clone(), &found));
+                    noted.members.push(FileSnapshot::new(path.clone(), &found));
                 }
                 noted.prefix(path)?;
             }
@@ -115,20 +115,21 @@ impl Unchanged {
         if layout.is_some() { self.beside(&prefix) } else { Ok(()) }
     }
 
-    /// Notes a member as it is now, if it is there.
+    /// Notes the present state of a file, if it exists.
     fn note(&mut self, path: PathBuf) -> Result<()> {
         if let Some(metadata) = files::member(&path)? {
-            self.members.push(Noted::new(path, &metadata));
+            self.members.push(FileSnapshot::new(path, &metadata));
         }
         Ok(())
     }
 
-    /// All files are still those that were noted.
+    /// Checks that all files are still as they were noted.
     pub fn check(&self) -> Result<()> {
-        self.members.iter().try_for_each(Noted::check)
+        self.members.iter().try_for_each(FileSnapshot::check)
     }
 
-    /// What came of reading: if it failed because files were changed meanwhile, that is the error.
+    /// Returns the result of reading; if files were changed while a failed read was running, that
+    /// is the error.
     pub fn confirm<T>(&self, read: Result<T>) -> Result<T> {
         match read {
             Err(error) => self.check().and(Err(error)),

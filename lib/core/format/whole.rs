@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Kind, Result};
 use crate::files;
 
-/// What was read, or `None` if it is no manifest of ours.
+/// Returns the manifest, or `None` if it is not one of ours.
 pub(super) fn understood<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
         Err(error) if error.kind() == Kind::Data => Ok(None),
@@ -13,7 +13,7 @@ pub(super) fn understood<T>(read: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Refuses a dataset without one of the files that its manifest names.
+/// Refuses a dataset that lacks one of the files that its manifest names.
 pub(super) fn all_there<'a>(
     directory: &Path,
     names: impl Iterator<Item = &'a String>,

@@ -112,11 +112,11 @@ impl<T: Copy> ItemColumn for Vec<T> {
     }
 }
 
-/// A column in which values may be null.
+/// A column whose values may be null.
 #[derive(Clone, Debug, Default)]
 pub struct NullableColumn<T> {
     values: Vec<T>,
-    /// Which values are known; empty as long as all are.
+    /// Which values are not null; empty as long as none is null.
     known: Vec<bool>,
 }
 
@@ -146,7 +146,7 @@ impl<T: Copy + Default> NullableColumn<T> {
         self.known.is_empty()
     }
 
-    /// All values; null is the default value.
+    /// Returns all values; a null is the default value.
     pub fn values(&self) -> &[T] {
         &self.values
     }
@@ -166,7 +166,7 @@ impl<T: Copy + Default> NullableColumn<T> {
         self.values.push(value.unwrap_or_default());
     }
 
-    /// Appends values, none null.
+    /// Appends values that are not null.
     pub fn extend_known(&mut self, values: impl IntoIterator<Item = T>) {
         self.values.extend(values);
         if !self.known.is_empty() {
@@ -174,7 +174,7 @@ impl<T: Copy + Default> NullableColumn<T> {
         }
     }
 
-    /// Appends values, and says which of them are not null; a null is the default value.
+    /// Appends values; `known` says which of them are not null. A null is the default value.
     pub fn extend_some(&mut self, values: &[T], known: impl IntoIterator<Item = bool>) {
         self.known.resize(self.values.len(), true);
         self.values.extend_from_slice(values);
@@ -207,7 +207,7 @@ impl<T: Copy + Default> NullableColumn<T> {
         self.known.truncate(length);
     }
 
-    /// The values, and which of them are known (empty where all are).
+    /// Returns the values, and which of them are not null (empty if none is null).
     pub fn into_parts(self) -> (Vec<T>, Vec<bool>) {
         (self.values, self.known)
     }
@@ -239,7 +239,7 @@ impl<T: Copy + Default> ItemColumn for NullableColumn<T> {
 }
 
 impl<T> From<Vec<T>> for NullableColumn<T> {
-    /// Values, none null.
+    /// Makes a column of values without nulls.
     fn from(values: Vec<T>) -> Self {
         NullableColumn { values, known: Vec::new() }
     }
@@ -262,7 +262,7 @@ impl<T: Copy + Default> FromIterator<Option<T>> for NullableColumn<T> {
 /// The values of a step's four branches; any may be null.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BranchColumn {
-    /// Up, down, left, right: finite, and 0.0 where there is none.
+    /// Values in the order up, down, left, right: finite, and 0.0 for a null.
     pub values: Vec<[f32; 4]>,
     /// Bit i: direction i has a value.
     pub known: Vec<u8>,
@@ -317,7 +317,7 @@ pub(super) const BRANCH_MASKS: [[u32; 4]; 16] = {
     masks
 };
 
-/// The values of the branches whose bit is set, and 0.0 for the others.
+/// Returns the values of the branches whose bit is set, and 0.0 for the others.
 #[inline]
 pub fn known_values(values: &[f32; 4], known: u8) -> [f32; 4] {
     let masks = &BRANCH_MASKS[usize::from(known & ALL_BRANCHES)];

@@ -10,7 +10,7 @@ use super::lines::{self, Line, Lines};
 /// The result of one pass over all lines of a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Survey {
-    /// [`board_eval`].
+    /// The value of [`board_eval`].
     pub board_eval: i32,
     /// The moves that change the board, as bits of [`Direction::bit`].
     pub legal: u8,
@@ -27,20 +27,20 @@ pub fn survey(board: &Board) -> Survey {
         rows |= row.slides();
         columns |= column.slides();
     }
-    // Columns are read downwards, so their first cell is where tiles go on "up".
+    // Columns are read downwards: their first cell is the one towards which "up" moves.
     let legal = columns | rows << Direction::Left as u8;
     Survey { board_eval, legal }
 }
 
-/// The heuristic's value: the sum over the rows (left to right) and the columns (top to
-/// bottom) of their line scores. Between -411 and 179 million, so it always fits.
+/// Returns the heuristic's value: the sum of the line scores of the rows (left to right) and the
+/// columns (top to bottom). It is between -411 and 179 million and always fits.
 #[inline]
 pub fn board_eval(board: &Board) -> i32 {
     survey(board).board_eval
 }
 
-/// The interactive variant: for the rows and for the columns, the larger of the sums in
-/// the two directions.
+/// Returns the value of the interactive variant: for the rows and for the columns, the larger sum
+/// of the two directions.
 pub fn board_eval_interactive(board: &Board) -> i32 {
     let tables = lines::lines();
     let cell = |row: usize, column: usize| board.cells()[row * 4 + column];

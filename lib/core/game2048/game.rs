@@ -6,30 +6,30 @@
 use super::board::Board;
 use super::columns::{BranchColumn, ItemColumn, NullableColumn, step_columns};
 
-/// One game, whatever pool it came from.
+/// One game, from any kind of pool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Game {
     /// The game's number in its source.
     pub run_id: u64,
     pub seed: Option<u64>,
-    /// Search depth.
+    /// The search depth.
     pub depth: Option<u32>,
     pub score: Option<u64>,
     /// The largest tile itself (32768), not its exponent.
     pub max_tile: Option<u64>,
-    /// The largest exponent, as in the sidecar.
+    /// The largest exponent, as the sidecar states it.
     pub max_rank: Option<u8>,
     pub num_moves: Option<u64>,
     pub seconds: Option<f64>,
-    /// Where the game came from, for people.
+    /// The source of the game, for people.
     pub source: Option<String>,
-    /// The other fields of the sidecar: the text of a JSON object, its values as they were
-    /// written. Empty for none.
+    /// The other fields of the sidecar: the text of a JSON object, with its values as they were
+    /// written. Empty if there are none.
     pub meta: String,
-    /// A pool's own keys: the text of a JSON object, on the first game of a pool.
+    /// The pool's own keys: the text of a JSON object, on the first game of a pool.
     pub session: Option<String>,
-    /// The valuation names of this game, in order of first appearance;
-    /// [`Steps::valuation_type`] counts in them.
+    /// The valuation names of this game, in order of first appearance; [`Steps::valuation_type`] is
+    /// an index into them.
     pub valuation_names: Vec<String>,
     pub steps: Steps,
 }
@@ -37,7 +37,7 @@ pub struct Game {
 step_columns! {
     /// The steps of one game as columns of equal length.
     Steps,
-    /// One step, to be put into [`Steps`] or taken out of them.
+    /// One step, to be pushed to [`Steps`] or read from it.
     Step {
         step_index: Vec<u32>,
         /// The board before the move.
@@ -52,26 +52,26 @@ step_columns! {
         ev_legal: NullableColumn<u8>,
         max_rank: NullableColumn<u8>,
         seed: NullableColumn<u64>,
-        /// Up, down, left, right. Finite: the caller has checked that.
+        /// Values in the order up, down, left, right. The caller has checked that they are finite.
         branch_evs: BranchColumn,
     }
 }
 
 impl Game {
-    /// Makes the game empty and keeps what its steps have allocated.
+    /// Makes the game empty and keeps the memory of its steps.
     pub fn clear(&mut self) {
         let mut steps = std::mem::take(&mut self.steps);
         steps.clear();
         *self = Game { steps, ..Game::default() };
     }
 
-    /// The game's seed; if only its steps have one, the first step's.
+    /// Returns the game's seed; if only the steps have one, the seed of the first step.
     pub fn known_seed(&self) -> Option<u64> {
         self.seed.or_else(|| self.steps.seed.get(0))
     }
 
-    /// The index of a valuation name in this game; a new name is added. `None` if the game has as
-    /// many names as u16 can count.
+    /// Returns the index of a valuation name in this game; a new name is added. `None` if the game
+    /// has more names than u16 can count.
     pub fn valuation_index(&mut self, name: &str) -> Option<u16> {
         let known = self.valuation_names.iter().position(|known| known == name);
         let index = u16::try_from(known.unwrap_or(self.valuation_names.len())).ok()?;
@@ -81,7 +81,7 @@ impl Game {
         Some(index)
     }
 
-    /// The valuation name of the step at `index`.
+    /// Returns the valuation name of the step at `index`.
     pub fn valuation_name(&self, index: usize) -> Option<&str> {
         let name = self.steps.valuation_type.get(index)?;
         self.valuation_names.get(usize::from(name)).map(String::as_str)

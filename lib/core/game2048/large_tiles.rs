@@ -7,9 +7,9 @@ use super::game::Game;
 
 /// The largest exponent that a nibble holds.
 const LARGEST: u8 = 15;
-/// What a cell of 15 may have been.
+/// The exponents that a cell of 15 may stand for.
 const MAY_BE: [u8; 3] = [15, 16, 17];
-/// More cells of 15 are not asked what they were: no game has so many large tiles.
+/// The most cells of 15 that are tried: no game has more large tiles.
 const MOST: usize = 5;
 
 impl Game {
@@ -30,10 +30,10 @@ impl Game {
     }
 }
 
-/// Whether a board follows after another only if some of the other's cells of 15 are larger, or merge to more
-/// than 15. `moved`: the direction, if it is known.
+/// Whether a board follows after another only if some of the other's cells of 15 are larger, or
+/// merge to more than 15. `moved` is the direction, if it is known.
 fn follows_only_larger(board: &Board, before: &Board, moved: Option<Direction>) -> bool {
-    // (A single one merges with nothing, whatever it is.)
+    // (A single cell merges with nothing, whatever its exponent is.)
     let are_stored = board.max_rank() == LARGEST && before.max_rank() == LARGEST;
     let large: Vec<usize> = (0..CELLS).filter(|&at| before.cells()[at] == LARGEST).collect();
     if !are_stored || !(2..=MOST).contains(&large.len()) {
@@ -53,7 +53,7 @@ fn follows_only_larger(board: &Board, before: &Board, moved: Option<Direction>) 
         let Some(played) = Board::new(cells) else { return false };
         directions.iter().any(|&direction| {
             let mut slide = played.slide(direction);
-            // What is the same as before was no move.
+            // An unchanged board means that there was no move.
             let is_move = slide.cells != cells;
             slide.cells = slide.cells.map(|cell| cell.min(LARGEST));
             is_move && board.follows_slide(before, &slide)
@@ -66,7 +66,8 @@ mod tests {
     use super::super::Step;
     use super::*;
 
-    /// A game of boards whose first cells are given, as they are stored.
+    /// Makes a game of stored boards, given by their first cells, and asks whether it lacks large
+    /// tiles.
     fn lacks(boards: &[&[u8]], moved: Option<Direction>, ranks: &[u8]) -> bool {
         let mut game = Game::default();
         for (at, first) in boards.iter().enumerate() {
@@ -87,10 +88,11 @@ mod tests {
     fn boards_that_lack_a_large_tile_are_found() {
         let left = Some(Direction::Left);
         for moved in [None, left] {
-            // 65536 and 32768 do not merge; two of 32768 do.
+            // 65536 and 32768 do not merge; two tiles of 32768 do.
             assert!(lacks(&[&[15, 15, 1, 1], &[15, 15, 2, 0, 1]], moved, &[]));
             assert!(lacks(&[&[15, 15, 1, 1], &[15, 2, 0, 0, 1]], moved, &[]));
-            // Boards that have it, boards that no move leads to, and moves of another kind.
+            // Boards that have the large tile, boards to which no move leads, and moves in another
+            // direction.
             assert!(!lacks(&[&[15, 15, 1, 1], &[16, 2, 0, 0, 1]], moved, &[]));
             assert!(!lacks(&[&[16, 15, 1, 1], &[16, 15, 2, 0, 1]], moved, &[]));
             assert!(!lacks(&[&[15, 15, 1, 1], &[15, 3, 7, 9, 1]], moved, &[]));
@@ -103,7 +105,7 @@ mod tests {
             None,
             &[]
         ));
-        // What the step's own rank says.
+        // The step's own rank says that a tile is larger.
         assert!(lacks(&[&[16, 16, 1, 1]], None, &[17]));
         assert!(lacks(&[&[15, 1, 1]], None, &[16]));
         assert!(!lacks(&[&[17, 16, 1, 1]], None, &[17]));

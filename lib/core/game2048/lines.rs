@@ -24,12 +24,12 @@ const BACKWARD: i32 = 2;
 pub(super) struct Lines(Vec<i32>);
 
 /// Every line after its slide, at its [`index`].
-pub(super) struct Slides(Vec<Slid>);
+pub(super) struct Slides(Vec<LineSlide>);
 
 /// A line after sliding towards its first cell.
 #[derive(Clone, Copy)]
-pub(super) struct Slid {
-    /// 17 and 17 merge to 18.
+pub(super) struct LineSlide {
+    /// Cells after the slide; 17 and 17 merge to 18.
     pub cells: [u8; 4],
     /// The sum of the tiles made by merging.
     pub gained: u32,
@@ -45,7 +45,7 @@ impl Line {
         self.0 >> 2
     }
 
-    /// Bit 0: slides towards the first cell; bit 1: towards the last.
+    /// Returns where the line can slide. Bit 0: towards the first cell; bit 1: towards the last.
     #[inline]
     pub(super) fn slides(self) -> u8 {
         (self.0 & (FORWARD | BACKWARD)) as u8
@@ -61,33 +61,33 @@ impl Lines {
 
 impl Slides {
     #[inline]
-    pub(super) fn slid(&self, index: u32) -> Slid {
+    pub(super) fn slid(&self, index: u32) -> LineSlide {
         self.0[index as usize]
     }
 }
 
-/// The scores, built on the first call (a tenth of a millisecond).
+/// Returns the scores. The first call builds them (a tenth of a millisecond).
 #[inline]
 pub(super) fn lines() -> &'static Lines {
     static LINES: LazyLock<Lines> = LazyLock::new(build_lines);
     &LINES
 }
 
-/// The slides, built on the first call (about a millisecond).
+/// Returns the slides. The first call builds them (about a millisecond).
 #[inline]
 pub(super) fn slides() -> &'static Slides {
     static SLIDES: LazyLock<Slides> = LazyLock::new(build_slides);
     &SLIDES
 }
 
-/// Index of the line `a b c d`, whose exponents are at most [`MAX_EXPONENT`].
+/// Returns the index of the line `a b c d`, whose exponents are at most [`MAX_EXPONENT`].
 #[inline]
 pub(super) fn index(a: u8, b: u8, c: u8, d: u8) -> u32 {
     const R: u32 = RANKS as u32;
     (u32::from(a) * R + u32::from(b)) * (R * R) + u32::from(c) * R + u32::from(d)
 }
 
-/// The score of a line, and whether it slides, are put together from its three pairs of neighbours.
+/// Builds the score of each line, and whether it slides, from its three pairs of neighbours.
 fn build_lines() -> Lines {
     let mut pairs = [[(0, 0); RANKS]; RANKS];
     for (x, pairs) in (0..).zip(&mut pairs) {
@@ -121,20 +121,21 @@ fn build_slides() -> Slides {
     Slides(slides)
 }
 
-/// t(r) of the heuristic.
+/// Returns t(r) of the heuristic.
 fn tile(exponent: u8) -> i32 {
     i32::from(exponent) << exponent
 }
 
-/// What a pair of neighbours adds to its line's score, as the heuristic defines it.
+/// Returns the part of a line's score that comes from a pair of neighbours, as the heuristic
+/// defines it.
 fn pair_score(x: u8, y: u8) -> i32 {
     let (x, y) = (tile(x), tile(y));
     let both = if x >= y { x + y } else { 12 * (x - y) };
     if x == y { both + x } else { both }
 }
 
-/// In which directions a line slides because of a pair of neighbours: equal tiles merge, and a
-/// tile goes to an empty cell beside it.
+/// Returns in which directions a line slides because of a pair of neighbours: equal tiles merge,
+/// and a tile moves to an empty cell beside it.
 fn pair_slides(x: u8, y: u8) -> i32 {
     match (x, y) {
         (0, 0) => 0,
@@ -147,7 +148,7 @@ fn pair_slides(x: u8, y: u8) -> i32 {
 
 /// Slides a line towards its first cell: tiles close up, and each pair of equal neighbours
 /// merges once, the pair nearest to the wall first.
-fn slide(line: [u8; 4]) -> Slid {
+fn slide(line: [u8; 4]) -> LineSlide {
     let (mut out, mut gained) = ([0; 4], 0);
     let (mut next, mut open) = (0, false);
     for tile in line.into_iter().filter(|&tile| tile != 0) {
@@ -161,7 +162,7 @@ fn slide(line: [u8; 4]) -> Slid {
             open = true;
         }
     }
-    Slid { cells: out, gained }
+    LineSlide { cells: out, gained }
 }
 
 #[cfg(test)]

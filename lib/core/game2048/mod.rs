@@ -9,8 +9,8 @@ mod eval;
 mod game;
 mod large_tiles;
 mod lines;
-mod played;
 mod rows;
+mod run_summary;
 mod step_rows;
 mod text;
 
@@ -20,10 +20,10 @@ pub use board::{
 pub use columns::{ALL_BRANCHES, BranchColumn, ItemColumn, NullableColumn, known_values};
 pub use eval::{Survey, board_eval, board_eval_interactive, survey};
 pub use game::{Game, Step, Steps};
-pub use played::Played;
 pub use rows::{
     ALIGNED_ROW, KNOWN_VALUATIONS, PACKED_ROW, RowError, RowLayout, SELFPLAY_ROW, SelfplayRow,
     StepRow, remove_padding,
 };
+pub use run_summary::RunSummary;
 pub use step_rows::{StepRows, StoredGame};
 pub use text::{BOARD_TEXT, read_board, write_board};

@@ -15,7 +15,7 @@ pub const PACKED_ROW: usize = 46;
 /// Bytes of a [`SelfplayRow`].
 pub const SELFPLAY_ROW: usize = 28;
 
-/// Where `seed` starts in the two layouts; before it they are equal.
+/// Where `seed` starts in the two layouts; the bytes before it are the same in both.
 const ALIGNED_SEED: usize = 28;
 pub(super) const PACKED_SEED: usize = 26;
 
@@ -74,7 +74,7 @@ pub enum RowLayout {
 }
 
 impl RowLayout {
-    /// The rows that bytes hold; what is left at their end is no row.
+    /// Returns the rows in `bytes`; an incomplete row at the end is ignored.
     #[inline]
     pub fn rows(self, bytes: &[u8]) -> impl Iterator<Item = StepRow> + '_ {
         let (aligned, packed): (&[[u8; ALIGNED_ROW]], &[[u8; PACKED_ROW]]) = match self {
@@ -102,12 +102,12 @@ pub enum RowError {
 }
 
 impl StepRow {
-    /// Where `valuation_type` is in a row.
+    /// The offset of `valuation_type` in a row.
     pub(super) const VALUATION_TYPE: usize = 23;
 
-    /// The row of the step at `position` of `game`. `valuation_ids` gives the pack's number
-    /// of each of [`Game::valuation_names`]. The seed is the step's, else the game's;
-    /// a null `max_rank` or `board_eval` is an error, nothing is recomputed here.
+    /// Makes the row of the step at `position` of `game`. `valuation_ids` has the pack's number of
+    /// each of [`Game::valuation_names`]. The seed is the step's, else the game's. A null
+    /// `max_rank` or `board_eval` is an error: nothing is recomputed here.
     #[inline]
     pub fn of_step(
         game: &Game,
@@ -151,14 +151,14 @@ impl StepRow {
         })
     }
 
-    /// Appends the rows of all steps of `game`, aligned; see [`StepRow::of_step`].
+    /// Appends the aligned rows of all steps of `game`; see [`StepRow::of_step`].
     pub fn append_all(
         game: &Game,
         run_id: u32,
         valuation_ids: &[u8],
         rows: &mut Vec<u8>,
     ) -> Result<(), RowError> {
-        let known = Known::of(&game.steps);
+        let known = KnownColumns::of(&game.steps);
         rows.reserve(game.steps.len() * ALIGNED_ROW);
         for position in 0..game.steps.len() {
             let row = known.as_ref().and_then(|known| known.row(position, run_id, valuation_ids));
@@ -171,12 +171,12 @@ impl StepRow {
         Ok(())
     }
 
-    /// The row's packed board.
+    /// Returns the row's packed board.
     pub fn packed_board(&self) -> Packed {
         Packed { nibbles: self.board, tile_65536_mask: self.tile_65536_mask }
     }
 
-    /// Whether the row says exactly which exponent each cell of its board has.
+    /// Whether the row states the exact exponent of each cell of its board.
     #[inline]
     pub fn is_exact(&self) -> bool {
         let packed = self.packed_board();
@@ -184,12 +184,12 @@ impl StepRow {
             && !unpack_is_ambiguous(packed, self.max_rank)
     }
 
-    /// The row's board as exponents; see [`unpack`] for 16 and 17.
+    /// Returns the row's board as exponents; see [`unpack`] for 16 and 17.
     pub fn exponents(&self) -> Board {
         unpack(self.packed_board(), self.max_rank)
     }
 
-    /// The 48 bytes of a row of our packs; the padding is zero.
+    /// Returns the 48 bytes of a row of our packs; the padding is zero.
     #[inline]
     pub fn to_aligned(&self) -> [u8; ALIGNED_ROW] {
         let mut bytes = [0; ALIGNED_ROW];
@@ -197,7 +197,7 @@ impl StepRow {
         bytes
     }
 
-    /// The 46 bytes of the layout without padding.
+    /// Returns the 46 bytes of the layout without padding.
     #[inline]
     pub fn to_packed(&self) -> [u8; PACKED_ROW] {
         let mut bytes = [0; PACKED_ROW];
@@ -251,7 +251,7 @@ impl StepRow {
     }
 }
 
-/// Removes the padding of aligned rows, which leaves packed ones.
+/// Removes the padding of aligned rows, which makes them packed ones.
 pub fn remove_padding(rows: &mut Vec<u8>) {
     let (mut from, mut to) = (0, 0);
     while from + ALIGNED_ROW <= rows.len() {
@@ -264,7 +264,7 @@ pub fn remove_padding(rows: &mut Vec<u8>) {
 }
 
 /// Columns without nulls, all of one length.
-struct Known<'a> {
+struct KnownColumns<'a> {
     step_index: &'a [u32],
     boards: &'a [Board],
     board_eval: &'a [i32],
@@ -277,13 +277,13 @@ struct Known<'a> {
     branch_known: &'a [u8],
 }
 
-impl<'a> Known<'a> {
-    fn of(steps: &'a Steps) -> Option<Known<'a>> {
+impl<'a> KnownColumns<'a> {
+    fn of(steps: &'a Steps) -> Option<KnownColumns<'a>> {
         fn values<T: Copy + Default>(column: &NullableColumn<T>, length: usize) -> Option<&[T]> {
             column.values().get(..length).filter(|_| column.all_known())
         }
         let length = steps.len();
-        Some(Known {
+        Some(KnownColumns {
             step_index: steps.step_index.get(..length)?,
             boards: steps.board.get(..length)?,
             board_eval: values(&steps.board_eval, length)?,
@@ -297,7 +297,7 @@ impl<'a> Known<'a> {
         })
     }
 
-    /// The row of a step, if it is valid.
+    /// Returns the row of a step, if it is valid.
     #[inline(always)]
     fn row(&self, position: usize, run_id: u32, valuation_ids: &[u8]) -> Option<StepRow> {
         let ev_legal = *self.ev_legal.get(position)?;
@@ -341,7 +341,7 @@ impl SelfplayRow {
     }
 }
 
-/// The `N` bytes at `at`, an offset that is constant and inside at every call.
+/// Returns the `N` bytes at `at`; `at` is a constant inside `bytes` in every call.
 #[inline]
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut out = [0; N];
@@ -403,7 +403,7 @@ mod tests {
         ] {
             let three = bytes.repeat(3);
             assert_eq!(layout.rows(&three).collect::<Vec<_>>(), vec![row(); 3]);
-            // What is not a whole row is none.
+            // An incomplete row does not count.
             assert_eq!(layout.rows(&three[..three.len() - 1]).count(), 2);
             assert_eq!(layout.rows(&[]).count(), 0);
         }

@@ -10,21 +10,21 @@ use super::columns::{ALL_BRANCHES, BRANCH_MASKS};
 use super::game::Game;
 use super::rows::{ALIGNED_ROW, PACKED_ROW, PACKED_SEED, StepRow};
 
-/// Rows that are copied, then checked while they are in the nearest cache.
+/// How many rows are copied before they are checked, while they are in the nearest cache.
 const BLOCK: usize = 128;
-/// A pack has no name of this number.
+/// Marks a valuation name that has no number in the pack.
 const NO_NUMBER: u8 = u8::MAX;
 
 /// A game of a pool.
 #[derive(Debug, Default)]
 pub struct StoredGame {
     pub game: Game,
-    /// Its steps, if they are not columns of the game.
+    /// The steps, if they are not in the game's own columns.
     pub rows: Option<StepRows>,
 }
 
 impl StoredGame {
-    /// How many steps it has.
+    /// Returns how many steps the game has.
     pub fn steps(&self) -> usize {
         self.rows.as_ref().map_or(self.game.steps.len(), StepRows::len)
     }
@@ -33,9 +33,9 @@ impl StoredGame {
 /// The steps of a game as rows of a pack, which may not be valid.
 #[derive(Debug)]
 pub struct StepRows {
-    /// The run of all rows.
+    /// The run id of all rows.
     pub run_id: u32,
-    /// Whether they have 46 bytes, without padding.
+    /// Whether rows have 46 bytes, without padding.
     pub is_packed: bool,
     /// The bytes of the rows, one part after another.
     pub parts: Vec<Bytes>,
@@ -62,9 +62,10 @@ impl StepRows {
         matches!(copied, Ok(true))
     }
 
-    /// Gives the rows as aligned rows of run `run_id`, some at a time; `number` gives the number that
-    /// a name has there, below 255. False if a row is not valid or of another run, steps do not
-    /// ascend, or a number has no name: then the rows are to be read one by one.
+    /// Copies the rows as aligned rows of run `run_id`, a block at a time. `number` returns the
+    /// number of a valuation name in the new pack, below 255. Returns false if a row is not valid
+    /// or of another run, if steps do not ascend, or if a name has no number: then the rows have to
+    /// be read one by one.
     pub fn copy<E>(
         &self,
         run_id: u32,
@@ -104,10 +105,11 @@ impl StepRows {
     }
 }
 
-/// Makes rows what they are in a pack that is written: no value where `ev_legal` has no bit, zero
-/// padding. Whether all are valid; what is not shows when they are read one by one.
+/// Changes rows to the form that is written: no value where `ev_legal` has no bit, zero padding.
+/// Returns whether all are valid; reading them one by one shows what is not.
 ///
-/// Only the fields in question are touched: made of all their fields, rows took three times as long.
+/// Only these fields are touched: when rows were built from all their fields this took three times
+/// as long.
 #[inline(never)]
 fn settle(rows: &mut [[u8; ALIGNED_ROW]], run_id: u32, last_step: &mut u32) -> bool {
     let (mut last, mut are_valid) = (*last_step, true);
@@ -130,12 +132,12 @@ fn settle(rows: &mut [[u8; ALIGNED_ROW]], run_id: u32, last_step: &mut u32) -> b
     are_valid
 }
 
-/// The bytes of four values.
+/// The bytes of a row's four values.
 const BRANCHES: usize = 16;
-/// An f32 with all of these bits is infinite or no number.
+/// An f32 with all of these bits is infinite or not a number.
 const NOT_FINITE: u32 = 0x7f80_0000;
 
-/// Clears the values of branches that are not legal; whether the others are finite.
+/// Clears the values of branches that are not legal; returns whether the others are finite.
 #[inline(always)]
 fn keep_legal(values: &mut [u8; BRANCHES], ev_legal: u8) -> bool {
     let masks = &BRANCH_MASKS[usize::from(ev_legal & ALL_BRANCHES)];
@@ -148,7 +150,7 @@ fn keep_legal(values: &mut [u8; BRANCHES], ev_legal: u8) -> bool {
     are_finite
 }
 
-/// Puts padding into packed rows, which leaves aligned ones.
+/// Inserts padding into packed rows, which makes them aligned ones.
 fn add_padding(rows: &[u8], aligned: &mut Vec<u8>) {
     for row in rows.as_chunks::<PACKED_ROW>().0 {
         let (before, after) = row.split_at(PACKED_SEED);
@@ -183,7 +185,7 @@ mod tests {
         StepRows { run_id: 9, is_packed, parts, names }
     }
 
-    /// What becomes of rows in run 0x01020304, where the name 7 has number 200.
+    /// Returns the rows in run 0x01020304, where the name 7 has number 200.
     fn copied(rows: &StepRows) -> Option<Vec<u8>> {
         let mut all = Vec::new();
         let number = |name: &str| if name == "name 7" { Ok(200) } else { Err(()) };

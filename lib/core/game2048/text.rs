@@ -3,30 +3,30 @@
 use super::board::CELLS;
 use crate::simd::{BoardMasks, board_masks};
 
-/// Bytes of a board that are looked at together.
+/// How many bytes of a board's text are looked at together.
 const WINDOW: usize = 64;
 
-/// Bytes that must be there to read a board: more than it has.
+/// How many bytes must be there to read a board; its text is shorter.
 pub const BOARD_TEXT: usize = WINDOW + 2;
 
-/// Reads a board of exponents below 20, and gives the length of its text. `guess` is where the last
-/// board had its closing bracket. Everything else, right or wrong, is `None`.
+/// Reads a board of exponents below 20, and returns it with the length of its text. `guess` is
+/// where the last board had its closing bracket. Any other text, valid or not, gives `None`.
 ///
-/// Bit i of a mask is byte i of the text. Once the bytes that are not digits are known, a
-/// cell is found without waiting for the cell before it.
+/// Bit i of a mask is byte i of the text. Once the bytes that are not digits are known, a cell is
+/// found without waiting for the cell before it.
 #[inline(always)]
 pub fn read_board(text: &[u8; BOARD_TEXT], guess: &mut usize) -> Option<([u8; CELLS], usize)> {
     let window = text.first_chunk::<WINDOW>()?;
     let BoardMasks { digits, commas, ones } = board_masks(window);
     if window[*guess % WINDOW] != b']' {
-        // The first byte after the opening bracket that is of no cell.
+        // The first byte after the opening bracket that belongs to no cell.
         *guess = (!(digits | commas) & !1).trailing_zeros() as usize;
     }
     let end = *guess % WINDOW;
     if end == 0 || window[end] != b']' {
         return None;
     }
-    // What is before the closing bracket. Byte 0 is the opening one.
+    // The bytes before the closing bracket, without the opening one (byte 0).
     let inside = (1 << end) - 2;
     let separators = commas & inside;
     let tens = digits & digits >> 1;
@@ -40,12 +40,12 @@ pub fn read_board(text: &[u8; BOARD_TEXT], guess: &mut usize) -> Option<([u8; CE
     let mut ends = separators | 1 << end;
     let mut pairs = [0; CELLS];
     for pair in &mut pairs {
-        // At least two bytes are before the end of a cell.
+        // A cell has at least two bytes before its end.
         let at = (ends.trailing_zeros() as usize).wrapping_sub(2) % WINDOW;
         *pair = u16::from_le_bytes([text[at], text[at + 1]]);
         ends &= ends.wrapping_sub(1);
     }
-    // Before the last digit of a cell is a ten, a comma or the bracket.
+    // The byte before the last digit of a cell is the digit for ten, a comma or the bracket.
     let mut cells = [0; CELLS];
     for (cell, pair) in cells.iter_mut().zip(pairs) {
         let ten = if pair & 0xff == u16::from(b'1') { 10 } else { 0 };
@@ -54,8 +54,8 @@ pub fn read_board(text: &[u8; BOARD_TEXT], guess: &mut usize) -> Option<([u8; CE
     Some((cells, end + 1))
 }
 
-/// Writes the text of a board of exponents below 20, with commas but without brackets, and gives its
-/// length; `None` for a larger one. Bytes after it are overwritten, too.
+/// Writes the text of a board of exponents below 20, with commas but without brackets, and returns
+/// its length; `None` for a larger exponent. Bytes after the text are overwritten, too.
 #[inline(always)]
 pub fn write_board(text: &mut [u8; BOARD_TEXT], cells: &[u8; CELLS]) -> Option<usize> {
     let mut length = 0;
@@ -64,12 +64,12 @@ pub fn write_board(text: &mut [u8; BOARD_TEXT], cells: &[u8; CELLS]) -> Option<u
         *text.get_mut(length..)?.first_chunk_mut()? = pair.to_le_bytes();
         length += (pair >> 56) as usize;
     }
-    // Without the last comma.
+    // The last comma does not count.
     Some(length - 1)
 }
 
-/// The text of two cells, each with its comma, the first byte in the lowest one, and in the highest byte its
-/// length.
+/// The text of two cells, each with its comma: the first byte is the lowest one, and the highest
+/// byte is the length.
 static PAIRS: [[u64; 20]; 20] = {
     let mut pairs = [[0; 20]; 20];
     let mut place = 0;
@@ -82,7 +82,7 @@ static PAIRS: [[u64; 20]; 20] = {
     pairs
 };
 
-/// The text of a cell and a comma, and its length.
+/// Returns the text of a cell and a comma, and its length.
 const fn cell(exponent: usize) -> (u64, usize) {
     let last = (b'0' as usize + exponent % 10) as u64 | (b',' as u64) << 8;
     match exponent {

@@ -14,10 +14,10 @@ pub(super) enum Part<'a> {
     Developer(Box<DeveloperContent<'a>>),
 }
 
-/// The text of a part. Nearly all of a conversation is such texts.
+/// The text of a part; such texts are nearly all of a conversation.
 pub(super) struct PartText<'a> {
     pub source: Str<'a>,
-    /// Where its value is among the decoded texts, if it was decoded.
+    /// The range of its value in the decoded texts, if it was decoded.
     pub decoded: Option<Range<usize>>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> PartText<'a> {
         Ok(PartText { source, decoded })
     }
 
-    /// Its value; `texts` are the decoded texts.
+    /// Returns its value; `texts` are the decoded texts.
     pub(super) fn value<'t>(&self, texts: &'t str) -> &'t str
     where
         'a: 't,
@@ -42,11 +42,11 @@ impl<'a> PartText<'a> {
     }
 }
 
-/// Why a content that [`is_of_parts`] is refused.
+/// Why a content is refused for which [`is_of_parts`] is true.
 pub(crate) const OF_PARTS: &str = "the text is a JSON array of parts, as a JSON column becomes when it is read as text; \
      try: the array itself, or --content-is-text";
 
-/// Whether a text is a JSON array of parts: what a content of parts becomes on its way through a column of
+/// Whether a text is a JSON array of parts: a content of parts becomes such a text in a column of
 /// JSON that is then read as text.
 pub(crate) fn is_of_parts(text: &str) -> bool {
     // Nearly every text ends here.
@@ -60,7 +60,7 @@ pub(crate) fn is_of_parts(text: &str) -> bool {
     read.is_ok() && reader.end().is_ok()
 }
 
-/// Text of the input, or a default for it.
+/// A text of the input, or a default for it.
 #[derive(Clone, Copy)]
 pub(super) enum Text<'a> {
     Input(Str<'a>),

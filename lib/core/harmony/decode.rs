@@ -7,8 +7,8 @@ use super::header::{self, StructureError, messages};
 
 /// A conversation read from tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decoded {
-    /// All tokens as text, control tokens by their names: nothing is left out.
+pub struct DecodedConversation {
+    /// All tokens as text, with control tokens by their names: nothing is left out.
     pub text: String,
     pub messages: Vec<DecodedMessage>,
 }
@@ -22,7 +22,7 @@ pub struct DecodedMessage {
     pub channel: Option<String>,
     pub recipient: Option<String>,
     pub content_type: Option<String>,
-    /// The content, its parts joined.
+    /// The content; its parts are joined.
     pub text: String,
     /// Its tokens, with its header and its end.
     pub tokens: Range<usize>,
@@ -32,9 +32,9 @@ pub struct DecodedMessage {
 ///
 /// # Errors
 ///
-/// Tokens that are not a whole conversation, ids outside the vocabulary, and text that is not
-/// UTF-8 (rendering makes none): nothing is replaced.
-pub fn decode(tokens: &[i32]) -> Result<Decoded, StructureError> {
+/// Tokens that are not a whole conversation, ids outside the vocabulary, and text that is not UTF-8
+/// (rendering makes none): nothing is replaced.
+pub fn decode(tokens: &[i32]) -> Result<DecodedConversation, StructureError> {
     let mut bytes = Vec::new();
     let mut list = Vec::new();
     messages(tokens, |found| {
@@ -51,5 +51,5 @@ pub fn decode(tokens: &[i32]) -> Result<Decoded, StructureError> {
         Ok(())
     })?;
     let text = header::text(tokens, 0..tokens.len(), &mut bytes)?.to_owned();
-    Ok(Decoded { text, messages: list })
+    Ok(DecodedConversation { text, messages: list })
 }

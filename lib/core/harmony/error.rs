@@ -6,7 +6,7 @@ use std::fmt;
 use super::Policy;
 use crate::json;
 
-/// The cause in one line, with the message it is about, counted from 0.
+/// The cause in one line, with the number of its message, from 0.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{cause}", message.map(|index| format!("message {index}: ")).unwrap_or_default())]
 pub struct RenderError {
@@ -21,18 +21,18 @@ impl RenderError {
         RenderError { message: None, cause: cause.into() }
     }
 
-    /// What one policy refuses and the other accepts.
+    /// Makes the error of a conversation that one policy refuses and the other accepts.
     pub(super) fn of_policy(cause: impl fmt::Display) -> Self {
         RenderError::new(format!("{cause}; try: --policy {}", Policy::Chat.name()))
     }
 
-    /// The same error with the message's index, unless it has one.
+    /// Returns the same error with the message's index, unless it has one.
     pub(super) fn in_message(mut self, index: usize) -> Self {
         self.message.get_or_insert(index);
         self
     }
 
-    /// The same error with the index of the message's part.
+    /// Returns the same error with the index of the message's part.
     pub(super) fn within(mut self, place: impl fmt::Display) -> Self {
         self.cause = format!("{place}: {}", self.cause).into();
         self

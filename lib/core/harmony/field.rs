@@ -6,11 +6,11 @@
 use super::RenderError;
 use crate::json::{self, Kind, Reader, Str};
 
-/// The last value of a field, or its error; `None` if missing.
+/// The last value of a field, or its error; `None` if the field is missing.
 pub(super) type Slot<T> = Option<Result<T, RenderError>>;
 
-/// Reads a value by `f`. If `f` refuses it, it is skipped and the error is returned for later;
-/// only invalid JSON is an error at once.
+/// Reads a value with `f`. If `f` refuses the value, skips it and returns the error for later; only
+/// invalid JSON is an error at once.
 pub(super) fn attempt<'a, T>(
     reader: &mut Reader<'a>,
     f: impl FnOnce(&mut Reader<'a>) -> Result<T, RenderError>,
@@ -44,7 +44,7 @@ pub(super) fn boolean(reader: &mut Reader<'_>) -> Result<bool, RenderError> {
     }
 }
 
-/// Reads a value by `f`, or null as `None`.
+/// Reads a value with `f`, or null as `None`.
 pub(super) fn nullable<'a, T>(
     reader: &mut Reader<'a>,
     f: impl FnOnce(&mut Reader<'a>) -> Result<T, RenderError>,
@@ -57,13 +57,13 @@ pub(super) fn nullable<'a, T>(
     }
 }
 
-/// The name of a field; `scratch` holds it if it has escapes. A name that is not valid text
+/// Returns the name of a field; `scratch` holds it if it has escapes. A name that is not valid text
 /// is empty; no field has an empty name.
 pub(super) fn name<'b, 'a: 'b>(key: &Str<'a>, scratch: &'b mut String) -> &'b str {
     key.decode(scratch).unwrap_or_default()
 }
 
-/// The value of a required field.
+/// Returns the value of a required field.
 pub(super) fn required<T>(slot: Slot<T>, field: &str) -> Result<T, RenderError> {
     match slot {
         None => Err(RenderError::new(format!("{field} is missing"))),
@@ -71,12 +71,12 @@ pub(super) fn required<T>(slot: Slot<T>, field: &str) -> Result<T, RenderError> 
     }
 }
 
-/// The value of a field that may be null or missing, which is the same.
+/// Returns the value of a field; null and a missing field are the same.
 pub(super) fn optional<T>(slot: Slot<Option<T>>, field: &str) -> Result<Option<T>, RenderError> {
     or_default(slot, field, || None)
 }
 
-/// The value of a field with a default if it is missing; null is not accepted.
+/// Returns the value of a field, or its default if it is missing; null is not accepted.
 pub(super) fn or_default<T>(
     slot: Slot<Option<T>>,
     field: &str,
@@ -88,12 +88,12 @@ pub(super) fn or_default<T>(
     }
 }
 
-/// A string of the input for an error message: as it was written, on one line, shortened.
+/// Returns a string of the input for an error message: as it was written, on one line, shortened.
 pub(super) fn quoted(text: &Str) -> String {
     shown(text.raw())
 }
 
-/// A text for an error message, likewise.
+/// Returns a text for an error message, on one line, shortened.
 pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 40;
     let mut out = String::from("\"");

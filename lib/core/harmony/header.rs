@@ -14,7 +14,7 @@ use crate::tokenizer::{
     special_name,
 };
 
-/// The tokens of the structure, which no text has.
+/// The control tokens, which no text has.
 const CONTROL: [i32; 8] = [EOD, RETURN, CONSTRAIN, CHANNEL, START, END, MESSAGE, CALL];
 
 /// Why tokens are not a conversation.
@@ -33,18 +33,18 @@ impl StructureError {
     }
 }
 
-/// A message found among tokens.
-pub(super) struct Found {
+/// The place of a message among tokens.
+pub(super) struct FoundMessage {
     /// All its tokens, from `<|start|>` to its end token.
     pub tokens: Range<usize>,
     /// The tokens between `<|message|>` and its end token.
     pub content: Range<usize>,
 }
 
-/// What a header says.
+/// The content of a header.
 #[derive(Default)]
 pub(super) struct Header {
-    /// `None` in an empty header.
+    /// `None` for an empty header.
     pub role: Option<Role>,
     pub name: Option<String>,
     pub recipient: Option<String>,
@@ -52,8 +52,8 @@ pub(super) struct Header {
     pub content_type: Option<String>,
 }
 
-/// Finds the segments of one rendered conversation (one [`EOD`] may follow it) and
-/// appends them to `out`. On an error nothing is appended.
+/// Finds the segments of one rendered conversation (one [`EOD`] may follow it) and appends them to
+/// `out`. On an error nothing is appended.
 pub fn segments_of(tokens: &[i32], out: &mut Segments) -> Result<(), StructureError> {
     let mark = out.mark();
     let mut bytes = Vec::new();
@@ -84,7 +84,7 @@ fn narrow(position: usize) -> Result<i32, StructureError> {
 /// Calls `f` with every message.
 pub(super) fn messages(
     tokens: &[i32],
-    mut f: impl FnMut(Found) -> Result<(), StructureError>,
+    mut f: impl FnMut(FoundMessage) -> Result<(), StructureError>,
 ) -> Result<(), StructureError> {
     let body = match tokens {
         [body @ .., EOD] => body,
@@ -105,13 +105,13 @@ pub(super) fn messages(
         if !matches!(body.get(end), Some(&(END | RETURN | CALL))) {
             return Err(unexpected(body, end, "<|end|>, <|return|> or <|call|>"));
         }
-        f(Found { tokens: at..end + 1, content: content..end })?;
+        f(FoundMessage { tokens: at..end + 1, content: content..end })?;
         at = end + 1;
     }
     Ok(())
 }
 
-/// How many tokens there are before the first control token that is not allowed.
+/// Returns how many tokens come before the first control token that is not allowed.
 fn run(tokens: &[i32], allowed: impl Fn(i32) -> bool) -> usize {
     let mut special = places_from(tokens, EOD);
     special
@@ -119,8 +119,8 @@ fn run(tokens: &[i32], allowed: impl Fn(i32) -> bool) -> usize {
         .unwrap_or(tokens.len())
 }
 
-/// The places of the ids that are `least` or more, and of those below 0, in order. Text is nearly all of a
-/// sequence: blocks without one are passed over as a whole.
+/// Returns the indices of ids that are `least` or more, and of negative ids, in order. Text is
+/// nearly all of a sequence: blocks without such an id are passed over as a whole.
 pub fn places_from(tokens: &[i32], least: i32) -> impl Iterator<Item = usize> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -133,8 +133,8 @@ pub fn places_from(tokens: &[i32], least: i32) -> impl Iterator<Item = usize> + 
 fn first_from(tokens: &[i32], least: i32) -> Option<usize> {
     const BLOCK: usize = 64;
     let is_found = |id: &i32| !(0..least).contains(id);
-    // The highest bit of one of these is 1 in an id that is found, and in no other: a fold without
-    // a branch, so that it is a few vector instructions.
+    // The highest bit is 1 for an id that is found, and for no other: a fold without a branch
+    // becomes a few vector instructions.
     let differs = |bits: i32, &id: &i32| bits | id | (least - 1).wrapping_sub(id);
     let (blocks, _) = tokens.as_chunks::<BLOCK>();
     let is_text = |block: &&[i32; BLOCK]| block.iter().fold(0, differs) >= 0;
@@ -156,13 +156,13 @@ fn unexpected(tokens: &[i32], at: usize, expected: &str) -> StructureError {
 /// Reads the header of a message; `bytes` is scratch.
 pub(super) fn header(
     tokens: &[i32],
-    found: &Found,
+    found: &FoundMessage,
     bytes: &mut Vec<u8>,
 ) -> Result<Header, StructureError> {
     let all = found.tokens.start + 1..found.content.start - 1;
     let mut header = Header::default();
     let mut piece = all.start;
-    // What comes before the first marker, then what each marker introduces.
+    // The text before the first marker, then the text that each marker introduces.
     let mut marker = START;
     loop {
         let end = piece + run(&tokens[piece..all.end], |_| false);
@@ -230,19 +230,20 @@ impl Header {
     }
 }
 
-/// Why a text is not read back where a header or a declaration has it as one word; `None` if it is.
+/// Returns why a text is not read back where a header or a declaration has it as one word; `None`
+/// if it is.
 pub(crate) fn why_no_word(text: &str) -> Option<&'static str> {
     if text.contains(char::is_whitespace) { Some("it has white space") } else { why_control(text) }
 }
 
-/// Why a text is taken for a control token by those who read a header as text.
+/// Returns why programs that read a header as text take this text for a control token.
 pub(super) fn why_control(text: &str) -> Option<&'static str> {
     let has = |id: &i32| special_name(*id).is_some_and(|name| text.contains(name));
     let is_control = text.contains("<|") && CONTROL.iter().any(has);
     is_control.then_some("it has the name of a control token")
 }
 
-/// The text of some tokens.
+/// Returns the text of some tokens.
 pub(super) fn text<'b>(
     tokens: &[i32],
     range: Range<usize>,

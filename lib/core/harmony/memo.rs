@@ -12,12 +12,12 @@ const MAX_BYTES: usize = 8192;
 /// A bounded store of rendered messages, keyed by the exact bytes of their JSON text.
 #[derive(Default)]
 pub(super) struct Memo {
-    entries: Vec<Known>,
+    entries: Vec<MemoEntry>,
     oldest: usize,
 }
 
 /// A message that has no channel and was rendered in a conversation without function tools.
-pub(super) struct Known {
+pub(super) struct MemoEntry {
     source: String,
     pub role: Role,
     pub is_trained: bool,
@@ -25,12 +25,12 @@ pub(super) struct Known {
 }
 
 impl Memo {
-    /// Steps over the next value if it is a known message, and gives its place.
+    /// Steps over the next value if it is in the memo, and returns its place.
     pub(super) fn accept(&self, reader: &mut Reader) -> Option<usize> {
         self.entries.iter().position(|known| reader.accept(&known.source))
     }
 
-    pub(super) fn get(&self, place: usize) -> Option<&Known> {
+    pub(super) fn get(&self, place: usize) -> Option<&MemoEntry> {
         self.entries.get(place)
     }
 
@@ -46,7 +46,7 @@ impl Memo {
         }
         if self.entries.len() < MAX_ENTRIES {
             let (source, tokens) = (source.to_owned(), tokens.to_owned());
-            self.entries.push(Known { source, role, is_trained, tokens });
+            self.entries.push(MemoEntry { source, role, is_trained, tokens });
         } else if let Some(known) = self.entries.get_mut(self.oldest) {
             self.oldest = (self.oldest + 1) % MAX_ENTRIES;
             known.source.clear();

@@ -5,19 +5,19 @@ use std::ops::Range;
 use super::content::{self, Part, PartText};
 use super::field::{self, attempt, expect, nullable, optional, required};
 use super::memo::Memo;
-use super::unrendered::Refused;
+use super::unrendered::RefusalCause;
 use super::{IgnoredFields, Policy, RenderError, Role};
 use crate::json::{Kind, Reader, Str};
 
 /// The messages of a conversation, in order.
 pub(super) struct Conversation<'a> {
     pub entries: Vec<Entry<'a>>,
-    /// The parts of all contents; messages hold ranges of it.
+    /// The parts of all contents; messages hold ranges of them.
     pub parts: Vec<Part<'a>>,
 }
 
 impl<'a> Conversation<'a> {
-    /// The parts of a message's content.
+    /// Returns the parts of a message's content.
     pub(super) fn parts_of(&self, message: &Message) -> &[Part<'a>] {
         self.parts.get(message.parts.clone()).unwrap_or_default()
     }
@@ -25,7 +25,7 @@ impl<'a> Conversation<'a> {
 
 pub(super) enum Entry<'a> {
     New(Message<'a>),
-    /// The place in the memo of a message with exactly the same text.
+    /// The message is in the memo, with exactly the same text; its place there.
     Known(usize),
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Message<'a> {
     pub is_trained: bool,
     /// A range of [`Conversation::parts`].
     pub parts: Range<usize>,
-    /// The bytes of the JSON text that are this message.
+    /// The range of the message in the JSON text, in bytes.
     pub source: Range<usize>,
 }
 
@@ -49,10 +49,10 @@ impl Message<'_> {
     }
 }
 
-/// False on a message that is not trained on.
+/// The field that is false if a message is not trained on.
 const TRAIN: &str = "train";
 
-/// What is accepted.
+/// Which conversations are accepted.
 #[derive(Clone, Copy)]
 pub(super) struct Rules<'r> {
     pub policy: Policy,
@@ -61,9 +61,9 @@ pub(super) struct Rules<'r> {
     pub content_is_text: bool,
 }
 
-/// Reads `{"messages": [...]}` and applies the rules of the policy that concern single
-/// messages. Messages whose text is in the memo are not read again. `texts` receives the texts of
-/// parts that have escapes.
+/// Reads `{"messages": [...]}` and applies the rules of the policy that concern single messages.
+/// Messages whose text is in the memo are not read again. `texts` receives the texts of parts that
+/// have escapes.
 pub(super) fn read<'a>(
     text: &'a str,
     rules: Rules<'_>,
@@ -85,8 +85,8 @@ pub(super) fn read<'a>(
                     slot = Some(attempt(reader, |r| conversation(r, rules, memo, texts))?)
                 }
                 _ => match rules.ignored.of_conversation(reader, &key) {
-                    Err(Refused::Json(error)) => return Err(error),
-                    Err(Refused::Field(error)) => beside = Some(error),
+                    Err(RefusalCause::Json(error)) => return Err(error),
+                    Err(RefusalCause::Field(error)) => beside = Some(error),
                     Ok(()) => {}
                 },
             }
@@ -216,7 +216,7 @@ fn content<'a>(
                 Ok::<_, RenderError>(())
             })?;
         }
-        // The official package iterates over what it gets, and an empty object has nothing.
+        // The official package iterates over the value, and an empty object has no items.
         Kind::Object => reader
             .object(|_, _| Err(RenderError::new("an object instead of an array or a string")))?,
         kind => {

@@ -22,30 +22,30 @@ mod unrendered;
 mod value;
 
 pub(crate) use content::{OF_PARTS, is_of_parts};
-pub use decode::{Decoded, DecodedMessage, decode};
+pub use decode::{DecodedConversation, DecodedMessage, decode};
 pub use error::RenderError;
 pub(crate) use header::why_no_word;
 pub use header::{StructureError, places_from, segments_of};
-pub use render::{Rendered, Renderer};
+pub use render::{RenderOutput, Renderer};
 pub use segment::{Channel, Segment, Segments};
 pub use spans::{Alignment, ChannelSpan, Spans, is_unsupervised, loss_mask, unsupervised};
 pub use text_spans::text_spans;
 pub(crate) use typescript::why_no_property;
 pub use unrendered::IgnoredFields;
 
-/// Which conversations are rendered; the rendering is the same.
+/// Which conversations are rendered; the rendering itself is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Policy {
-    /// Roles system, developer, user and assistant; every assistant message in channel
-    /// `analysis` or `final`; at least one assistant message; no function tools of a developer
-    /// beside a system message that names channels.
+    /// Accepts the roles system, developer, user and assistant. Every assistant message must be in
+    /// channel `analysis` or `final`, there must be at least one, and a developer may have no
+    /// function tools beside a system message that names channels.
     SynthKdV1,
-    /// All that the official renderer accepts.
+    /// Accepts all that the official renderer accepts.
     Chat,
 }
 
 impl Policy {
-    /// Its name on command lines and in manifests.
+    /// Returns its name on command lines and in manifests.
     pub fn name(self) -> &'static str {
         match self {
             Policy::SynthKdV1 => "synth-kd-v1",
@@ -53,13 +53,13 @@ impl Policy {
         }
     }
 
-    /// The policy of this name.
+    /// Returns the policy with this name.
     pub fn from_name(name: &str) -> Option<Policy> {
         [Policy::SynthKdV1, Policy::Chat].into_iter().find(|policy| policy.name() == name)
     }
 }
 
-/// Who wrote a message.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     System,
@@ -70,7 +70,8 @@ pub enum Role {
 }
 
 impl Role {
-    /// The role's name in JSON and in the header (a tool's header has the tool's name instead).
+    /// Returns the role's name in JSON and in the header (a tool's header has the tool's name
+    /// instead).
     pub fn as_str(self) -> &'static str {
         match self {
             Role::System => "system",
@@ -81,7 +82,7 @@ impl Role {
         }
     }
 
-    /// The role of this name.
+    /// Returns the role with this name.
     pub fn from_name(name: &str) -> Option<Role> {
         [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool]
             .into_iter()

@@ -6,8 +6,8 @@
 
 use crate::json;
 
-/// The text that the official renderer shows for a literal of the input; `None` if it refuses
-/// it (not finite, or an integer beyond floats).
+/// Returns the text that the official renderer shows for a literal of the input; `None` if it
+/// refuses the literal (not finite, or an integer beyond floats).
 pub(super) fn rendered(literal: &str) -> Option<String> {
     let (negative, digits) = match literal.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -31,8 +31,8 @@ pub(super) fn rendered(literal: &str) -> Option<String> {
     Some(ryu_text(if value.is_sign_negative() { -read } else { read }))
 }
 
-/// An integer stays one if it fits in u64 or i64; else it is read as a float from the digits
-/// that fit in u64, the others counting as zeros.
+/// Returns an integer as it is if it fits in u64 or i64; otherwise it is read as a float from the
+/// digits that fit in u64, and the others count as zeros.
 fn integer(negative: bool, digits: &str) -> Option<String> {
     let mut significand = 0u64;
     let mut used = 0;
@@ -58,8 +58,8 @@ fn integer(negative: bool, digits: &str) -> Option<String> {
     Some(ryu_text(if negative { -value } else { value }))
 }
 
-/// `significand * 10^exponent` as serde_json computes it: one rounding for the significand and
-/// one for each scaling by a power of ten. `None` if it is too large.
+/// Returns `significand * 10^exponent` as serde_json computes it: one rounding for the significand
+/// and one for each scaling by a power of ten. `None` if it is too large.
 fn scaled(significand: u64, mut exponent: i32) -> Option<f64> {
     let mut value = significand as f64;
     while exponent < -308 && value != 0.0 {
@@ -77,8 +77,8 @@ fn scaled(significand: u64, mut exponent: i32) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// A finite float in the style of ryu: the shortest digits that read back, in scientific form
-/// from 1e16 on and below 1e-5.
+/// Returns a finite float in the style of ryu: the shortest digits that read back, in scientific
+/// form from 1e16 on and below 1e-5.
 fn ryu_text(value: f64) -> String {
     let shortest = format!("{value:e}");
     let exponent = shortest.split_once('e').and_then(|(_, text)| text.parse().ok()).unwrap_or(0);

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::content::{DeveloperContent, Effort, Part, SystemContent, Text};
-use super::header::{self, Found};
+use super::header::{self, FoundMessage};
 use super::memo::Memo;
 use super::message::{self, Conversation, Entry, Message, Rules};
 use super::segment::{Channel, Segment, Segments};
@@ -21,14 +21,14 @@ const CONSTRAIN_NAME: &str = "<|constrain|>";
 
 /// Tokens and segments of any number of conversations, one after another.
 #[derive(Clone, Debug, Default)]
-pub struct Rendered {
-    /// o200k_harmony ids; every conversation ends with [`EOD`].
+pub struct RenderOutput {
+    /// Ids of o200k_harmony; every conversation ends with [`EOD`].
     pub tokens: Vec<i32>,
     /// One segment per message.
     pub segments: Segments,
 }
 
-impl Rendered {
+impl RenderOutput {
     /// Clears everything and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.tokens.clear();
@@ -36,7 +36,7 @@ impl Rendered {
     }
 }
 
-/// Renders conversations. One per thread: it owns an encoder and its buffers.
+/// Renders conversations. Each thread needs its own: it owns an encoder and its buffers.
 pub struct Renderer {
     policy: Policy,
     ignored: Arc<IgnoredFields>,
@@ -45,13 +45,13 @@ pub struct Renderer {
     memo: Memo,
     /// The texts of the current conversation that had escapes.
     texts: String,
-    /// Messages of the current conversation to be remembered.
-    fresh: Vec<Fresh>,
+    /// Messages of the current conversation that will be remembered.
+    fresh: Vec<FreshMessage>,
     /// The text of a header that is read back.
     bytes: Vec<u8>,
 }
 
-struct Fresh {
+struct FreshMessage {
     source: Range<usize>,
     tokens: Range<usize>,
     role: Role,
@@ -59,12 +59,12 @@ struct Fresh {
 }
 
 impl Renderer {
-    /// A renderer with empty buffers.
+    /// Makes a renderer with empty buffers.
     pub fn new(policy: Policy) -> Self {
         Renderer::ignoring(policy, Arc::default())
     }
 
-    /// A renderer that leaves out these fields with a meaning where a message has them.
+    /// Makes a renderer that leaves out these fields of messages, although they have a meaning.
     pub fn ignoring(policy: Policy, ignored: Arc<IgnoredFields>) -> Self {
         Renderer {
             policy,
@@ -78,20 +78,25 @@ impl Renderer {
         }
     }
 
-    /// Takes a content that is the JSON text of parts for the text of a message, where it is refused
-    /// otherwise.
+    /// Sets whether a content that is the JSON text of parts is the text of a message; otherwise it
+    /// is refused.
     pub fn content_is_text(self, content_is_text: bool) -> Self {
         Renderer { content_is_text, ..self }
     }
 
-    /// Refuses what changes training and stands beside the messages: names, and texts of JSON.
+    /// Refuses fields beside the messages that change training; `beside` has names, and texts of
+    /// JSON.
     pub fn beside_messages(&self, beside: &[(Cow<str>, &str)]) -> Result<(), RenderError> {
         beside.iter().try_for_each(|(name, value)| self.ignored.beside_messages(name, value))
     }
 
     /// Renders one conversation, `{"messages": [...]}`, and appends its tokens, ending with
     /// [`EOD`], and its segments to `out`. On an error nothing is appended.
-    pub fn render(&mut self, messages_json: &str, out: &mut Rendered) -> Result<(), RenderError> {
+    pub fn render(
+        &mut self,
+        messages_json: &str,
+        out: &mut RenderOutput,
+    ) -> Result<(), RenderError> {
         let (tokens, mark) = (out.tokens.len(), out.segments.mark());
         let result = self.append(messages_json, out);
         if result.is_err() {
@@ -101,16 +106,16 @@ impl Renderer {
         result
     }
 
-    fn append(&mut self, json: &str, out: &mut Rendered) -> Result<(), RenderError> {
+    fn append(&mut self, json: &str, out: &mut RenderOutput) -> Result<(), RenderError> {
         self.texts.clear();
-        // A message that is known would not be read, and what it has not be counted.
+        // A remembered message would not be read, and its ignored fields would not be counted.
         let memo = self.ignored.is_empty().then_some(&self.memo);
         let content_is_text = self.content_is_text;
         let rules = Rules { policy: self.policy, ignored: &self.ignored, content_is_text };
         let mut conversation = message::read(json, rules, memo, &mut self.texts)?;
         let function_tools = has_function_tools(&conversation);
         if function_tools {
-            // A known system message was rendered without the line on function tools.
+            // A remembered system message was rendered without the line on function tools.
             self.texts.clear();
             conversation = message::read(json, rules, None, &mut self.texts)?;
         }
@@ -153,13 +158,13 @@ impl Renderer {
         Ok(())
     }
 
-    /// Appends the tokens of a message and gives its channel.
+    /// Appends the tokens of a message and returns its channel.
     fn message(
         &mut self,
         message: &Message,
         parts: &[Part],
         function_tools: bool,
-        out: &mut Rendered,
+        out: &mut RenderOutput,
     ) -> Result<Option<Channel>, RenderError> {
         if function_tools && self.policy == Policy::SynthKdV1 && names_channels(parts) {
             return Err(RenderError::of_policy(
@@ -171,7 +176,7 @@ impl Renderer {
         self.reads_back(message, &out.tokens[start..])?;
         let Some(channel) = &message.channel else {
             if matches!(message.role, Role::System | Role::Developer) && !function_tools {
-                self.fresh.push(Fresh {
+                self.fresh.push(FreshMessage {
                     source: message.source.clone(),
                     tokens: start..out.tokens.len(),
                     role: message.role,
@@ -184,10 +189,10 @@ impl Renderer {
         Ok(Some(out.segments.channel_of(name)))
     }
 
-    /// Refuses a message, with these tokens, whose header would be read as another.
+    /// Refuses a message, with these tokens, if its header would be read as another one.
     fn reads_back(&mut self, message: &Message, tokens: &[i32]) -> Result<(), RenderError> {
         let Message { role, name, recipient, channel, content_type, .. } = message;
-        // "all" is what a recipient is if there is none.
+        // Without a recipient the recipient is "all".
         let recipient = recipient.as_ref().filter(|text| !text.eq_str("all"));
         let words =
             [("name", name.as_ref()), ("recipient", recipient), ("channel", channel.as_ref())];
@@ -206,7 +211,7 @@ impl Renderer {
             }
         }
         let content = tokens.iter().position(|&id| id == MESSAGE).map_or(tokens.len(), |at| at + 1);
-        let found = Found { tokens: 0..tokens.len(), content: content..tokens.len() };
+        let found = FoundMessage { tokens: 0..tokens.len(), content: content..tokens.len() };
         let read = header::header(tokens, &found, &mut self.bytes)
             .map_err(|error| RenderError::new(error.to_string()))?;
         let is_same = |written: Option<&Str>, read: &Option<String>| match (written, read) {
@@ -227,7 +232,7 @@ impl Renderer {
     }
 }
 
-/// What a header has of a message, for errors.
+/// Makes the error for a text of a message that its header cannot have.
 fn refused_in_header(field: &str, text: &Str, cause: &str) -> RenderError {
     let text = field::quoted(text);
     RenderError::new(format!("{field} {text} cannot stand in a header: {cause}; give it another"))
@@ -237,7 +242,7 @@ fn place(index: usize) -> Result<i32, RenderError> {
     i32::try_from(index).map_err(|_| RenderError::new("more than 2147483647 tokens"))
 }
 
-/// Known messages have none.
+/// Remembered messages have none.
 fn has_function_tools(conversation: &Conversation) -> bool {
     conversation.entries.iter().any(|entry| match entry {
         Entry::Known(_) => false,
@@ -257,10 +262,10 @@ fn names_channels(parts: &[Part]) -> bool {
     })
 }
 
-/// Writes messages as tokens; separate from the memo, so that both can be borrowed.
+/// Writes messages as tokens; it is separate from the memo, so that both can be borrowed.
 struct Pen {
     encoder: Encoder,
-    /// Text put together before it is encoded.
+    /// Text that is put together before it is encoded.
     text: String,
     /// A string with its escapes decoded.
     scratch: String,
@@ -279,7 +284,7 @@ impl Pen {
         self.text.clear();
         match (message.role, &message.name) {
             (Role::Tool, Some(name)) => name.decode_onto(&mut self.text)?,
-            // Refused when it was read.
+            // It was refused when it was read.
             (Role::Tool, None) => {}
             (role, name) => {
                 self.encoder.encode(role.as_str(), out);
@@ -368,7 +373,7 @@ impl Pen {
     }
 }
 
-/// Writes the text of a system content into `out`, replacing what was there.
+/// Replaces the content of `out` by the text of a system content.
 fn write_system(
     content: &SystemContent,
     function_tools: bool,
@@ -429,7 +434,7 @@ fn write_system(
     Ok(())
 }
 
-/// Writes the text of a developer content into `out`, replacing what was there.
+/// Replaces the content of `out` by the text of a developer content.
 fn write_developer(content: &DeveloperContent, out: &mut String) -> Result<(), RenderError> {
     out.clear();
     let mut separator = "";

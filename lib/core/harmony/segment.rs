@@ -11,7 +11,7 @@ pub struct Segment {
     pub channel: Option<Channel>,
     pub start: i32,
     pub end: i32,
-    /// False if a weight of the message says so.
+    /// False if a weight keeps the message from being trained on.
     pub is_trained: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// The channel of a segment of this list, as in the message.
+    /// Returns the channel of a segment of this list, as in the message.
     pub fn channel(&self, segment: &Segment) -> Option<&str> {
         match segment.channel? {
             Channel::Analysis => Some("analysis"),
@@ -46,7 +46,7 @@ impl Segments {
         }
     }
 
-    /// All of them as records have them.
+    /// Returns all segments in the form of records.
     pub fn records(&self) -> impl ExactSizeIterator<Item = tokens::Segment<'_>> {
         self.list.iter().map(|segment| tokens::Segment {
             role: segment.role.as_str(),
@@ -57,7 +57,7 @@ impl Segments {
         })
     }
 
-    /// The channel of this name, kept for a segment that is added next.
+    /// Returns the channel with this name; it is kept for a segment that is added next.
     pub fn channel_of(&mut self, name: &str) -> Channel {
         match name {
             "analysis" => Channel::Analysis,
@@ -77,7 +77,7 @@ impl Segments {
         self.names.clear();
     }
 
-    /// A mark of the current state, for [`Segments::reset`].
+    /// Returns a mark of the current state, for [`Segments::reset`].
     pub(super) fn mark(&self) -> (usize, usize) {
         (self.list.len(), self.names.len())
     }

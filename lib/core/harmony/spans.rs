@@ -5,13 +5,13 @@ use std::str::FromStr;
 use crate::record::tokens::Segment;
 use crate::wording::exactly;
 
-/// Which assistant channels are supervised, and by which span id (1..255; 0 is ignored).
+/// Which assistant channels are supervised, and with which span id (1..255; 0 is ignored).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spans {
     channels: Vec<ChannelSpan>,
 }
 
-/// `CHANNEL=ID`.
+/// The argument `CHANNEL=ID`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelSpan {
     pub channel: String,
@@ -33,7 +33,7 @@ impl FromStr for ChannelSpan {
     }
 }
 
-/// Which token position t of the masks describes.
+/// Which token the masks describe at position t.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Alignment {
     /// `tokens[t + 1]`, the label at t, for a trainer with `labels = tokens[1:]`.
@@ -43,7 +43,7 @@ pub enum Alignment {
 }
 
 impl Alignment {
-    /// Its name in a stream's header.
+    /// Returns its name in a stream's header.
     pub fn name(self) -> &'static str {
         match self {
             Alignment::Label => "label",
@@ -51,8 +51,8 @@ impl Alignment {
         }
     }
 
-    /// That of a stream whose header states this, if it has one (NDJSON has none), and of which a flag
-    /// says the other; the two may not contradict each other. Else masks are as span-mask writes them.
+    /// Returns the alignment that the header states (NDJSON has no header) or a flag states; the
+    /// two may not contradict each other. If neither does, masks are as span-mask writes them.
     pub fn of(stated: Option<&str>, flag: Option<Alignment>) -> Result<Alignment, String> {
         let known = [Alignment::Label, Alignment::Token];
         let stated = known.into_iter().find(|alignment| stated == Some(alignment.name()));
@@ -68,7 +68,7 @@ impl Alignment {
 }
 
 impl Spans {
-    /// The contract's spans, analysis 1 and final 2, changed and extended by the given ones.
+    /// Returns the contract's spans, analysis 1 and final 2, changed and extended by `named`.
     pub fn synth_kd_v1(named: &[ChannelSpan]) -> Spans {
         let mut spans = Spans { channels: Vec::new() };
         let contract = [("analysis", 1), ("final", 2)];
@@ -80,8 +80,8 @@ impl Spans {
         spans
     }
 
-    /// The contract's spans, changed and extended by an object `{"channel": id}`; values that are
-    /// not ids are left out.
+    /// Returns the contract's spans, changed and extended by an object `{"channel": id}`; values
+    /// that are not ids are left out.
     pub fn from_json(object: &serde_json::Value) -> Spans {
         let named: Vec<ChannelSpan> = object
             .as_object()
@@ -95,7 +95,7 @@ impl Spans {
         Spans::synth_kd_v1(&named)
     }
 
-    /// The span id of each channel, as headers and manifests state it.
+    /// Returns the span id of each channel, as headers and manifests state it.
     pub fn to_json(&self) -> serde_json::Value {
         let ids = self.channels.iter().map(|span| (span.channel.clone(), span.id.into()));
         serde_json::Value::Object(ids.collect())
@@ -105,15 +105,15 @@ impl Spans {
         &self.channels
     }
 
-    /// The span id of a message by its role and channel.
+    /// Returns the span id of a message by its role and channel.
     pub fn of(&self, segment: &Segment<'_>) -> u8 {
         let channel = segment.channel.filter(|_| segment.role == "assistant");
         let span = channel.and_then(|name| self.channels.iter().find(|s| s.channel == name));
         span.map_or(0, |span| span.id)
     }
 
-    /// Appends the span id of each of `length` positions. Wrapper tokens belong to their message;
-    /// what is in no segment (the EOD) is 0. The segments must follow one another within the
+    /// Appends the span id of each of `length` positions. Wrapper tokens belong to their message; a
+    /// token in no segment (the EOD) has 0. The segments must follow one another within the
     /// sequence; on an error nothing is appended.
     pub fn append<'a>(
         &self,
@@ -127,8 +127,8 @@ impl Spans {
         })
     }
 
-    /// As [`Spans::append`], for sequences some of whose messages are not trained on, and it is not known
-    /// which: a message has no span if it has none in `stated` where it begins.
+    /// Does the same as [`Spans::append`] for sequences some of whose messages are not trained on,
+    /// if it is not known which: a message has no span if it has none in `stated` at its beginning.
     pub fn append_weighted<'a>(
         &self,
         segments: impl Iterator<Item = Segment<'a>>,
@@ -141,8 +141,8 @@ impl Spans {
         })
     }
 
-    /// As [`Spans::append`], for sequences whose spans are not known: an assistant's message in a
-    /// channel that may be trained on has the id that stands in `stated` where it begins.
+    /// Does the same as [`Spans::append`] for sequences whose spans are not known: an assistant's
+    /// message in a channel that may be trained on has the id that is in `stated` at its beginning.
     pub fn append_stated<'a>(
         segments: impl Iterator<Item = Segment<'a>>,
         stated: &[u8],
@@ -157,7 +157,8 @@ impl Spans {
     }
 }
 
-/// `id_of` is the span id of a segment, given the first position that is about it.
+/// `id_of` returns the span id of a segment; its second argument is the first position that is
+/// about the segment.
 fn append<'a>(
     segments: impl Iterator<Item = Segment<'a>>,
     length: usize,
@@ -166,7 +167,7 @@ fn append<'a>(
     id_of: impl Fn(&Segment<'a>, usize) -> u8,
 ) -> Result<(), String> {
     let start = out.len();
-    // Shifted left by one and padded with one 0: span of token t+1 at position t.
+    // Spans are shifted left by one and padded with one 0: the span of token t+1 is at position t.
     let shift = match alignment {
         Alignment::Label => 1,
         Alignment::Token => 0,
@@ -196,11 +197,11 @@ fn append<'a>(
 
 /// Whether a loss mask supervises nothing.
 pub fn is_unsupervised(loss_mask: &[u8]) -> bool {
-    // Most have a 1, which is found quickly; what else a mask has is another defect.
+    // Most masks have a 1, which is found quickly; other values are another defect.
     memchr::memchr(1, loss_mask).is_none() && loss_mask.iter().all(|&value| value == 0)
 }
 
-/// What to say of a set of which `without` sequences supervise nothing, if there are any.
+/// Returns a warning for a set in which `without` sequences supervise nothing, if there are any.
 pub fn unsupervised(without: u64, all: u64) -> Option<String> {
     match (without, all) {
         (0, _) => None,
@@ -216,7 +217,7 @@ pub fn unsupervised(without: u64, all: u64) -> Option<String> {
     }
 }
 
-/// `loss_mask` is 1 exactly where a span id is not 0.
+/// Returns a mask that is 1 exactly where a span id is not 0.
 pub fn loss_mask(span_id: &[u8]) -> Vec<u8> {
     span_id.iter().map(|&id| u8::from(id > 0)).collect()
 }

@@ -10,8 +10,8 @@ fn conversation(messages: &[&str]) -> String {
     format!("{{\"messages\":[{}]}}", messages.join(","))
 }
 
-fn render(policy: Policy, json: &str) -> Result<Rendered, String> {
-    let mut out = Rendered::default();
+fn render(policy: Policy, json: &str) -> Result<RenderOutput, String> {
+    let mut out = RenderOutput::default();
     match Renderer::new(policy).render(json, &mut out) {
         Ok(()) => Ok(out),
         Err(error) => Err(error.to_string()),
@@ -180,7 +180,7 @@ fn the_memo_heeds_function_tools() {
     let with_tools = conversation(&[system, tools, ANSWER]);
     let mut renderer = Renderer::new(Policy::Chat);
     for json in [&plain, &plain, &with_tools, &plain, &with_tools] {
-        let mut out = Rendered::default();
+        let mut out = RenderOutput::default();
         renderer.render(json, &mut out).unwrap();
         let text = decode(&out.tokens).unwrap().text;
         assert_eq!(text.contains("Calls to these tools"), *json == with_tools);
@@ -192,7 +192,7 @@ fn the_memo_heeds_function_tools() {
     for round in 0..40 {
         let system = format!(r#"{{"role":"system","content":"{}"}}"#, round % 13);
         let json = conversation(&[&system, ANSWER]);
-        let mut out = Rendered::default();
+        let mut out = RenderOutput::default();
         renderer.render(&json, &mut out).unwrap();
         assert_eq!(out.tokens, render(Policy::Chat, &json).unwrap().tokens);
     }

@@ -1,15 +1,15 @@
 //! The masks of a token sequence as spans of its text.
 
-use super::decode::Decoded;
+use super::decode::DecodedConversation;
 use super::header::StructureError;
 use super::spans::Alignment;
 use crate::record::decoded::Span;
 use crate::tokenizer::{UnknownToken, decode_into};
 
-/// The spans of a decoded sequence. The masks are as long as its tokens. (A character of which only
-/// some bytes are trained on is in the span.)
+/// Returns the spans of a decoded sequence. The masks are as long as its tokens. (A character of
+/// which only some bytes are trained on is in the span.)
 pub fn text_spans(
-    decoded: &Decoded,
+    decoded: &DecodedConversation,
     tokens: &[i32],
     (loss_mask, span_id): (&[u8], &[u8]),
     alignment: Alignment,

@@ -10,7 +10,8 @@ use super::header::why_control;
 use super::value::Value;
 use super::{RenderError, field};
 
-/// Appends the type that a schema describes. `indent` is written before every line but the first.
+/// Appends the type that a schema describes. `indent` is written before every line except the
+/// first.
 pub(super) fn write(schema: &Value, indent: &str, out: &mut String) -> Result<(), RenderError> {
     if let Some(variants) = array(schema, "oneOf") {
         for variant in variants {
@@ -87,7 +88,8 @@ fn write_object(schema: &Value, indent: &str, out: &mut String) -> Result<(), Re
     Ok(())
 }
 
-/// Why the name of a property is not read back from the line that declares it; `None` if it is.
+/// Returns why the name of a property is not read back from the line that declares it; `None` if it
+/// is.
 pub(crate) fn why_no_property(name: &str) -> Option<&'static str> {
     let is_break = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     if name.contains(is_break) {
@@ -131,8 +133,8 @@ fn write_property(
         }
     }
     if let Some(variants) = array(property, "oneOf") {
-        // The description goes above, unless the first variant has the same one. (If they
-        // differ, the first variant's is lost.)
+        // The description goes above, unless the first variant has the same one. (If they differ,
+        // the first variant's is lost.)
         let first = variants.first().and_then(|first| string(first, "description"));
         let above = description.filter(|description| first != Some(description));
         if let Some(description) = above {
@@ -164,7 +166,7 @@ fn write_property(
     Ok(())
 }
 
-/// Appends the type, and null where the schema allows it and the type does not say so.
+/// Appends the type, and null if the schema allows it and the type does not say so.
 fn write_nullable(schema: &Value, indent: &str, out: &mut String) -> Result<(), RenderError> {
     let start = out.len();
     write(schema, indent, out)?;
@@ -185,7 +187,8 @@ fn write_trailing(description: Option<&str>, default: Option<String>, out: &mut 
     }
 }
 
-/// A default for a comment: strings in plain quotes, of an enum without quotes, others as JSON.
+/// Returns a default for a comment: strings in plain quotes, enum values without quotes, others as
+/// JSON.
 fn plain_default(schema: &Value) -> Option<String> {
     Some(match schema.get("default")? {
         Value::String(text) if has_enum(schema) => text.clone(),

@@ -7,17 +7,18 @@ use super::{RenderError, field};
 use crate::json::{self, Reader, Str};
 use crate::record::chat::{Meaning, has_media, not_text, number, of_messages, of_records};
 
-/// Values with which a field changes nothing: nothing, also as text, and what is so without it.
+/// Values with which a field has no effect: empty values, also as text, and values that are the
+/// default.
 const WITHOUT_EFFECT: [&str; 10] =
     ["null", "\"\"", "[]", "{}", "1", "1.0", "true", "\"[]\"", "\"{}\"", "\"null\""];
 
-/// The fields that are left out all the same, as the user says, and how often that was done. (Shared by
-/// the renderers of all threads.)
+/// The fields that are left out although they have a meaning, as the user says, and how often each
+/// was. (The renderers of all threads share it.)
 #[derive(Debug, Default)]
 pub struct IgnoredFields(Vec<(String, AtomicU64)>);
 
 impl IgnoredFields {
-    /// The fields of these names.
+    /// Makes the list of the fields with these names.
     pub fn new(names: &[String]) -> IgnoredFields {
         IgnoredFields(names.iter().map(|name| (name.clone(), AtomicU64::new(0))).collect())
     }
@@ -31,22 +32,26 @@ impl IgnoredFields {
         self.0.is_empty()
     }
 
-    /// How often each was left out, in the order of the command line.
+    /// Returns how often each was left out, in the order of the command line.
     pub fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(name, count)| (name.as_str(), count.load(Ordering::Relaxed)))
     }
 
     /// Reads a field of a message that is not rendered.
-    pub(super) fn of_message(&self, reader: &mut Reader, key: &Str) -> Result<(), Refused> {
+    pub(super) fn of_message(&self, reader: &mut Reader, key: &Str) -> Result<(), RefusalCause> {
         self.look(reader, key, of_messages(), says_of_message)
     }
 
     /// Reads a field beside the messages.
-    pub(super) fn of_conversation(&self, reader: &mut Reader, key: &Str) -> Result<(), Refused> {
+    pub(super) fn of_conversation(
+        &self,
+        reader: &mut Reader,
+        key: &Str,
+    ) -> Result<(), RefusalCause> {
         self.look(reader, key, of_records(), says_of_record)
     }
 
-    /// Whether a column beside the messages, with this JSON text, may be left out.
+    /// Fails if a column beside the messages, with this JSON text, may not be left out.
     pub fn beside_messages(&self, name: &str, value: &str) -> Result<(), RenderError> {
         let is_said =
             |(known, meaning): &(&str, Meaning)| *known == name && says_of_record(*meaning, value);
@@ -62,19 +67,19 @@ impl IgnoredFields {
         key: &Str,
         mut known: impl Iterator<Item = (&'static str, Meaning)>,
         says: fn(Meaning, &str) -> bool,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), RefusalCause> {
         let mut scratch = String::new();
         let name = field::name(key, &mut scratch);
         let Some((name, meaning)) = known.find(|(known, _)| *known == name) else {
             return Ok(reader.skip()?);
         };
         match says(meaning, reader.raw()?) && self.refuses(name) {
-            true => Err(Refused::Field(refused(name, meaning))),
+            true => Err(RefusalCause::Field(refused(name, meaning))),
             false => Ok(()),
         }
     }
 
-    /// Counts what is left out.
+    /// Returns whether a field is refused; counts it if it is left out.
     fn refuses(&self, name: &str) -> bool {
         let ignored = self.0.iter().find(|(ignored, _)| ignored == name);
         if let Some((_, count)) = ignored {
@@ -84,7 +89,7 @@ impl IgnoredFields {
     }
 }
 
-/// Whether a field of a message says something, with this JSON text.
+/// Whether a field of a message, with this JSON text, has an effect.
 fn says_of_message(meaning: Meaning, value: &str) -> bool {
     if meaning == Meaning::Media {
         return has_media(value);
@@ -98,8 +103,8 @@ fn says_of_message(meaning: Meaning, value: &str) -> bool {
     !is_all && !is_without_effect(value)
 }
 
-/// Whether a field beside the messages does, as chat-harmony reads it: columns of such names may hold something
-/// else (a loss, the name of a split).
+/// Whether a field beside the messages has an effect, as chat-harmony reads it: columns of such
+/// names may hold something else (a loss, the name of a split).
 fn says_of_record(meaning: Meaning, value: &str) -> bool {
     let value = value.trim();
     match meaning {
@@ -112,7 +117,7 @@ fn says_of_record(meaning: Meaning, value: &str) -> bool {
     }
 }
 
-/// The number that a text may hold is read from it, too.
+/// Returns the text without its quotes: a number in it is read too.
 fn unquoted(value: &str) -> &str {
     value.trim().trim_matches('"')
 }
@@ -127,28 +132,28 @@ fn refused(name: &str, meaning: Meaning) -> RenderError {
 }
 
 /// Why a field was not read.
-pub(super) enum Refused {
+pub(super) enum RefusalCause {
     Json(json::Error),
     Field(RenderError),
 }
 
-impl From<json::Error> for Refused {
-    fn from(error: json::Error) -> Refused {
-        Refused::Json(error)
+impl From<json::Error> for RefusalCause {
+    fn from(error: json::Error) -> RefusalCause {
+        RefusalCause::Json(error)
     }
 }
 
-impl From<Refused> for RenderError {
-    fn from(refused: Refused) -> RenderError {
+impl From<RefusalCause> for RenderError {
+    fn from(refused: RefusalCause) -> RenderError {
         match refused {
-            Refused::Json(error) => error.into(),
-            Refused::Field(error) => error,
+            RefusalCause::Json(error) => error.into(),
+            RefusalCause::Field(error) => error,
         }
     }
 }
 
 fn is_without_effect(value: &str) -> bool {
-    // Whatever is longer than these holds something.
+    // A value that is longer than these has an effect.
     let is_short = value.len() <= 64;
     let text: String = value.split_ascii_whitespace().take(if is_short { 64 } else { 0 }).collect();
     WITHOUT_EFFECT.contains(&text.as_str())

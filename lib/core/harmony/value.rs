@@ -20,7 +20,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// The value of a key, if this is an object that has it.
+    /// Returns the value of a key, if this is an object that has it.
     pub(super) fn get(&self, key: &str) -> Option<&Value> {
         self.as_object()?.iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
@@ -46,7 +46,7 @@ impl Value {
         }
     }
 
-    /// The value as JSON without spaces.
+    /// Returns the value as JSON without spaces.
     pub(super) fn to_json(&self) -> String {
         let mut out = Vec::new();
         self.write_json(&mut out);
@@ -86,11 +86,12 @@ impl Value {
     }
 }
 
-/// How many arrays and objects a schema may nest: serde_json takes 127, and nine are around it.
+/// The deepest nesting of arrays and objects in a schema: serde_json takes 127, and nine are around
+/// it.
 const MAX_DEPTH: usize = 118;
 
-/// Reads an object as the official renderer does: keys in the order of their first
-/// appearance with their last value, strings without lone surrogates, finite numbers.
+/// Reads an object as the official renderer does: keys in the order of their first appearance with
+/// their last value, strings without lone surrogates, finite numbers.
 pub(super) fn object(reader: &mut Reader) -> Result<Value, RenderError> {
     expect(reader, Kind::Object)?;
     value(reader, 1)

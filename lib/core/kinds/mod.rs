@@ -3,10 +3,10 @@
 //!
 //! | file | implements | so that records are |
 //! |---|---|---|
-//! | `stat.rs` | [`stat::Measured`](crate::stat::Measured), [`stat::Numbers`](crate::stat::Numbers) | counted, in text and on a page |
-//! | `view.rs` | `view::Seen` | shown, in a terminal and on a page |
-//! | `diff.rs` | `diff::Compared` | compared |
-//! | `check.rs` | `check::Checked` | checked in streams and files |
+//! | `stat.rs` | [`stat::StatView`](crate::stat::Measured), [`stat::Numbers`](crate::stat::Numbers) | counted, in text and on a page |
+//! | `view.rs` | `view::RecordView` | shown, in a terminal and on a page |
+//! | `diff.rs` | `diff::DiffView` | compared |
+//! | `check.rs` | `check::CheckView` | checked in streams and files |
 //!
 //! A type without a folder is counted and compared as columns, and shown as fields.
 

@@ -47,7 +47,7 @@ pub enum Overflow {
 /// What fills a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Counted {
+pub enum RowUnit {
     /// Every token.
     Tokens,
     /// The tokens from which another is predicted: a sequence counts one less than it has.
@@ -61,7 +61,7 @@ pub struct Packing {
     pub seq_length: Option<u32>,
     pub algorithm: Algorithm,
     pub overflow: Overflow,
-    pub counted: Counted,
+    pub counted: RowUnit,
     /// Each piece is padded until it takes a multiple of so many positions; 1: none is.
     pub multiple: NonZeroU32,
 }
@@ -140,7 +140,7 @@ impl Amount {
 
 /// What is not in the rows as it was.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changed {
+pub struct PackingChanges {
     /// Sequences without a token.
     pub empty: u64,
     /// Sequences that are in no row, and their tokens.
@@ -151,8 +151,8 @@ pub struct Changed {
     pub split: Amount,
 }
 
-impl Changed {
-    pub fn plus(&mut self, other: Changed) {
+impl PackingChanges {
+    pub fn plus(&mut self, other: PackingChanges) {
         self.empty += other.empty;
         self.dropped.plus(other.dropped);
         self.cut.plus(other.cut);
@@ -174,8 +174,8 @@ impl Packing {
     pub fn most_tokens(&self) -> u32 {
         match (self.seq_length, self.counted) {
             (None, _) => u32::MAX,
-            (Some(length), Counted::Tokens) => length - length % self.multiple,
-            (Some(length), Counted::Inputs) => (length - length % self.multiple).saturating_add(1),
+            (Some(length), RowUnit::Tokens) => length - length % self.multiple,
+            (Some(length), RowUnit::Inputs) => (length - length % self.multiple).saturating_add(1),
         }
     }
 
@@ -201,15 +201,15 @@ impl Packing {
     /// The positions of so many tokens without padding.
     fn positions(&self, tokens: u32) -> u32 {
         match self.counted {
-            Counted::Tokens => tokens,
-            Counted::Inputs => tokens.saturating_sub(1),
+            RowUnit::Tokens => tokens,
+            RowUnit::Inputs => tokens.saturating_sub(1),
         }
     }
 
     /// Packs sequences of these lengths, the first of which has the number `first`.
-    pub fn pack(&self, lengths: &[u32], first: u64) -> Result<(Rows, Changed), TooLong> {
+    pub fn pack(&self, lengths: &[u32], first: u64) -> Result<(Rows, PackingChanges), TooLong> {
         let empty = lengths.iter().filter(|&&length| length == 0).count() as u64;
-        let mut changed = Changed { empty, ..Changed::default() };
+        let mut changed = PackingChanges { empty, ..PackingChanges::default() };
         if self.algorithm == Algorithm::Wrapped {
             return Ok((self.wrapped(lengths, first, &mut changed), changed));
         }
@@ -227,7 +227,7 @@ impl Packing {
         &self,
         lengths: &[u32],
         first: u64,
-        changed: &mut Changed,
+        changed: &mut PackingChanges,
     ) -> Result<Vec<Piece>, TooLong> {
         let most = self.most_tokens();
         let is_long = |length: &u32| *length > most;
@@ -283,7 +283,7 @@ impl Packing {
     }
 
     /// All tokens in one line, cut into rows of one length; the last may be shorter.
-    fn wrapped(&self, lengths: &[u32], first: u64, changed: &mut Changed) -> Rows {
+    fn wrapped(&self, lengths: &[u32], first: u64, changed: &mut PackingChanges) -> Rows {
         let room = self.seq_length.unwrap_or(u32::MAX);
         let mut rows = Rows::default();
         let mut left = room;

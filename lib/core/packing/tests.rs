@@ -4,7 +4,7 @@ use super::*;
 type Row = Vec<(u64, u32, u32)>;
 
 fn packing(algorithm: Algorithm, overflow: Overflow, length: u32) -> Packing {
-    let (seq_length, counted, multiple) = (Some(length), Counted::Tokens, NonZeroU32::MIN);
+    let (seq_length, counted, multiple) = (Some(length), RowUnit::Tokens, NonZeroU32::MIN);
     Packing { seq_length, algorithm, overflow, counted, multiple }
 }
 
@@ -17,7 +17,7 @@ fn rows_of(packing: Packing, lengths: &[u32]) -> Vec<Vec<(u64, u32, u32)>> {
 
 /// The same by the rules as they are written, without any tree.
 fn slowly(packing: Packing, lengths: &[u32]) -> Vec<Vec<(u64, u32, u32)>> {
-    let mut changed = Changed::default();
+    let mut changed = PackingChanges::default();
     let mut pieces = packing.pieces(lengths, 0, &mut changed).unwrap();
     pieces.sort_by_key(|piece| std::cmp::Reverse(piece.length));
     let capacity = packing.seq_length.unwrap();
@@ -59,7 +59,7 @@ fn rows_are_those_of_the_rules() {
         let lengths = lengths(700, most, seed);
         for algorithm in [Algorithm::Bfd, Algorithm::Ffd] {
             for overflow in [Overflow::Drop, Overflow::Split, Overflow::Cut] {
-                for counted in [Counted::Tokens, Counted::Inputs] {
+                for counted in [RowUnit::Tokens, RowUnit::Inputs] {
                     let packing = Packing { counted, ..packing(algorithm, overflow, capacity) };
                     let rows = rows_of(packing, &lengths);
                     assert_eq!(rows, slowly(packing, &lengths), "{packing:?}");
@@ -115,13 +115,13 @@ fn padded_pieces() {
         let multiple = NonZeroU32::new(16).unwrap();
         Packing { counted, multiple, ..packing(Algorithm::Bfd, Overflow::Cut, length) }
     };
-    let inputs = padded(Counted::Inputs, 50);
+    let inputs = padded(RowUnit::Inputs, 50);
     assert_eq!(inputs.most_tokens(), 49);
     for (tokens, weight, padding) in [(0, 0, 0), (1, 0, 0), (2, 16, 15), (17, 16, 0), (18, 32, 15)]
     {
         assert_eq!((inputs.weight(tokens), inputs.padding(tokens)), (weight, padding), "{tokens}");
     }
-    let tokens = padded(Counted::Tokens, 50);
+    let tokens = padded(RowUnit::Tokens, 50);
     assert_eq!((tokens.most_tokens(), tokens.weight(17), tokens.padding(17)), (48, 32, 15));
     // The second does not fit beside the first, though their tokens would.
     let pieces = rows_of(inputs, &[30, 19, 60]);

@@ -8,7 +8,7 @@ use clap::builder::RangedU64ValueParser;
 
 use super::make::TASK_BYTES;
 use super::{PlanLimits, PlanRequest, Product, Sizing};
-use crate::format::synth_shards::Recorded;
+use crate::format::synth_shards::RecordedInput;
 
 #[derive(Debug, Clone, Args)]
 pub struct PlanArgs {
@@ -36,7 +36,7 @@ pub struct PlanArgs {
     input: PathBuf,
 
     #[command(flatten)]
-    recorded: Recorded,
+    recorded: RecordedInput,
 
     /// About N tasks of equal size; each source has at least one
     #[arg(long, value_name = "N", conflicts_with = "rows_per_task")]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::finish::Joining;
+use super::finish::JoinJob;
 use super::recipe::Recipe;
 use super::summary::Summary;
 use super::{Plan, PlanSource, Task, parts, rows};
@@ -25,7 +25,7 @@ pub(super) const RECIPE: Recipe = Recipe {
     unit: "rows",
     sources: "shards",
     look: rows::look,
-    // It is in the footer of the file.
+    // The manifest is in the footer of the file.
     manifest: |part, name| part.join(synth_shards::file_name(name)),
     is_one_file: true,
     is_apart: false,
@@ -37,7 +37,7 @@ pub(super) const RECIPE: Recipe = Recipe {
     sweep: |_| Ok(()),
 };
 
-/// The manifest of a folder of conversations says how each shard was made.
+/// Whether the folder's manifest says that the shard was made as the plan would make it.
 fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
     let manifest: Option<Value> = json_file::if_there(&root.join(MANIFEST), json_file::read_all)?;
     let Some(manifest) = manifest else { return Ok(false) };
@@ -56,7 +56,7 @@ fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
     Ok(found.is_some() && found == stated)
 }
 
-/// The parts have the options of the plan.
+/// Checks that the parts were made with the options of the plan.
 fn check(tasks: &[Task<'_>], root: &Path) -> Result<()> {
     parts::each(tasks, root, |task, path| Ok(task.other_options(&chain_of_file(path)?, false)))
 }
@@ -69,12 +69,12 @@ fn chain_of_file(path: &Path) -> Result<Vec<Value>> {
 }
 
 /// Joins the parts of every shard, and writes the folder's manifest.
-fn join(joining: &Joining<'_>, _: &[PathBuf]) -> Result<Summary> {
-    let Joining { plan, root, options, start, .. } = joining;
+fn join(job: &JoinJob<'_>, _: &[PathBuf]) -> Result<Summary> {
+    let JoinJob { plan, root, options, start, .. } = job;
     let names = plan.sources.iter().map(|source| synth_shards::file_name(&source.name)).collect();
     let recorded = SynthSource::new(&plan.recorded);
     synth_shards::refuse_surplus(root, &recorded, &names)?;
-    joining.each(|source| join_shard(source, plan, root, !options.here))?;
+    job.each(|source| join_shard(source, plan, root, !options.here))?;
     let lock = TargetLock::take(root)?;
     let mut manifest = SynthManifest::collect(root, recorded, BuildRun::since(*start))?;
     let made = |source: &PlanSource| (source.name.clone(), source.made(plan));

@@ -2,26 +2,27 @@
 
 use super::recipe::Weight;
 
-/// How many tasks each source gets, if `tasks` are wanted of all together: each at least one and at
-/// most one a unit, and always one more where tasks are largest.
+/// Returns how many tasks each source gets when all sources together get `tasks`. Each source gets
+/// at least one task and at most one for each unit; a further task always goes to the source whose
+/// tasks are largest.
 pub fn apportion(sources: &[Weight], tasks: u64) -> Vec<u64> {
     let mut counts = vec![1u64; sources.len()];
     for _ in sources.len() as u64..tasks {
         let growing = (0..sources.len()).filter(|&i| counts[i] < sources[i].units);
         let size =
             |i: &usize| u128::from(sources[*i].bytes.max(1)) * SCALE / u128::from(counts[*i]);
-        // Of equal ones the first.
+        // Among equal sources the first gets it.
         let Some(largest) = growing.rev().max_by_key(size) else { break };
         counts[largest] += 1;
     }
     counts
 }
 
-/// Parts of a byte that still count.
+/// Fractions of a byte are counted in units of 2^-32.
 const SCALE: u128 = 1 << 32;
 
-/// Where `count` pieces of about equal bytes begin, and the end; the first `units` are cut.
-/// Within a weight all units are taken as equal.
+/// Cuts the first `units` into `count` pieces of about equal bytes. Returns where each piece
+/// begins, and the end of the last. All units of one weight are taken as equally large.
 pub fn cut(weights: &[Weight], units: u64, count: u64) -> Vec<u64> {
     let total = bytes_of(weights, units);
     let mut cuts = vec![0];
@@ -48,7 +49,7 @@ pub fn cut(weights: &[Weight], units: u64, count: u64) -> Vec<u64> {
     cuts
 }
 
-/// The bytes of the first units.
+/// Returns the bytes of the first `units`.
 pub fn bytes_of(weights: &[Weight], units: u64) -> u128 {
     let mut left = units;
     let mut sum = 0;

@@ -17,12 +17,12 @@ use crate::format::{pack, synth_shards};
 use crate::ordered::{Flow, one, ordered_map};
 use crate::wording::exactly;
 
-/// How many tasks that are not done an error names.
+/// How many unfinished tasks an error names.
 const SHOWN: usize = 20;
-/// How the files begin that a task leaves beside its part for what it rejects.
+/// The prefix of the files in which a task leaves what it rejects, beside its part.
 const REJECTS: &str = "rejects";
 
-/// The parts of a plan in their order; fails, and names them, if some are not done.
+/// Returns the parts of a plan in their order; fails if some tasks are not done, and names them.
 pub fn parts(
     plan: &Plan,
     root: &Path,
@@ -63,21 +63,22 @@ fn parts_of(
 /// How the parts of a plan are joined.
 #[derive(Debug)]
 pub struct Finish {
-    /// The task list; none: all tasks of the plan.
+    /// The task list; `None` means all tasks of the plan.
     pub list: Option<PathBuf>,
     pub jobs: NonZeroUsize,
-    /// The plan was made on this machine: what the root holds already needs no parts.
+    /// Whether the plan was made on this machine: a source that the root holds already needs no
+    /// parts.
     pub here: bool,
-    /// What the root holds already is joined again.
+    /// Whether sources that the root holds already are joined again.
     pub again: bool,
-    /// Where the rejects of all tasks are collected.
+    /// The file in which the rejects of all tasks are collected.
     pub rejects: Option<PathBuf>,
-    /// When all of it began; `None`: with this.
+    /// When the work began; `None` means that it begins with this step.
     pub since: Option<SystemTime>,
 }
 
-/// The sources that are to be joined, and where.
-pub(super) struct Joining<'a> {
+/// The sources that are to be joined, and the root into which they go.
+pub(super) struct JoinJob<'a> {
     pub plan: &'a Plan,
     pub root: &'a Path,
     pub sources: Vec<&'a PlanSource>,
@@ -86,7 +87,8 @@ pub(super) struct Joining<'a> {
 }
 
 impl Finish {
-    /// Joins the parts into the root. Returns what to print of it, and a line for the user if there is one.
+    /// Joins the parts into the root. Returns the lines to print, and a note for the user if there
+    /// is one.
     pub fn run(&self, plan: &Plan, root: &Path) -> Result<(String, Option<String>)> {
         let start = Instant::now();
         plan.check_build()?;
@@ -104,23 +106,23 @@ impl Finish {
         if let Some(path) = &self.rejects {
             cli::join_rejects(&rejects(plan, root)?, path)?;
         }
-        // All parts are looked at before the first is joined.
+        // All parts are checked before the first is joined.
         super::parts::check(plan, &sources, root)?;
-        let joining = Joining { plan, root, sources, options: self, start };
-        let summary = (plan.product.recipe().join)(&joining, &parts)?;
-        // What a `finish` that was killed has left is a second copy of the data.
+        let job = JoinJob { plan, root, sources, options: self, start };
+        let summary = (plan.product.recipe().join)(&job, &parts)?;
+        // A `finish` that was killed has left a second copy of the data.
         crate::publish::sweep_below(root);
         (plan.product.recipe().sweep)(root)?;
         let took = match self.since {
             Some(since) => SystemTime::now().duration_since(since).unwrap_or_default(),
             None => start.elapsed(),
         };
-        Ok((summary.told(root, took), summary.note))
+        Ok((summary.lines(root, took), summary.note))
     }
 }
 
-impl Joining<'_> {
-    /// What to do about a root that holds what the plan does not make.
+impl JoinJob<'_> {
+    /// Returns the hint for a root that holds files which the plan does not make.
     pub fn hint_for_surplus(&self) -> &'static str {
         if self.options.here {
             "--overwrite, or another root"
@@ -129,7 +131,7 @@ impl Joining<'_> {
         }
     }
 
-    /// Does something with each of them, several side by side.
+    /// Calls `join` for every source, several at the same time.
     pub fn each(&self, join: impl Fn(&PlanSource) -> Result<()> + Sync) -> Result<()> {
         let sources = self.sources.iter().copied().map(Ok);
         let join = &join;
@@ -138,7 +140,7 @@ impl Joining<'_> {
     }
 }
 
-/// The files of rejects of the tasks that are there, in the order of the plan.
+/// Returns the reject files of the tasks, as far as they exist, in the order of the plan.
 fn rejects(plan: &Plan, root: &Path) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for task in plan.tasks() {
@@ -150,7 +152,8 @@ fn rejects(plan: &Plan, root: &Path) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// Whether a root without a plan is whole: its parts were deleted after it was joined and checked.
+/// Whether a root without a plan is complete: its parts were deleted after they were joined and
+/// checked.
 pub fn is_finished(root: &Path) -> Result<bool> {
     let manifest: Option<Value> = json_file::if_there(&root.join(MANIFEST), json_file::read)?;
     let schema = manifest.as_ref().and_then(|manifest| manifest.get("schema_version")?.as_str());

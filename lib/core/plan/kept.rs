@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::{Plan, PlanSource};
 use crate::error::{Error, Kind, Result};
-use crate::provenance::Made;
+use crate::provenance::DatasetOrigin;
 
 impl PlanSource {
-    /// What a manifest says of it.
-    pub(super) fn made(&self, plan: &Plan) -> Made {
-        Made {
+    /// Returns what a manifest states of this source.
+    pub(super) fn made(&self, plan: &Plan) -> DatasetOrigin {
+        DatasetOrigin {
             input: self.identity.clone(),
             rows: self.rows,
             tokens: self.tokens,
@@ -19,26 +19,26 @@ impl PlanSource {
         }
     }
 
-    /// Whether the root holds it.
+    /// Whether the root holds the source as the plan would make it.
     pub fn is_kept(&self, plan: &Plan, root: &Path) -> Result<bool> {
         match (plan.product.recipe().is_kept)(self, plan, root) {
-            // What cannot be read is made again.
+            // A dataset that cannot be read is made again.
             Err(error) if error.kind() == Kind::Data => Ok(false),
             kept => kept,
         }
     }
 
-    /// Where it becomes a dataset.
+    /// Returns the path at which the source becomes a dataset.
     pub(super) fn target(&self, plan: &Plan, root: &Path) -> PathBuf {
         if plan.product.recipe().is_apart { root.join(&self.name) } else { root.to_path_buf() }
     }
 
-    /// Fails if what stands where it is to be was not made as the plan would make it: that is not to be
-    /// replaced without a word.
+    /// Fails if the dataset at the source's path was not made as the plan would make it: such a
+    /// dataset is not replaced silently.
     pub(super) fn check_resumed(&self, plan: &Plan, root: &Path) -> Result<()> {
         let Some(made) = plan.product.recipe().made else { return Ok(()) };
         let found = match made(self, root) {
-            // What cannot be read was not made by anybody who is known.
+            // A dataset that cannot be read has no known origin.
             Err(error) if error.kind() == Kind::Data => None,
             found => found?,
         };

@@ -8,21 +8,22 @@ use crate::error::{Error, Place, Result, shown};
 use crate::files;
 use crate::wording::{exactly, shell_word};
 
-/// The line of a task: `ds-plan run ROOT ID NAME`, with absolute paths. `program` is ds-plan.
+/// Returns the line of a task: `ds-plan run ROOT ID NAME`, with absolute paths. `program` is the
+/// path of ds-plan.
 pub fn line(program: &Path, task: &Task<'_>) -> String {
     let plan = task.plan;
     let words = [&shown(program), "run", &shown(&plan.root), &plan.id, &task.name()];
     words.map(shell_word).join(" ")
 }
 
-/// The names of a task list.
+/// The names of the tasks in a task list.
 #[derive(Debug)]
 pub struct TaskList {
     pub names: BTreeSet<String>,
 }
 
 impl TaskList {
-    /// Reads a list. It is an error if a line is not one of tasks of this plan.
+    /// Reads a list. Fails if a line is not a task of this plan.
     pub fn read(path: &Path, plan: &Plan) -> Result<TaskList> {
         let known: BTreeSet<String> = plan.tasks().map(|task| task.name()).collect();
         let mut names = BTreeSet::new();
@@ -43,7 +44,8 @@ impl TaskList {
         Ok(TaskList { names })
     }
 
-    /// The names of a list whose plan is gone. It is an error if a line is not one of tasks of this root.
+    /// Reads the names of a list whose plan was deleted. Fails if a line is not a task of this
+    /// root.
     pub fn of_root(path: &Path, root: &Path) -> Result<Vec<String>> {
         let mut names = Vec::new();
         for (place, line) in &lines(path)? {
@@ -59,7 +61,7 @@ impl TaskList {
         Ok(names)
     }
 
-    /// Fails if tasks of the plan are not in the list: it is of the time before they were added.
+    /// Fails if tasks of the plan are not in the list: the list is older than these tasks.
     pub fn check_whole(&self, path: &Path, plan: &Plan) -> Result<()> {
         let lacks = plan.tasks().filter(|task| !self.names.contains(&task.name())).count();
         if lacks == 0 {
@@ -71,7 +73,7 @@ impl TaskList {
     }
 }
 
-/// The lines of a list that are not empty, and where they are.
+/// Returns the lines of a list that are not empty, with their places.
 fn lines(path: &Path) -> Result<Vec<(Place, String)>> {
     let text = files::read_member(path).map_err(|e| Error::io(path, &e))?;
     let text = String::from_utf8(text).map_err(|_| Error::usage("is no text").at(path))?;
@@ -80,7 +82,7 @@ fn lines(path: &Path) -> Result<Vec<(Place, String)>> {
     Ok(placed.collect())
 }
 
-/// The root in a task's line, the word before the last two.
+/// Returns the root in a task's line: the third word from the end.
 fn root_of(line: &str) -> Option<String> {
     let before = |text: &str| Some(text.trim_end().rsplit_once(char::is_whitespace)?.0.to_string());
     let line = before(&before(line)?)?;
@@ -90,7 +92,7 @@ fn root_of(line: &str) -> Option<String> {
     }
 }
 
-/// The last two words of a task's line. (Neither is ever quoted.)
+/// Returns the last two words of a task's line. (Neither is ever quoted.)
 fn id_and_name(line: &str) -> Option<(&str, &str)> {
     let mut words = line.split_whitespace().rev();
     let (name, id) = (words.next()?, words.next()?);

@@ -13,63 +13,81 @@ use crate::cli::Slice;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::format::json_file;
-use crate::format::synth_shards::Recorded;
+use crate::format::synth_shards::RecordedInput;
 use crate::provenance::Build;
 use crate::publish::{TargetLock, directory_of, publish_file_locked};
 
-/// Tasks are of about this size if nothing is said: a quarter of a minute of one core.
+/// The default size of a task in bytes: about a quarter of a minute of one core.
 pub const TASK_BYTES: u64 = 1 << 30;
 
-/// What a plan is made of.
+/// What `ds-plan make` is asked for.
 #[derive(Debug)]
 pub struct PlanRequest {
     pub product: Product,
     pub script: String,
     pub options: Vec<String>,
     pub input: PathBuf,
-    pub recorded: Recorded,
+    pub recorded: RecordedInput,
     pub raw_shards: Option<u64>,
     pub root: PathBuf,
     pub limits: PlanLimits,
     pub sizing: Sizing,
-    /// Names and paths; none: the input is raw rows, divided into `raw_shards`, as these are if there are
-    /// `raw_shards`.
+    /// Names and paths. If there are none, the input is raw rows. With `raw_shards` these rows, or
+    /// the sources that are named, are divided into that many shards.
     pub sources: Vec<(String, PathBuf)>,
     pub threads: Option<NonZeroUsize>,
-    /// The plan is for this machine with so many processors.
+    /// The plan is for this machine, with this many processors.
     pub here: Option<NonZeroUsize>,
-    /// Replace a plan with other options.
+    /// Whether a plan with other options is replaced.
     pub overwrite: bool,
-    /// Go on with what stands there.
+    /// Whether the plan goes on with the dataset that stands in the root.
     pub resume: bool,
-    /// The sources were compared with the manifest beside them.
+    /// Whether the sources were compared with the manifest beside them.
     pub compared: bool,
 }
 
-/// How large tasks are.
+/// How the size of tasks is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sizing {
-    /// So many of all sources together.
+    /// The number of tasks of all sources together.
     Tasks(u64),
     RowsPerTask(u64),
     BytesPerTask(u64),
 }
 
-/// A source as it is now, with the units of it that are wanted.
-struct Looked {
+/// A source as it is now, with the number of its units that are wanted.
+struct SourceNow {
     source: PlanSource,
     weights: Option<Vec<Weight>>,
     units: u64,
 }
 
-impl Looked {
+impl SourceNow {
     fn bytes(&self) -> u128 {
         self.weights.as_deref().map_or(0, |weights| bytes_of(weights, self.units))
     }
+
+    /// Returns where the source is cut into tasks. `planned` is the source in the older plan, `count` how
+    /// many tasks it has if it is new.
+    fn cuts(&self, planned: Option<&PlanSource>, sizing: Sizing, count: u64) -> Vec<u64> {
+        let units = self.units;
+        match (&self.weights, planned, sizing) {
+            (_, Some(planned), _) if planned.is_same(&self.source) => planned.cuts.clone(),
+            // Which rows have this many tokens is known only from all rows before them.
+            _ if self.source.tokens.is_some() => vec![0, units],
+            (None, ..) => vec![0, units],
+            (_, _, Sizing::RowsPerTask(rows)) => even_cuts(units, rows),
+            // A source that has changed keeps the names of its tasks.
+            (Some(weights), Some(planned), _) => {
+                cut(weights, units, (planned.count() as u64).min(units.max(1)))
+            }
+            (Some(weights), None, _) => cut(weights, units, count),
+        }
+    }
 }
 
-/// Makes the plan of a root, or adds to it what is new, and writes it down. Sources that are planned
+/// Makes the plan of a root, or adds new sources to it, and writes it. Sources that are planned
 /// already keep their tasks.
 pub fn make(request: &PlanRequest) -> Result<Plan> {
     let root = absolute(&request.root)?;
@@ -82,30 +100,20 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
             .at(request.root.as_path())
             .hint("--overwrite"));
     }
-    let looked = look(request)?;
+    let sources = sources_now(request)?;
     let mut plan = empty(request, root)?;
     let replaces = request.overwrite || (request.resume && recipe.made.is_none());
     if request.resume {
-        check_resumed(request, &plan, &looked)?;
+        check_resumed(request, &plan, &sources)?;
     }
     let directory = directory_of(&path);
     files::make_directories(&directory).map_err(|e| Error::write(directory.as_path(), &e))?;
     let lock = TargetLock::take(&directory)?;
-    let old = match Plan::find(&plan.root)? {
-        // (What is to be gone on with is not another plan, begun or not.)
-        Some(old)
-            if old.id != plan.id
-                && !replaces
-                && (request.resume || old.is_begun(&request.root)?) =>
-        {
-            return Err(other_plan(&old, &plan));
-        }
-        old => old.filter(|old| old.id == plan.id),
-    };
+    let old = find_same_plan(request, &plan, replaces)?;
     let sizing = match (request.here, &old) {
         // What was begun is continued.
         (Some(_), Some(old)) => old.sizing,
-        (Some(jobs), None) => request.sizing.here(&looked, jobs),
+        (Some(jobs), None) => request.sizing.here(&sources, jobs),
         (None, _) => request.sizing,
     };
     if let Some(old) = old.as_ref().filter(|old| old.sizing != sizing && !replaces) {
@@ -115,49 +123,54 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
     let old = old.filter(|old| old.sizing == sizing);
     plan.sizing = sizing;
     plan.task_bytes =
-        old.as_ref().map_or_else(|| task_bytes(&looked, sizing), |old| old.task_bytes);
-    let counts = counts(&looked, sizing, old.as_ref(), plan.task_bytes);
-    for (Looked { mut source, weights, units }, count) in looked.into_iter().zip(counts) {
-        let planned = old.iter().flat_map(|old| &old.sources).find(|old| old.name == source.name);
-        source.cuts = match (planned, sizing) {
-            (Some(planned), _) if planned.is_same(&source) => planned.cuts.clone(),
-            // About so many tokens are known only from all rows before.
-            _ if source.tokens.is_some() => vec![0, units],
-            (planned, sizing) => match (&weights, planned, sizing) {
-                (None, ..) => vec![0, units],
-                (_, _, Sizing::RowsPerTask(rows)) => even(units, rows),
-                // One that has changed keeps the names of its tasks.
-                (Some(weights), Some(planned), _) => {
-                    cut(weights, units, (planned.count() as u64).min(units.max(1)))
-                }
-                (Some(weights), None, _) => cut(weights, units, count),
-            },
-        };
-        plan.sources.push(source);
+        old.as_ref().map_or_else(|| task_bytes(&sources, sizing), |old| old.task_bytes);
+    let counts = task_counts(&sources, sizing, old.as_ref(), plan.task_bytes);
+    for (mut source, count) in sources.into_iter().zip(counts) {
+        let name = &source.source.name;
+        let planned = old.iter().flat_map(|old| &old.sources).find(|old| old.name == *name);
+        source.source.cuts = source.cuts(planned, sizing, count);
+        plan.sources.push(source.source);
     }
     publish_file_locked(json_file::pending(&path, &plan)?, &lock)?;
     Ok(plan)
 }
 
+/// Returns the plan of the root if it is this one. Fails if it is another one that has begun and may not
+/// be replaced.
+fn find_same_plan(request: &PlanRequest, plan: &Plan, replaces: bool) -> Result<Option<Plan>> {
+    match Plan::find(&plan.root)? {
+        // (What is to be gone on with is not another plan, begun or not.)
+        Some(old)
+            if old.id != plan.id
+                && !replaces
+                && (request.resume || old.is_begun(&request.root)?) =>
+        {
+            Err(other_plan(&old, plan))
+        }
+        old => Ok(old.filter(|old| old.id == plan.id)),
+    }
+}
+
 impl PlanSource {
-    /// Whether the tasks of this source are those of the other.
+    /// Whether this source and the other have the same tasks.
     fn is_same(&self, other: &PlanSource) -> bool {
         let limits = |source: &PlanSource| (source.rows, source.tokens, source.shard);
         limits(self) == limits(other) && self.identity == other.identity
     }
 }
 
-/// A task of a plan for one machine is not cut if it has less, and always if it has more: that much work
-/// is lost if it is interrupted.
+/// Bounds of a task's bytes in a plan for one machine: a smaller task is not cut, and a larger one
+/// always is, since an interruption loses the whole task.
 const HERE: (u64, u64) = (TASK_BYTES, 16 * TASK_BYTES);
-/// So many threads of one task are useful.
+/// The most threads that one task can use well.
 const THREADS: u64 = 8;
 
 impl Sizing {
-    /// Tasks for one machine: whole sources, unless they are huge, or too few for its processors.
-    fn here(self, looked: &[Looked], jobs: NonZeroUsize) -> Sizing {
+    /// Returns the sizing for one machine: tasks are whole sources, unless a source is huge or
+    /// there are too few sources for its processors.
+    fn here(self, sources: &[SourceNow], jobs: NonZeroUsize) -> Sizing {
         let Sizing::BytesPerTask(_) = self else { return self };
-        let sum: u128 = looked.iter().map(Looked::bytes).sum();
+        let sum: u128 = sources.iter().map(SourceNow::bytes).sum();
         let share = sum / u128::from((jobs.get() as u64).div_ceil(THREADS));
         Sizing::BytesPerTask(u64::try_from(share).unwrap_or(u64::MAX).clamp(HERE.0, HERE.1))
     }
@@ -175,7 +188,7 @@ impl std::fmt::Display for Sizing {
 
 fn absolute(path: &Path) -> Result<PathBuf> {
     let absolute = std::path::absolute(path).map_err(|e| Error::io(path, &e))?;
-    // A task list has a line for each task, which every engine takes for one command.
+    // A task is one line of a list: every engine takes a line for one command.
     if absolute.as_os_str().as_encoded_bytes().contains(&b'\n') {
         let cause = "a path with a line feed in it cannot stand in a line of a task list";
         Err(Error::usage(cause).at(path).hint("another name"))
@@ -184,7 +197,7 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Where something is to be made.
+/// Returns the paths at which datasets are to be made.
 fn targets(request: &PlanRequest) -> Vec<PathBuf> {
     let root = &request.root;
     if !request.product.recipe().is_apart {
@@ -193,16 +206,16 @@ fn targets(request: &PlanRequest) -> Vec<PathBuf> {
     request.sources.iter().map(|(name, _)| root.join(name)).collect()
 }
 
-/// Whether nothing is there.
+/// Whether no dataset and no file is at these paths.
 fn is_free(request: &PlanRequest) -> Result<bool> {
     let taken = |target: &PathBuf| Ok(!is_empty(target)?);
     Ok(files::find(&targets(request), taken)?.is_none())
 }
 
-/// Fails if what is there was neither begun nor made by the plan.
-fn check_resumed(request: &PlanRequest, plan: &Plan, looked: &[Looked]) -> Result<()> {
+/// Fails if a dataset at these paths was neither begun nor made by the plan.
+fn check_resumed(request: &PlanRequest, plan: &Plan, sources: &[SourceNow]) -> Result<()> {
     let old = Plan::find(&plan.root)?.filter(|old| old.id == plan.id);
-    for Looked { source, .. } in looked {
+    for SourceNow { source, .. } in sources {
         let mut planned = old.iter().flat_map(|old| &old.sources);
         let is_begun = planned.any(|old| old.name == source.name && old.is_same(source));
         if !is_begun && !is_empty(&source.target(plan, &request.root))? {
@@ -212,12 +225,12 @@ fn check_resumed(request: &PlanRequest, plan: &Plan, looked: &[Looked]) -> Resul
     Ok(())
 }
 
-/// Whether nothing is in a root but tasks.
+/// Whether a root holds nothing but tasks.
 fn is_empty(root: &Path) -> Result<bool> {
     Ok(files::paths_if_there(root)?.iter().all(|path| path.ends_with(TASKS)))
 }
 
-/// The plan without its sources.
+/// Returns the plan without its sources.
 fn empty(request: &PlanRequest, root: PathBuf) -> Result<Plan> {
     let paths: Vec<PathBuf> = request.sources.iter().map(|(_, path)| path.clone()).collect();
     let manifest = if request.product.recipe().has_input_manifest && request.raw_shards.is_none() {
@@ -248,7 +261,7 @@ fn empty(request: &PlanRequest, root: PathBuf) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The error of two plans in one root.
+/// Returns the error for a second plan in one root.
 fn other_plan(old: &Plan, new: &Plan) -> Error {
     let what = match () {
         _ if old.directory.join(&old.input) != new.directory.join(&new.input) => {
@@ -263,8 +276,9 @@ fn other_plan(old: &Plan, new: &Plan) -> Error {
     Error::usage(cause).at(new.root.as_path()).hint("another root, or --overwrite")
 }
 
-/// The sources as they are now, with their shares of the limits in the order of their names.
-fn look(request: &PlanRequest) -> Result<Vec<Looked>> {
+/// Returns the sources as they are now, with their shares of the limits in the order of their
+/// names.
+fn sources_now(request: &PlanRequest) -> Result<Vec<SourceNow>> {
     let limits = &request.limits;
     let sources = named_sources(request);
     let mut left = limits.rows;
@@ -292,12 +306,12 @@ fn look(request: &PlanRequest) -> Result<Vec<Looked>> {
         let (is_counted, cuts) = (weights.is_some(), Vec::new());
         let source =
             PlanSource { name, path, further, shard, identity, is_counted, rows, tokens, cuts };
-        all.push(Looked { units, source, weights });
+        all.push(SourceNow { units, source, weights });
     }
     Ok(all)
 }
 
-/// Name and paths of each source, and which shard of the raw rows it is.
+/// Returns the name and paths of each source and, for a shard of the raw rows, which shard it is.
 fn named_sources(request: &PlanRequest) -> Vec<(String, Vec<PathBuf>, Option<Slice>)> {
     let Some(count) = request.raw_shards else {
         let same = request.sources.chunk_by(|(a, _), (b, _)| a == b);
@@ -316,40 +330,45 @@ fn named_sources(request: &PlanRequest) -> Vec<(String, Vec<PathBuf>, Option<Sli
     (0..count).map(shard).collect()
 }
 
-/// What a task has if all have the same.
-fn task_bytes(looked: &[Looked], sizing: Sizing) -> u64 {
+/// Returns the bytes of a task if all tasks are equal.
+fn task_bytes(sources: &[SourceNow], sizing: Sizing) -> u64 {
     match sizing {
         Sizing::BytesPerTask(bytes) => bytes,
         Sizing::Tasks(tasks) => {
-            let sum: u128 = looked.iter().map(Looked::bytes).sum();
+            let sum: u128 = sources.iter().map(SourceNow::bytes).sum();
             u64::try_from(sum.div_ceil(u128::from(tasks.max(1)))).unwrap_or(u64::MAX)
         }
         Sizing::RowsPerTask(_) => 0,
     }
 }
 
-/// How many tasks each source has if it is new.
-fn counts(looked: &[Looked], sizing: Sizing, old: Option<&Plan>, task_bytes: u64) -> Vec<u64> {
+/// Returns how many tasks each source has if it is new.
+fn task_counts(
+    sources: &[SourceNow],
+    sizing: Sizing,
+    old: Option<&Plan>,
+    task_bytes: u64,
+) -> Vec<u64> {
     match (sizing, old) {
         (Sizing::Tasks(tasks), None) => {
-            let weight = |looked: &Looked| Weight {
-                units: looked.units,
-                bytes: u64::try_from(looked.bytes()).unwrap_or(u64::MAX),
+            let weight = |source: &SourceNow| Weight {
+                units: source.units,
+                bytes: u64::try_from(source.bytes()).unwrap_or(u64::MAX),
             };
-            apportion(&looked.iter().map(weight).collect::<Vec<_>>(), tasks)
+            apportion(&sources.iter().map(weight).collect::<Vec<_>>(), tasks)
         }
         _ => {
-            let count = |looked: &Looked| {
-                let count = looked.bytes().div_ceil(u128::from(task_bytes.max(1)));
-                u64::try_from(count).unwrap_or(u64::MAX).clamp(1, looked.units.max(1))
+            let count = |source: &SourceNow| {
+                let count = source.bytes().div_ceil(u128::from(task_bytes.max(1)));
+                u64::try_from(count).unwrap_or(u64::MAX).clamp(1, source.units.max(1))
             };
-            looked.iter().map(count).collect()
+            sources.iter().map(count).collect()
         }
     }
 }
 
-/// Cuts after every so many units.
-fn even(units: u64, step: u64) -> Vec<u64> {
+/// Cuts after every `step` units.
+fn even_cuts(units: u64, step: u64) -> Vec<u64> {
     let starts = (0..units.div_ceil(step.max(1)).max(1)).map(|piece| piece * step);
     starts.chain([units]).collect()
 }

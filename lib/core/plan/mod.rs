@@ -7,7 +7,6 @@
 mod args;
 mod conversations;
 mod cuts;
-mod far;
 mod finish;
 mod kept;
 mod list;
@@ -15,6 +14,7 @@ mod make;
 mod packs;
 mod parts;
 mod products;
+mod progress;
 mod recipe;
 mod roots;
 mod rows;
@@ -48,11 +48,11 @@ use crate::digest::sha256_hex;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::format::json_file;
-use crate::format::synth_shards::Recorded;
+use crate::format::synth_shards::RecordedInput;
 use crate::provenance::{Build, InputManifest};
 
 pub const SCHEMA: &str = "gristmill_plan_v1";
-/// Where plans and parts are, in the root that is to be made.
+/// The folder of the plan and the parts, in the root that is to be made.
 const TASKS: &str = "tasks";
 const PLAN: &str = "plan.json";
 
@@ -63,35 +63,36 @@ const SCRIPTS: [&str; 4] = ["synth-kd", "synth-raw", "macroxue", "puzzles"];
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub schema_version: String,
-    /// A hash of all that decides the bytes but the sources, so that it stays when one is added.
+    /// A hash of all that decides the bytes, except for the sources: it stays the same when one is
+    /// added.
     pub id: String,
     pub product: Product,
     /// The script that makes a task, and its options.
     pub script: String,
     pub options: Vec<String>,
-    /// Where the plan was made. Tasks run there, so that a relative input is found and recorded as
-    /// it was named.
+    /// The directory in which the plan was made. Tasks run there, so that a relative input is found
+    /// and recorded as it was named.
     pub directory: PathBuf,
     pub input: PathBuf,
-    /// The rest of what a manifest says of the input.
-    pub recorded: Recorded,
-    /// Into how many shards the files of raw rows are divided.
+    /// The other facts of the input that a manifest records.
+    pub recorded: RecordedInput,
+    /// The number of shards into which the files of raw rows are divided.
     pub raw_shards: Option<u64>,
     pub root: PathBuf,
-    /// Threads of a task, if it is said; not part of what the plan is.
+    /// Threads of a task, if stated; not part of the plan's id.
     pub threads: Option<NonZeroUsize>,
-    /// The program that made the plan; only the same one makes its tasks.
+    /// The program that made the plan; only the same build makes its tasks.
     pub build: Build,
     pub limits: PlanLimits,
     pub sizing: Sizing,
-    /// What a task of about equal size has, decoded.
+    /// The decoded bytes of a task of about equal size.
     pub task_bytes: u64,
     /// The manifest beside the sources.
     pub input_manifest: Option<InputManifest>,
     pub sources: Vec<PlanSource>,
 }
 
-/// Limits of the whole build; null is none.
+/// Limits of the whole build; `None` means no limit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanLimits {
     pub rows: Option<u64>,
@@ -99,25 +100,25 @@ pub struct PlanLimits {
     pub tokens: Option<u64>,
 }
 
-/// A source (a shard, a folder of games), and where it is cut.
+/// A source (a shard, a folder of games), and where it is cut into tasks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanSource {
     pub name: String,
-    /// As seen from the plan's directory.
+    /// The path, relative to the plan's directory.
     pub path: PathBuf,
     /// Its other inputs, if it has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<PathBuf>,
-    /// Which of the files below `path` it is, if it is a shard of raw rows.
+    /// For a shard of raw rows: which slice of the files below `path` it is.
     pub shard: Option<Slice>,
-    /// What it was: name, size, rows, footer hash.
+    /// What the source was when it was planned: name, size, rows, footer hash.
     pub identity: Value,
-    /// Whether its rows or games are counted beforehand (those of NDJSON are not).
+    /// Whether its rows or games are counted beforehand (the rows of NDJSON are not).
     pub is_counted: bool,
-    /// Its share of the limits.
+    /// Its share of the limit of rows.
     pub rows: Option<u64>,
     pub tokens: Option<u64>,
-    /// Its task I is the rows from `cuts[I]` to `cuts[I + 1]`.
+    /// Task I has the rows from `cuts[I]` to `cuts[I + 1]`.
     pub cuts: Vec<u64>,
 }
 
@@ -130,14 +131,14 @@ pub struct Task<'a> {
 }
 
 impl Plan {
-    /// The plan of a root.
+    /// Reads the plan of a root.
     pub fn read(root: &Path) -> Result<Plan> {
         Plan::find(root)?.ok_or_else(|| {
             Error::usage("has no plan (tasks/plan.json)").at(root).hint("SCRIPT plan INPUT ROOT")
         })
     }
 
-    /// The plan of a root; `None` if it has none.
+    /// Reads the plan of a root; `None` if the root has no plan.
     pub fn find(root: &Path) -> Result<Option<Plan>> {
         let path = plan_path(root);
         let plan: Option<Plan> = json_file::if_there(&path, json_file::read)?;
@@ -154,7 +155,7 @@ impl Plan {
         }
     }
 
-    /// The script, which is one of ours.
+    /// Returns the script; fails if it is not one of gristmill.
     fn own_script(&self) -> Result<&str> {
         // (A link to a script may have any name.)
         let real = std::fs::canonicalize(&self.script).unwrap_or_default();
@@ -170,7 +171,7 @@ impl Plan {
         Err(Error::data(cause).at(plan_path(&self.root).as_path()))
     }
 
-    /// Why this plan would write beside its root.
+    /// Returns the reason if this plan would write outside its root.
     fn outside(&self) -> Option<String> {
         let is_below =
             |name: &str| !name.is_empty() && files::below(Path::new(""), Path::new(name)).is_some();
@@ -178,7 +179,7 @@ impl Plan {
         Some(format!("sources: {:?} is no name below the root", source.name))
     }
 
-    /// Fails unless this program made the plan.
+    /// Fails unless this build made the plan.
     pub fn check_build(&self) -> Result<()> {
         let own = Build::own();
         if self.build == own {
@@ -196,19 +197,19 @@ impl Plan {
         sha256_hex(all.to_string().as_bytes())[..12].to_string()
     }
 
-    /// The name of the script, as it is told.
+    /// Returns the name of the script as messages show it.
     fn script_name(&self) -> String {
         let name = Path::new(&self.script).file_stem().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 
-    /// The value of an option of the script.
+    /// Returns the value of an option of the script.
     pub fn option(&self, flag: &str) -> Option<&str> {
         let at = self.options.iter().position(|option| option == flag)?;
         self.options.get(at + 1).map(String::as_str)
     }
 
-    /// All tasks, by source and slice.
+    /// Returns all tasks, ordered by source and slice.
     pub fn tasks(&self) -> impl Iterator<Item = Task<'_>> {
         self.sources.iter().flat_map(|source| source.tasks(self))
     }
@@ -223,19 +224,19 @@ impl PlanSource {
         self.cuts.len().saturating_sub(1)
     }
 
-    /// All its inputs.
+    /// Returns all inputs of the source.
     fn paths(&self, plan: &Plan) -> Vec<PathBuf> {
         let own = std::iter::once(&self.path).chain(&self.further);
         own.map(|path| plan.directory.join(path)).collect()
     }
 
-    /// Whether the source is not what it was when the plan was made.
+    /// Whether the source has changed since the plan was made.
     pub fn is_changed(&self, plan: &Plan) -> Result<bool> {
         let look = (plan.product.recipe().look)(&self.name, &self.paths(plan), self.shard)?;
         Ok(look.identity != self.identity)
     }
 
-    /// Fails if it is not.
+    /// Fails if the source has changed since the plan was made.
     pub fn check(&self, plan: &Plan) -> Result<()> {
         if !self.is_changed(plan)? {
             return Ok(());
@@ -246,7 +247,8 @@ impl PlanSource {
         Err(Error::data(cause.trim_end_matches(',')).at(path.as_path()).hint("plan again"))
     }
 
-    /// Whether these are its files, as far as the plan knows them. (Of raw rows manifests know more.)
+    /// Whether these inputs are the files of this source, as far as the plan knows them. (For raw
+    /// rows a manifest knows more than the plan.)
     fn is_of(&self, inputs: &[Value]) -> bool {
         let own = self.inputs();
         let is_same = |(own, input): (&Value, &Value)| {
@@ -256,7 +258,7 @@ impl PlanSource {
         own.len() == inputs.len() && own.iter().zip(inputs).all(is_same)
     }
 
-    /// The files of rows that it is, as manifests name them.
+    /// Returns the source's files of rows as manifests name them.
     fn inputs(&self) -> Vec<Value> {
         let all = match &self.identity {
             Value::Array(files) => files.as_slice(),
@@ -274,21 +276,22 @@ impl Task<'_> {
         format!("{}.part-{:05}-of-{:05}", self.source.name, self.index, self.source.count())
     }
 
-    /// Which rows or games of the source; `None` if it is the only task, and reads all of them.
+    /// Returns which rows or games of the source the task reads; `None` if it is the only task and
+    /// reads all.
     pub fn slice(&self) -> Option<Slice> {
         let at = |index: usize| self.source.cuts.get(index).copied().unwrap_or(0);
         let is_whole = self.source.count() == 1;
         (!is_whole).then(|| Slice::Range { start: at(self.index), end: at(self.index + 1) })
     }
 
-    /// How many rows or games it has, if they are counted.
+    /// Returns the number of its rows or games, if they are counted.
     fn units(&self) -> Option<u64> {
         let cut = |index: usize| self.source.cuts.get(index).copied();
         let units = cut(self.index + 1)?.checked_sub(cut(self.index)?);
         units.filter(|_| self.source.is_counted)
     }
 
-    /// Where its filters report how far they are.
+    /// Returns the file to which its filters append their progress.
     fn progress(&self, root: &Path) -> PathBuf {
         self.directory(root).join("progress")
     }
@@ -297,17 +300,17 @@ impl Task<'_> {
         self.slice().map(|slice| slice.to_string())
     }
 
-    /// All that the task leaves is here.
+    /// Returns the folder of all files that the task leaves.
     fn directory(&self, root: &Path) -> PathBuf {
         root.join(TASKS).join(self.name())
     }
 
-    /// What the pipeline makes.
+    /// Returns the path of the part, which the pipeline makes.
     pub fn part(&self, root: &Path) -> PathBuf {
         self.directory(root).join("part")
     }
 
-    /// The file that makes the part whole.
+    /// Returns the path of the file that makes the part complete.
     fn manifest(&self, root: &Path) -> PathBuf {
         (self.plan.product.recipe().manifest)(&self.part(root), &self.source.name)
     }

@@ -8,7 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::finish::Joining;
+use super::finish::JoinJob;
 use super::recipe::{Recipe, SourceState, Weight};
 use super::summary::Summary;
 use super::{Plan, PlanSource, TASKS, Task, parts, run};
@@ -22,14 +22,14 @@ use crate::format::RecordCounts;
 use crate::format::kd_root::{MANIFEST, forget_slice};
 use crate::format::pack::{self, PackManifest};
 use crate::format::raw_games;
-use crate::provenance::Made;
+use crate::provenance::DatasetOrigin;
 
-/// The options of npy-pack that decide how the whole is written.
+/// The options of npy-pack that decide how the merged pack is written.
 const OF_WHOLE: [&str; 2] = ["--shard-rows", "--layout"];
 const LOSSY: &str = "--lossy";
-/// The merged pack, until it is in the root.
+/// The folder of the merged pack, until it is in the root.
 const JOINED: &str = "joining";
-/// How the names of packs begin that are merged of some of the parts.
+/// The prefix of the folders of packs that are merged of some of the parts.
 const STEP: &str = "joining-";
 
 pub(super) const RECIPE: Recipe = Recipe {
@@ -48,7 +48,7 @@ pub(super) const RECIPE: Recipe = Recipe {
     sweep: remove_merged,
 };
 
-/// The games of a folder: their names and sizes.
+/// Returns the games of a folder: their names and sizes.
 fn look(_name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<SourceState> {
     let Some(path) = paths.first().map(PathBuf::as_path) else { return Ok(SourceState::default()) };
     let listed = raw_games::list(&[path])?;
@@ -66,7 +66,7 @@ fn look(_name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<SourceState>
     Ok(SourceState { identity, weights: Some(weights) })
 }
 
-fn made(_: &PlanSource, root: &Path) -> Result<Option<Made>> {
+fn made(_: &PlanSource, root: &Path) -> Result<Option<DatasetOrigin>> {
     if !files::is_file(&root.join(MANIFEST))? {
         return Ok(None);
     }
@@ -81,7 +81,7 @@ fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
     Ok(FileEntry::first_of_other_size(&manifest.stated(root))?.is_none())
 }
 
-/// The parts have the options of the plan.
+/// Checks that the parts were made with the options of the plan.
 fn check(tasks: &[Task<'_>], root: &Path) -> Result<()> {
     parts::each(tasks, root, |task, _| {
         let chain = PackManifest::read(&task.part(root))?.provenance;
@@ -89,18 +89,18 @@ fn check(tasks: &[Task<'_>], root: &Path) -> Result<()> {
     })
 }
 
-fn join(joining: &Joining<'_>, parts: &[PathBuf]) -> Result<Summary> {
-    let manifest = match joining.sources.first() {
-        Some(source) => merged(joining, source, parts)?,
-        None => PackManifest::read(joining.root)?,
+fn join(job: &JoinJob<'_>, parts: &[PathBuf]) -> Result<Summary> {
+    let manifest = match job.sources.first() {
+        Some(source) => merged(job, source, parts)?,
+        None => PackManifest::read(job.root)?,
     };
     Ok(Summary::from(&manifest))
 }
 
 /// Merges the parts into the root, in place of an older pack.
-fn merged(joining: &Joining<'_>, source: &PlanSource, parts: &[PathBuf]) -> Result<PackManifest> {
-    let Joining { plan, root, options, .. } = joining;
-    let Stated { provenance, lost, records } = stated(parts)?;
+fn merged(job: &JoinJob<'_>, source: &PlanSource, parts: &[PathBuf]) -> Result<PackManifest> {
+    let JoinJob { plan, root, options, .. } = job;
+    let PackFacts { provenance, lost, records } = facts_of(parts)?;
     let adopt = |from: &Path, verify: bool| {
         let made = Some(source.made(plan));
         let whole = PackManifest { provenance, lost, records, made, ..PackManifest::read(from)? };
@@ -109,13 +109,14 @@ fn merged(joining: &Joining<'_>, source: &PlanSource, parts: &[PathBuf]) -> Resu
     if let [only] = parts {
         return adopt(only, !options.here);
     }
-    // Merged beside the parts, so that the root never has a manifest that is not the final one.
+    // The merge is beside the parts: the root never has a manifest that is not the final one.
     let merged = root.join(TASKS).join(JOINED);
     merge_in_steps(plan, root, &merged, parts)?;
     adopt(&merged, false)
 }
 
-/// Removes merged packs: those of a `finish` that has adopted them, and of one that could not remove them.
+/// Removes merged packs: of a `finish` that has moved them into the root, and of one that could not
+/// remove them.
 fn remove_merged(root: &Path) -> Result<()> {
     for path in files::paths_if_there(&root.join(TASKS))? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -126,7 +127,7 @@ fn remove_merged(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Merges the parts; if they are more than may be open at once, first so many of them at a time.
+/// Merges the parts. If there are more than may be open at once, it first merges groups of them.
 fn merge_in_steps(plan: &Plan, root: &Path, to: &Path, parts: &[PathBuf]) -> Result<()> {
     let most = open_at_once();
     if parts.len() <= most {
@@ -134,7 +135,7 @@ fn merge_in_steps(plan: &Plan, root: &Path, to: &Path, parts: &[PathBuf]) -> Res
     }
     let mut merged = Vec::new();
     for (number, some) in parts.chunks(most).enumerate() {
-        // Named by the step too: the packs of a step are the next one's inputs.
+        // The folder's name has the step too: the packs of one step are the inputs of the next.
         let to = root.join(TASKS).join(format!("{STEP}{}-{number:05}", parts.len()));
         merge(plan, &to, some)?;
         merged.push(to);
@@ -146,7 +147,8 @@ fn merge_in_steps(plan: &Plan, root: &Path, to: &Path, parts: &[PathBuf]) -> Res
     Ok(())
 }
 
-/// How many packs npy-pack can have open: each has a file or two, and it writes some.
+/// Returns how many packs npy-pack can have open: each needs a file or two, and the output needs
+/// some.
 fn open_at_once() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
@@ -173,17 +175,17 @@ fn merge(plan: &Plan, to: &Path, parts: &[PathBuf]) -> Result<()> {
     Err(Error::passed_on(Failure { tool, exit_code, message }))
 }
 
-/// What the parts state of the whole.
-struct Stated {
-    /// The chain of all of them, but for their slices.
+/// The facts that the merged pack states, from the parts.
+struct PackFacts {
+    /// The provenance of all parts without their slices.
     provenance: Option<Vec<Value>>,
-    /// What any of them has lost, each once.
+    /// What any part has lost, each once.
     lost: Vec<String>,
-    /// The sum of theirs.
+    /// The sum of the counts of the parts.
     records: RecordCounts,
 }
 
-fn stated(parts: &[PathBuf]) -> Result<Stated> {
+fn facts_of(parts: &[PathBuf]) -> Result<PackFacts> {
     let mut all_records = Vec::new();
     let mut first: Option<Option<Vec<Value>>> = None;
     let mut all_lost = Vec::new();
@@ -203,5 +205,5 @@ fn stated(parts: &[PathBuf]) -> Result<Stated> {
     }
     let records = RecordCounts::sum(all_records.into_iter())
         .ok_or_else(|| Error::data("the records of the parts are more than 2^64"))?;
-    Ok(Stated { provenance: first.flatten(), lost: all_lost, records })
+    Ok(PackFacts { provenance: first.flatten(), lost: all_lost, records })
 }

@@ -7,19 +7,20 @@ use serde_json::Value;
 use super::{Plan, PlanSource, Task};
 use crate::error::{Error, Result};
 
-/// Options that are for the script alone: no filter has them.
+/// Options of the script alone: no filter has them.
 const OF_SCRIPT: [&str; 3] = ["--raw", "--chat", "--conversations"];
-/// The option of the filter that writes a root.
+/// The option that only the filter has that writes a root.
 const OF_LAST: &str = "--valid-fraction";
 
-/// The manifests of the parts say that they were made by this build, with these options, of these
-/// slices of these inputs, and are of one dataset.
+/// Checks the manifests of the parts: they were made by this build, with the plan's options, of the
+/// plan's slices of these inputs, and belong to one dataset.
 pub(super) fn check(plan: &Plan, sources: &[&PlanSource], root: &Path) -> Result<()> {
     let tasks: Vec<Task<'_>> = sources.iter().flat_map(|source| source.tasks(plan)).collect();
     (plan.product.recipe().check)(&tasks, root)
 }
 
-/// Fails with the first cause that is found for a task, of which the file that makes its part whole is given.
+/// Calls `differs` with each task and the file that makes its part complete; fails with the first
+/// cause that it returns.
 pub(super) fn each(
     tasks: &[Task<'_>],
     root: &Path,
@@ -35,7 +36,8 @@ pub(super) fn each(
 }
 
 impl Task<'_> {
-    /// Which option of the plan no filter of a chain had; `is_cut`: of the chain only the last filter is known.
+    /// Returns an option of the plan that no filter of a chain had. `is_cut`: only the last filter
+    /// of the chain is known.
     pub(super) fn other_options(&self, chain: &[Value], is_cut: bool) -> Option<String> {
         let options = self.plan.options.as_slice();
         let is_flag = |word: &String| word.starts_with("--");

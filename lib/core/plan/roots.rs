@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::finish::Joining;
+use super::finish::JoinJob;
 use super::recipe::Recipe;
 use super::summary::Summary;
 use super::{Plan, PlanSource, Task, parts, rows};
@@ -44,7 +44,8 @@ fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
     Ok(missing.iter().all(Option::is_none))
 }
 
-/// The parts have the options of the plan, are of its slices, and of one dataset.
+/// Checks that the parts have the options of the plan, are of its slices, and belong to one
+/// dataset.
 fn check(tasks: &[Task<'_>], root: &Path) -> Result<()> {
     let mut first: Option<KdPart> = None;
     parts::each(tasks, root, |task, path| {
@@ -54,7 +55,7 @@ fn check(tasks: &[Task<'_>], root: &Path) -> Result<()> {
     })
 }
 
-/// Why two parts do not belong to one dataset.
+/// Returns why two parts do not belong to one dataset, if so.
 fn other_dataset(first: &KdPart, part: &KdPart) -> Option<String> {
     let same = [
         ("spans", part.source.spans == first.source.spans),
@@ -69,7 +70,7 @@ fn other_dataset(first: &KdPart, part: &KdPart) -> Option<String> {
 }
 
 impl Task<'_> {
-    /// Why the part of a shard is not the one of this task.
+    /// Returns why the part of a shard does not belong to this task, if so.
     fn shard_differs(&self, part: &KdPart) -> Option<String> {
         let Task { plan, source: planned, .. } = self;
         let KdPart { source, run, provenance, .. } = part;
@@ -82,22 +83,22 @@ impl Task<'_> {
             _ if build != plan.build => {
                 return Some(format!("was made by {build}, the plan by {}", plan.build));
             }
-            // NDJSON has no header: there the chain begins with the last filter.
+            // NDJSON has no header: its chain begins with the last filter.
             _ => return self.other_options(provenance, provenance.len() < 2),
         };
         Some(cause.to_string())
     }
 }
 
-/// Joins the parts of every shard, several side by side, and writes the root's manifest.
-fn join(joining: &Joining<'_>, _: &[PathBuf]) -> Result<Summary> {
-    let Joining { plan, root, options, start, .. } = joining;
+/// Joins the parts of every shard, several at the same time, and writes the root's manifest.
+fn join(job: &JoinJob<'_>, _: &[PathBuf]) -> Result<Summary> {
+    let JoinJob { plan, root, options, start, .. } = job;
     check_input_manifest(plan)?;
     let surplus = Surplus::of(root, &plan.sources.iter().map(|source| &*source.name).collect())?;
     if !options.again {
-        surplus.refuse(joining.hint_for_surplus())?;
+        surplus.refuse(job.hint_for_surplus())?;
     }
-    joining.each(|source| {
+    job.each(|source| {
         let parts: Vec<PathBuf> = source.tasks(plan).map(|task| task.part(root)).collect();
         let (manifest, made) = (plan.input_manifest.as_ref(), source.made(plan));
         let (name, verify) = (source.name.as_str(), !options.here);
@@ -118,7 +119,7 @@ fn join(joining: &Joining<'_>, _: &[PathBuf]) -> Result<Summary> {
     Ok(Summary::from(&manifest))
 }
 
-/// The manifest beside the sources is still that of the plan.
+/// Checks that the manifest beside the sources is the one of the plan.
 fn check_input_manifest(plan: &Plan) -> Result<()> {
     let Some(planned) = &plan.input_manifest else { return Ok(()) };
     let paths: Vec<PathBuf> =

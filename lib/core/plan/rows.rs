@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::format::parquet::{self, ParquetFile, read_error};
 
-/// A Parquet file, or a shard of the raw rows in files and below folders.
+/// Looks at a Parquet file, or at a shard of the raw rows in files and below folders.
 pub(super) fn look(_name: &str, paths: &[PathBuf], shard: Option<Slice>) -> Result<SourceState> {
     let Some(path) = paths.first().map(PathBuf::as_path) else { return Ok(SourceState::default()) };
     match shard {
@@ -24,7 +24,7 @@ pub(super) fn look(_name: &str, paths: &[PathBuf], shard: Option<Slice>) -> Resu
     }
 }
 
-/// A Parquet file, with its row groups; `None` if it is none.
+/// Returns a Parquet file's identity and row groups; `None` for any other file.
 fn rows(path: &Path) -> Result<Option<(Value, Vec<Weight>)>> {
     let Some(identity) = parquet::describe(path)? else { return Ok(None) };
     let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
@@ -33,7 +33,7 @@ fn rows(path: &Path) -> Result<Option<(Value, Vec<Weight>)>> {
     Ok(Some((identity, file.row_group_sizes().map(weight).collect())))
 }
 
-/// The files of a shard, as synth-harmony divides them.
+/// Returns the files of a shard, divided as synth-harmony divides them.
 fn raw_shard(paths: &[PathBuf], shard: Slice) -> Result<SourceState> {
     let all = raw_files(paths)?;
     let (mut identity, mut weights) = (Vec::new(), Some(Vec::new()));

@@ -16,10 +16,10 @@ use crate::failure::Failure;
 use crate::files;
 use crate::signals::PassedSignals;
 
-/// The most lines of its messages that are kept of a task.
+/// How many lines of a task's messages are kept.
 const MOST_LINES: usize = 100;
 
-/// How a task is made; not what.
+/// Options of a task's run that do not change its part.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RunOptions {
     /// Threads of its filters, instead of those of the plan
@@ -35,8 +35,8 @@ pub struct RunOptions {
     pub warnings: bool,
 }
 
-/// Makes a task, unless it is done. What its pipeline says is printed if it fails; it then fails with
-/// the same exit code: 1, 2 or 75, which is also that of a pipeline that a signal has ended.
+/// Makes a task, unless it is done. If the pipeline fails, prints its messages and fails with its
+/// exit code: 1, 2 or 75. 75 also stands for a pipeline that a signal has ended.
 pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()> {
     let plan = Plan::read(root)?;
     if plan.id != id {
@@ -50,12 +50,12 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
     if task.state(root, false)? == State::Done {
         return Ok(());
     }
-    // What a copy that is at work has published is not to be replaced: it is about to read that.
+    // A part that a running copy has published is not replaced: that copy is about to read it.
     let may_replace = !task.is_running(root)? && files::exists(&task.manifest(root))?;
     let lock = task.lock(root)?;
     task.forget_failure(root)?;
     let (mut status, mut messages) = task.make(root, may_replace, options)?;
-    // Another copy of the task may have made the part meanwhile, and refused it to this one.
+    // Another copy of the task may have made the part meanwhile, so that this one was refused.
     if !status.success() && files::exists(&task.manifest(root))? {
         if task.state(root, false)? == State::Done {
             return Ok(());
@@ -86,7 +86,7 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
 }
 
 impl Task<'_> {
-    /// Runs the pipeline: how it ended, and the last of what it said.
+    /// Runs the pipeline. Returns its exit status and the last lines of its messages.
     fn make(
         &self,
         root: &Path,
@@ -130,8 +130,8 @@ impl Task<'_> {
             command.args(value.iter().flat_map(|value| [flag, value]));
         }
         command.args(&plan.options);
-        // A part of another plan, or of a source that has changed, is replaced. (Without this flag
-        // the later of two copies of a task leaves what the first has made.)
+        // Replaces a part of another plan, or of a source that has changed. (Without this flag the
+        // later of two copies of a task leaves the part of the first.)
         if overwrite {
             command.arg("--overwrite");
         }
@@ -141,7 +141,8 @@ impl Task<'_> {
     }
 }
 
-/// The filters beside this program come first: on another host the path may be another.
+/// Returns PATH with the filters beside this program first: on another host the path may be
+/// another.
 pub(super) fn path_with_own_directory() -> std::ffi::OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let own = std::env::current_exe().ok();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::finish::Joining;
+use super::finish::JoinJob;
 use super::recipe::{Recipe, SourceState, uncounted};
 use super::summary::Summary;
 use super::{Plan, PlanSource};
@@ -16,7 +16,7 @@ use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::json_file;
 use crate::format::puzzle_dir::{self, BUILD, PuzzleRoot, PuzzleSetManifest};
-use crate::provenance::Made;
+use crate::provenance::DatasetOrigin;
 use crate::wording::exactly;
 use crate::{puzzle, walk};
 
@@ -31,14 +31,14 @@ pub(super) const RECIPE: Recipe = Recipe {
     has_input_manifest: false,
     made: Some(made),
     is_kept,
-    // Their build.json has no chain; the receipts name the plan.
+    // Their build.json has no provenance; the receipts name the plan.
     check: |_, _| Ok(()),
     join,
     sweep: |_| Ok(()),
 };
 
-/// The inputs of a puzzle domain: their names, sizes and hashes. A domain whose games
-/// the filter plays has a number of states in place of a path.
+/// Returns the inputs of a puzzle domain: their names, sizes and hashes. A domain whose games the
+/// filter plays has a number of states in place of a path.
 fn look(name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<SourceState> {
     if puzzle::domain(name).is_some_and(|domain| !domain.reads_inputs()) {
         let number = paths.first().and_then(|path| path.file_name()).unwrap_or_default();
@@ -73,11 +73,11 @@ fn manifest(set: &Path) -> Result<Option<PuzzleSetManifest>> {
     json_file::if_there(&set.join(BUILD), json_file::read)
 }
 
-fn made(source: &PlanSource, root: &Path) -> Result<Option<Made>> {
+fn made(source: &PlanSource, root: &Path) -> Result<Option<DatasetOrigin>> {
     Ok(manifest(&root.join(&source.name))?.and_then(|manifest| manifest.made))
 }
 
-/// Whether the set is there, and would be made as it is.
+/// Whether the set exists and was made as the plan would make it.
 fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
     let set = root.join(&source.name);
     let Some(manifest) = manifest(&set)? else { return Ok(false) };
@@ -87,10 +87,10 @@ fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
     Ok(FileEntry::first_of_other_size(&manifest.stated(&set))?.is_none())
 }
 
-/// Publishes each set in its folder; says of all what is there.
-fn join(joining: &Joining<'_>, _: &[PathBuf]) -> Result<Summary> {
-    let Joining { plan, root, options, .. } = joining;
-    joining.each(|source| publish(source, plan, root, !options.here))?;
+/// Publishes each set in its folder; returns a summary of all sets.
+fn join(job: &JoinJob<'_>, _: &[PathBuf]) -> Result<Summary> {
+    let JoinJob { plan, root, options, .. } = job;
+    job.each(|source| publish(source, plan, root, !options.here))?;
     summary(plan, root)
 }
 
@@ -104,14 +104,14 @@ fn publish(source: &PlanSource, plan: &Plan, root: &Path, verify: bool) -> Resul
     Ok(())
 }
 
-/// What the sets of a plan hold.
+/// Summarizes the sets of a plan.
 fn summary(plan: &Plan, root: &Path) -> Result<Summary> {
     let (mut made, mut groups, mut bytes) = (String::new(), 0, 0);
     for source in &plan.sources {
         let directory = root.join(&source.name);
         let manifest: PuzzleSetManifest = json_file::read(&directory.join(BUILD))?;
         bytes += manifest.files.iter().map(|file| file.bytes).sum::<u64>();
-        let mut told = Vec::new();
+        let mut facts = Vec::new();
         for split in PuzzleRoot::open(&directory)?.splits {
             let metadata = split.metadata()?;
             let mut examples = 0;
@@ -120,10 +120,10 @@ fn summary(plan: &Plan, root: &Path) -> Result<Summary> {
             }
             let of_split = metadata.total_groups.unsigned_abs();
             let (examples, groups_of) = (exactly(examples, "example"), exactly(of_split, "group"));
-            told.push(format!("{} {examples} in {groups_of}", split.split.name()));
+            facts.push(format!("{} {examples} in {groups_of}", split.split.name()));
             groups += of_split;
         }
-        made += &format!("{}: {}\n", source.name, told.join(", "));
+        made += &format!("{}: {}\n", source.name, facts.join(", "));
     }
     Ok(Summary { made, unit: "groups", read: Some(groups), lost: Vec::new(), bytes, note: None })
 }

@@ -23,20 +23,20 @@ const RECEIPT: &str = "done.json";
 const FAILED: &str = "failed.json";
 const LOCK: &str = "lock";
 
-/// What has become of a task.
+/// The state of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     Done,
-    /// A part is there, but not that of this plan and its sources as they are; why.
+    /// A part exists, but it is not of this plan and its sources as they are now; the reason.
     Stale(String),
     Running,
-    /// The last run ended with an error; which.
+    /// The last run ended with this error.
     Failed(String),
     Missing,
 }
 
 impl State {
-    /// The state alone, without the reason.
+    /// Returns the name of the state, without the reason.
     pub fn name(&self) -> &'static str {
         match self {
             State::Done => "done",
@@ -57,19 +57,20 @@ impl std::fmt::Display for State {
     }
 }
 
-/// `done.json`: that a part is whole, and what it was made of. Written after the part's manifest.
+/// `done.json`: states that a part is complete, and what it was made of. It is written after the
+/// part's manifest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Receipt {
     schema_version: String,
     plan: String,
     task: String,
-    /// The source as it was.
+    /// The identity of the source when the part was made.
     input: Value,
     slice: Option<String>,
     rows: Option<u64>,
-    /// Of the part's manifest (of the footer, if that is one of Parquet), in hexadecimal.
+    /// The SHA-256 of the part's manifest (for a Parquet file: of its footer), in hexadecimal.
     manifest_sha256: String,
-    /// Relative to the part; with a hash, if no manifest has it.
+    /// Files relative to the part. A file has a hash here if no manifest has one.
     files: Vec<FileEntry>,
     host: String,
 }
@@ -84,7 +85,7 @@ struct FailedRun {
     host: String,
 }
 
-/// The states of all tasks of a plan, in their order, looked at on several threads.
+/// Returns the states of all tasks of a plan, in their order. Several threads look at them.
 pub fn states<'p>(
     plan: &'p Plan,
     root: &Path,
@@ -109,7 +110,7 @@ pub fn states<'p>(
 }
 
 impl Plan {
-    /// Whether a task of it is done or at work: else nothing is lost with the plan.
+    /// Whether a task of the plan is done or running: otherwise nothing is lost with the plan.
     pub(super) fn is_begun(&self, root: &Path) -> Result<bool> {
         for task in self.tasks() {
             if files::exists(&task.directory(root).join(RECEIPT))? || task.is_running(root)? {
@@ -121,7 +122,7 @@ impl Plan {
 }
 
 impl Task<'_> {
-    /// Its state. `is_changed`: its source is not what it was when the plan was made.
+    /// Returns the state of the task. `is_changed`: its source has changed since the plan was made.
     pub fn state(&self, root: &Path, is_changed: bool) -> Result<State> {
         let directory = self.directory(root);
         if !files::is_directory(&directory)? {
@@ -151,7 +152,7 @@ impl Task<'_> {
         Ok(differs.flatten().map_or(State::Missing, State::Stale))
     }
 
-    /// Why the receipt is not one of this task, if it is not.
+    /// Returns why the receipt is not one of this task, if so.
     fn differs(&self, receipt: &Receipt, root: &Path) -> Result<Option<String>> {
         let cause = match () {
             _ if receipt.schema_version != RECEIPT_SCHEMA => "its receipt is of another version",
@@ -166,7 +167,7 @@ impl Task<'_> {
         Ok(Some(cause.to_string()))
     }
 
-    /// Why the part is not the one of its receipt.
+    /// Returns why the part is not the one of its receipt, if so.
     fn part_differs(&self, receipt: &Receipt, root: &Path) -> Result<Option<String>> {
         let part = self.part(root);
         for FileEntry { path, bytes, .. } in &receipt.files {
@@ -187,7 +188,7 @@ impl Task<'_> {
         Ok((!same).then(|| "its part is not the one of its receipt".to_string()))
     }
 
-    /// Fails if a file is not the one of the receipt, where that has a hash of it.
+    /// Fails if a file differs from its hash in the receipt, where there is one.
     pub(super) fn check_content(&self, root: &Path) -> Result<()> {
         let receipt: Receipt = json_file::read_all(&self.directory(root).join(RECEIPT))?;
         for file in &receipt.files {
@@ -200,7 +201,7 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Writes the receipt of the part that stands there, which no copy of the task replaces meanwhile.
+    /// Writes the receipt of the part; no other copy of the task replaces the part meanwhile.
     pub(super) fn finished(&self, root: &Path) -> Result<()> {
         let (part, directory) = (self.part(root), self.directory(root));
         let _lock = TargetLock::take(&part)?;
@@ -219,7 +220,7 @@ impl Task<'_> {
         self.forget_failure(root)
     }
 
-    /// Notes that a run has failed.
+    /// Records that a run has failed.
     pub(super) fn failed(&self, root: &Path, exit_code: u8, message: &str) -> Result<()> {
         let run = FailedRun {
             plan: self.plan.id.clone(),
@@ -242,7 +243,7 @@ impl Task<'_> {
         }
     }
 
-    /// Whether somebody has the lock of [`Task::lock`].
+    /// Whether a process holds the lock of [`Task::lock`].
     pub(super) fn is_running(&self, root: &Path) -> Result<bool> {
         let path = self.directory(root).join(LOCK);
         match open_lock(&path, false) {
@@ -252,8 +253,9 @@ impl Task<'_> {
         }
     }
 
-    /// A lock that says that the task is running, as long as somebody has it open: a child that it
-    /// is left to, too. Where a file system has no locks, nobody is seen to run.
+    /// Takes the lock that says that the task is running. It is held as long as a process has it
+    /// open, which may be a child that inherited it. On a file system without locks no task is seen
+    /// to run.
     pub(super) fn lock(&self, root: &Path) -> Result<File> {
         let directory = self.directory(root);
         let failed = |e: std::io::Error| Error::write(shown(&directory), &e);
@@ -270,7 +272,7 @@ fn open_lock(path: &Path, create: bool) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).create(create).truncate(false).open(path)
 }
 
-/// The SHA-256 of a manifest; of nothing if it is not there.
+/// Returns the SHA-256 of a manifest; of no bytes if there is no such file.
 fn digest(manifest: &Path) -> Result<String> {
     if !files::is_file(manifest)? {
         return Ok(sha256_hex(b""));
@@ -282,7 +284,7 @@ fn digest(manifest: &Path) -> Result<String> {
     }
 }
 
-/// The files of a part. Temporary files of another copy of the task may vanish meanwhile.
+/// Lists the files of a part. Temporary files of another copy of the task may vanish meanwhile.
 fn listed(part: &Path, is_one_file: bool) -> Result<Vec<FileEntry>> {
     let mut listed = Vec::new();
     for path in walk::files(part, |name| !name.as_encoded_bytes().starts_with(b".")) {

@@ -11,23 +11,23 @@ use crate::format::FORMATS;
 use crate::visible;
 use crate::wording::exactly;
 
-/// The lines of the tasks, and how many of them are not done.
+/// The counts of tasks by state, and the lines of tasks.
 #[derive(Debug)]
 pub struct Status {
     pub text: String,
-    /// What is counted in the tasks, in the plural.
+    /// The unit of the tasks, in the plural.
     unit: &'static str,
     /// Tasks by their states, the most advanced first.
     tasks: [(&'static str, u64); 5],
-    /// Units of the tasks that are done, and of all; `None` if not known beforehand.
+    /// Units of the tasks that are done, and of all tasks; `None` if not known beforehand.
     units: Option<(u64, u64)>,
-    /// Tasks of the plan that the list lacks.
+    /// The error for tasks of the plan that the list lacks.
     lacks: Option<Error>,
 }
 
 impl Status {
-    /// Looks at all tasks, or at those of a list. `todo`: gives the lines of those that are neither done
-    /// nor running, which `program` runs.
+    /// Looks at all tasks, or at the tasks of a list. With `todo`, also returns the lines of the
+    /// tasks that are neither done nor running; `todo` is the program that runs them.
     pub fn of(
         root: &Path,
         list: Option<&Path>,
@@ -55,8 +55,9 @@ impl Status {
         Ok(status)
     }
 
-    /// The status of a root whose plan was deleted with its parts, after it was joined and checked: all is done
-    /// if the files that it states are there. (Whether the input was changed since is not known any more.)
+    /// Returns the status of a root whose plan was deleted with its parts, after they were joined
+    /// and checked: all is done if the files that the root states exist. (Whether the input was
+    /// changed since then is not known.)
     fn finished(root: &Path, list: Option<&Path>, todo: Option<&Path>) -> Result<Status> {
         if !is_finished(root)? {
             Plan::read(root)?;
@@ -100,7 +101,7 @@ impl Status {
         self.tasks.iter().map(|(_, count)| count).sum()
     }
 
-    /// How many tasks are not done.
+    /// Returns how many tasks are not done.
     pub fn open(&self) -> u64 {
         self.not_done().map(|(_, count)| count).sum()
     }
@@ -109,13 +110,13 @@ impl Status {
         self.tasks.iter().filter(|(name, _)| *name != State::Done.name())
     }
 
-    /// What the tasks are that are not done: "1 running", "3 missing".
+    /// Returns the counts of tasks that are not done: "1 running", "3 missing".
     fn others(&self) -> impl Iterator<Item = String> {
         let some = self.not_done().filter(|(_, count)| *count > 0);
         some.map(|(name, count)| format!("{} {name}", grouped(*count)))
     }
 
-    /// How far all of it is, in a line.
+    /// Returns the progress of all tasks as one line.
     pub fn total(&self) -> String {
         if self.all() == 0 {
             return "finished".to_string();
@@ -129,7 +130,8 @@ impl Status {
         parts.join(", ")
     }
 
-    /// Fails if the list is not the whole plan, or, unless the lines were wanted, if not all are done.
+    /// Fails if the list is not the whole plan. Fails also if some tasks are not done, unless their
+    /// lines were asked for (`todo`).
     pub fn check(self, root: &Path, todo: bool) -> Result<()> {
         match self.lacks {
             Some(error) => Err(error),

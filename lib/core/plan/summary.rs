@@ -11,24 +11,24 @@ use crate::format::pack::PackManifest;
 use crate::format::synth_shards::SynthManifest;
 use crate::wording::{exactly, of_plural};
 
-/// What was made of what, for people.
+/// What was made of which inputs, in words.
 pub(super) struct Summary {
-    /// Lines.
+    /// Lines about the output.
     pub made: String,
-    /// What was read, in the plural.
+    /// The unit of the input, in the plural.
     pub unit: &'static str,
     pub read: Option<u64>,
-    /// What was skipped, with the reasons where they are known, and rejected.
+    /// Lines about records that were skipped (with reasons where they are known) and rejected.
     pub lost: Vec<String>,
     pub bytes: u64,
-    /// What the user should know of it.
+    /// A note for the user.
     pub note: Option<String>,
 }
 
-/// What is said of a pack in `directory`, of which the work began then (`None`: now).
+/// Summarizes the pack in `directory`. `since` is when the work began; `None` means now.
 pub fn summary_of_pack(directory: &Path, since: Option<SystemTime>) -> Result<String> {
     let took = since.and_then(|since| SystemTime::now().duration_since(since).ok());
-    Ok(Summary::from(&PackManifest::read(directory)?).told(directory, took.unwrap_or_default()))
+    Ok(Summary::from(&PackManifest::read(directory)?).lines(directory, took.unwrap_or_default()))
 }
 
 impl From<&KdRootManifest> for Summary {
@@ -76,8 +76,8 @@ impl Summary {
         Summary { made, unit, read, lost, bytes, note: None }
     }
 
-    /// The lines, of what is in `place` and took so long.
-    pub(super) fn told(&self, place: &Path, took: Duration) -> String {
+    /// Returns the lines for a dataset at `place` that took this long.
+    pub(super) fn lines(&self, place: &Path, took: Duration) -> String {
         let Summary { made, unit, read, lost, bytes, note: _ } = self;
         let lost: String = lost.iter().map(|lost| format!(", {lost}")).collect();
         let unit = read.map_or(unit.to_string(), |read| of_plural(read, unit));

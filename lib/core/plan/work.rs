@@ -10,7 +10,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::far::Far;
+use super::progress::PlanProgress;
 use super::state::State;
 use super::{Plan, Task};
 use crate::cli::{self, EveryMinute, Line};
@@ -20,24 +20,24 @@ use crate::files;
 use crate::program;
 use crate::signals::PassedSignals;
 
-/// How often the line is drawn.
+/// How often the line of progress is drawn.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// How a plan is made.
+/// How a plan is made on this machine.
 #[derive(Debug)]
 pub struct Work {
-    /// Processors.
+    /// The number of processors to use.
     pub jobs: NonZeroUsize,
-    /// What the root holds already is made again.
+    /// Whether sources that the root holds already are made again.
     pub again: bool,
-    /// Whether warnings of tasks are shown that are made all the same.
+    /// Whether warnings of tasks that succeed are shown.
     pub warnings: bool,
-    /// Whether it is said how far it is.
-    pub told: bool,
+    /// Whether progress is shown.
+    pub shows_progress: bool,
 }
 
-/// A task that has ended: its place among those that were open, how, and what it printed.
-struct Ended {
+/// The end of a task: its index, its process, its exit status, and what it printed.
+struct TaskEnd {
     task: usize,
     child: u32,
     status: std::io::Result<ExitStatus>,
@@ -45,28 +45,28 @@ struct Ended {
 }
 
 impl Work {
-    /// Makes all tasks that are not done; after the first that fails no other is begun.
+    /// Makes all tasks that are not done. After the first failure no further task is begun.
     pub fn run(&self, plan: &Plan, root: &Path) -> Result<()> {
         plan.check_build()?;
-        let (mut open, mut far) = self.look(plan, root)?;
+        let (mut open, mut progress) = self.open_tasks(plan, root)?;
         let side_by_side = self.jobs.get().min(open.len().max(1));
-        // (The last one that runs may have all processors, where sizes differ by far.)
+        // (Where the sizes of tasks differ much, the last one that runs may have all processors.)
         let is_apart = plan.product.recipe().is_apart;
         let others = if is_apart { 1 } else { open.len().max(1) };
         let threads = self.jobs.get().div_ceil(others);
         let passing = PassedSignals::start().map_err(|e| Error::io("signals", &e))?;
         let (send, ended) = channel();
-        let mut line = (std::io::stderr().is_terminal() && self.told).then(Line::new);
-        if line.is_none() && self.told {
-            far.kept().iter().for_each(|line| cli::tell(line));
+        let mut line = (std::io::stderr().is_terminal() && self.shows_progress).then(Line::new);
+        if line.is_none() && self.shows_progress {
+            progress.kept_lines().iter().for_each(|line| cli::tell(line));
         }
         let (mut running, mut failure) = (0, None);
         let mut minute = EveryMinute::from(Instant::now());
-        let mut told_before = HashSet::new();
+        let mut messages_before = HashSet::new();
         loop {
             while running < side_by_side && failure.is_none() && !passing.is_told_to_stop() {
                 let Some(task) = open.pop_front() else { break };
-                let index = far.begins(&task, root);
+                let index = progress.begin(&task, root);
                 let child = self.spawn(&task, root, threads)?;
                 passing.to(child.id());
                 wait_for(child, index, send.clone())?;
@@ -80,14 +80,14 @@ impl Work {
                     running -= 1;
                     passing.not_to(end.child);
                     let failed = end.failure();
-                    // Tasks of one kind warn of the same.
-                    let is_new = told_before.insert(end.messages.clone());
+                    // Tasks of one kind repeat the same warnings.
+                    let is_new = messages_before.insert(end.messages.clone());
                     if failed.is_some() || is_new {
-                        self.apart(&line, &end.messages);
+                        self.print(&line, &end.messages);
                     }
-                    let told = far.ends(end.task, failed.is_none());
-                    if line.is_none() && self.told {
-                        told.iter().for_each(|line| cli::tell(line));
+                    let shard_line = progress.end(end.task, failed.is_none());
+                    if line.is_none() && self.shows_progress {
+                        shard_line.iter().for_each(|line| cli::tell(line));
                     }
                     failure = failure.or(failed);
                 }
@@ -95,8 +95,10 @@ impl Work {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             match &mut line {
-                Some(line) => line.show(&far.line()),
-                None if self.told && minute.is_due(Instant::now()) => cli::tell(&far.line()),
+                Some(line) => line.show(&progress.line()),
+                None if self.shows_progress && minute.is_due(Instant::now()) => {
+                    cli::tell(&progress.line())
+                }
                 None => {}
             }
         }
@@ -119,39 +121,43 @@ impl Work {
         command.spawn().map_err(failed)
     }
 
-    /// Prints what a task has printed.
-    fn apart(&self, line: &Option<Line>, messages: &[u8]) {
-        let print = || String::from_utf8_lossy(messages).lines().for_each(cli::tell);
+    /// Prints the messages of a task.
+    fn print(&self, line: &Option<Line>, messages: &[u8]) {
+        let print_lines = || String::from_utf8_lossy(messages).lines().for_each(cli::tell);
         match line {
-            Some(line) => line.apart(print),
-            None => print(),
+            Some(line) => line.apart(print_lines),
+            None => print_lines(),
         }
     }
 
-    /// The tasks that are to be made.
-    fn look<'p>(&self, plan: &'p Plan, root: &Path) -> Result<(VecDeque<Task<'p>>, Far)> {
-        let (mut open, mut far) = (VecDeque::new(), Far::new(plan));
+    /// Returns the tasks that are to be made, and the progress that counts all tasks.
+    fn open_tasks<'p>(
+        &self,
+        plan: &'p Plan,
+        root: &Path,
+    ) -> Result<(VecDeque<Task<'p>>, PlanProgress)> {
+        let (mut open, mut progress) = (VecDeque::new(), PlanProgress::new(plan));
         for source in &plan.sources {
             if !self.again && source.is_kept(plan, root)? {
-                source.tasks(plan).for_each(|task| far.had(&task));
+                source.tasks(plan).for_each(|task| progress.count_done(&task));
                 continue;
             }
             source.check(plan)?;
             for task in source.tasks(plan) {
                 match task.state(root, false)? {
-                    State::Done => far.had(&task),
+                    State::Done => progress.count_done(&task),
                     _ => {
-                        far.wants(&task);
+                        progress.count_open(&task);
                         open.push_back(task);
                     }
                 }
             }
         }
-        Ok((open, far))
+        Ok((open, progress))
     }
 }
 
-impl Ended {
+impl TaskEnd {
     fn failure(&self) -> Option<Failure> {
         let status = match &self.status {
             Ok(status) if status.success() => return None,
@@ -167,15 +173,15 @@ fn failure(exit_code: u8, message: String) -> Failure {
     Failure { tool: "a task".to_string(), exit_code, message }
 }
 
-/// Says when a task has ended.
-fn wait_for(mut child: Child, task: usize, ended: Sender<Ended>) -> Result<()> {
+/// Sends the end of a task when it has ended.
+fn wait_for(mut child: Child, task: usize, ended: Sender<TaskEnd>) -> Result<()> {
     let wait = move || {
         let mut messages = Vec::new();
         if let Some(mut stderr) = child.stderr.take() {
             let _ = stderr.read_to_end(&mut messages);
         }
         let status = child.wait();
-        let _ = ended.send(Ended { task, child: child.id(), status, messages });
+        let _ = ended.send(TaskEnd { task, child: child.id(), status, messages });
     };
     let thread = thread::Builder::new().spawn(wait);
     thread.map(|_| ()).map_err(|e| Error::io("threads", &e))

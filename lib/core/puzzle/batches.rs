@@ -10,17 +10,17 @@ use super::{Error, PuzzleGroup, PuzzleSource, SET, Split, expand};
 use crate::record::puzzle::{Puzzle, PuzzlesBuilder};
 use crate::wording::counted;
 
-/// A batch, and a chunk without its augmentations, is about this many tokens (1 MiB of them).
+/// About how many tokens a batch, and a chunk without its augmentations, has (1 MiB of them).
 const BATCH_TOKENS: usize = 1 << 18;
 
 /// Groups that are encoded together.
 pub struct GroupChunk {
-    /// What the first record carries, where it is the first of the whole build.
+    /// The build that the first record carries, if it is the first of the whole build.
     build: Option<String>,
     groups: Vec<PuzzleGroup>,
 }
 
-/// The groups of a range of 0..`group_count`, in chunks, until the first error.
+/// Returns the groups of a range of 0..`group_count`, in chunks, until the first error.
 pub fn chunks(
     source: &PuzzleSource,
     range: Range<u64>,
@@ -52,7 +52,7 @@ pub struct EncodedPuzzles {
     pub counts: PuzzleCounts,
 }
 
-/// What was made, train and test separately.
+/// The counts of what was made, for train and test.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PuzzleCounts {
     pub groups: [u64; 2],
@@ -90,7 +90,7 @@ impl PuzzleCounts {
 }
 
 impl GroupChunk {
-    /// Hands the records of the chunk to `send`, a batch at a time, until it returns false.
+    /// Calls `send` with the records of the chunk, a batch at a time, until it returns false.
     pub fn encode(self, mut send: impl FnMut(Result<EncodedPuzzles, ArrowError>) -> bool) {
         let mut build = self.build.as_deref();
         let mut builder = PuzzlesBuilder::default();
@@ -133,7 +133,7 @@ impl GroupChunk {
     }
 }
 
-/// What has been built and counted so far; both start again.
+/// Returns the batch and the counts so far; both start again.
 fn finished(
     builder: &mut PuzzlesBuilder,
     counts: &mut PuzzleCounts,

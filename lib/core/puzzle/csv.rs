@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The first line of every file.
 const HEADER: &str = "source,question,answer,rating";
 
-/// No line may be longer (a maze of 2,000 × 2,000 still fits): nothing else bounds the memory.
+/// The longest line, in bytes (a maze of 2,000 × 2,000 still fits): nothing else bounds the memory.
 const LONGEST_LINE: usize = 16 << 20;
 
 /// The lines after the header; empty ones are skipped.
@@ -42,7 +42,7 @@ impl<R: Read> Lines<R> {
         Ok(lines)
     }
 
-    /// The next row's line number (from 1) and text, without its line end.
+    /// Returns the next row's line number (from 1) and text, without its line end.
     pub fn next_row(&mut self) -> Result<Option<(u64, &[u8])>, Error> {
         while self.read_line()? {
             if !self.text.is_empty() {
@@ -74,13 +74,13 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// `file:line`, with the file's name alone.
+/// Returns `file:line`, with the file's name alone.
 pub(super) fn short_place(path: &Path, line: u64) -> String {
     format!("{}:{line}", last_part(path))
 }
 
-/// The four fields of a row, untouched. A field that starts with a quote ends with one, on the
-/// same line, and two quotes in it are one; elsewhere a quote is an ordinary character.
+/// Returns the four fields of a row, untrimmed. A field that starts with a quote ends with one, on
+/// the same line, and two quotes in it stand for one; elsewhere a quote is an ordinary character.
 pub(super) fn fields(row: &[u8]) -> Result<[Cow<'_, [u8]>; 4], String> {
     let mut found: [Cow<'_, [u8]>; 4] = Default::default();
     let mut count = 0;
@@ -106,7 +106,7 @@ pub(super) fn fields(row: &[u8]) -> Result<[Cow<'_, [u8]>; 4], String> {
     Ok(found)
 }
 
-/// The text between a field's quotes, and the text after the comma that follows.
+/// Returns the text between a field's quotes, and the text after the comma that follows.
 fn quoted(text: &[u8]) -> Result<(Vec<u8>, Option<&[u8]>), String> {
     let mut field = Vec::new();
     let mut at = 0;
@@ -126,7 +126,7 @@ fn quoted(text: &[u8]) -> Result<(Vec<u8>, Option<&[u8]>), String> {
     Err("a quote is not closed on its line".to_string())
 }
 
-/// Input for a message: quoted, cut after 60 bytes.
+/// Returns input for a message: quoted, cut after 60 bytes.
 pub(super) fn excerpt(text: &[u8]) -> String {
     let shown = String::from_utf8_lossy(&text[..text.len().min(60)]);
     format!("{shown:?}{}", if text.len() > 60 { "..." } else { "" })

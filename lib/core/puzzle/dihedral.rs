@@ -1,10 +1,10 @@
 //! The eight symmetries of a grid, t0 to t7: identity; rotated counter-clockwise once, twice,
 //! three times; left-right flip; up-down flip; transposed; left-right flip of the first rotation.
 
-/// How many there are.
+/// How many transforms there are.
 pub const COUNT: u8 = 8;
 
-/// Applies t`transform` to a row-major grid; gives the new numbers of rows and columns too. A
+/// Applies t`transform` to a row-major grid; also returns the new numbers of rows and columns. A
 /// number over 7 is the identity.
 pub fn apply<T: Copy>(
     transform: u8,
@@ -33,7 +33,7 @@ pub fn apply<T: Copy>(
     (new_rows, new_columns, new)
 }
 
-/// The transform that undoes t`transform`.
+/// Returns the transform that undoes t`transform`.
 pub fn inverse(transform: u8) -> u8 {
     match transform {
         1 => 3,

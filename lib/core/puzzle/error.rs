@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::{self, Place};
 
-/// One line: the place (file, line or task), then the cause.
+/// An error in one line: the place (file, line or task), then the cause.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// An input is malformed: trying again is pointless.
@@ -23,12 +23,12 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// A malformed input; `place` is a file, or a file and its task.
+    /// Makes the error of a malformed input; `place` is a file, or a file and its task.
     pub fn data(place: impl fmt::Display, cause: impl fmt::Display) -> Error {
         Error::Data { place: place.to_string().into(), cause: cause.to_string() }
     }
 
-    /// A malformed line of a file.
+    /// Makes the error of a malformed line of a file.
     pub fn line(path: &Path, line: u64, cause: impl fmt::Display) -> Error {
         let place = Place::line(error::shown(path), line);
         Error::Data { place, cause: cause.to_string() }
@@ -49,7 +49,7 @@ impl From<Error> for error::Error {
     }
 }
 
-/// What clap matched is not what the domain declares: a bug.
+/// Arguments that clap accepted are not the ones that the domain declares: a bug.
 impl From<clap::Error> for Error {
     fn from(error: clap::Error) -> Error {
         Error::Usage(error.to_string())

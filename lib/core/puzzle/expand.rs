@@ -3,7 +3,7 @@
 //! expand any of them.
 
 use super::random::Key;
-use super::{Augmented, Domain, Example, Split};
+use super::{AugmentedPuzzle, Domain, Example, Split};
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ pub struct PuzzleGroup {
     pub name: String,
     /// The split whose examples are made.
     pub split: Split,
-    /// The key of the augmentations: the split, or `both` if two splits share them.
+    /// The split in the key of the augmentations: `both` if two splits share them.
     pub key_split: &'static str,
     /// The examples of all splits: together they decide which augmentations are duplicates.
     pub examples: Vec<Example>,
@@ -27,7 +27,7 @@ pub struct PuzzleGroup {
 }
 
 impl PuzzleGroup {
-    /// A group of one example, augmented only in train.
+    /// Makes a group of one example, which is augmented only in train.
     pub(super) fn of_one(
         domain: &'static dyn Domain,
         seed: u64,
@@ -48,30 +48,30 @@ impl PuzzleGroup {
 
 /// One puzzle of a group: the original, or an augmentation.
 pub struct ExpandedPuzzle {
-    /// Unique within a split of a build.
+    /// The name, unique within a split of a build.
     pub name: String,
     /// The examples of the group's split.
     pub examples: Vec<Example>,
 }
 
-/// The puzzles of a group in their order, made one at a time.
+/// Returns the puzzles of a group in their order, made one at a time.
 pub fn expand(group: &PuzzleGroup) -> Expansion<'_> {
     Expansion { group, started: false, number: 0, accepted: 0, seen: HashSet::new() }
 }
 
-/// See [`expand`]. Holds one puzzle and 16 bytes for each augmentation.
+/// The iterator of [`expand`]. It holds one puzzle, and 16 bytes for each augmentation.
 pub struct Expansion<'a> {
     group: &'a PuzzleGroup,
     started: bool,
-    /// The last augmentation tried.
+    /// The number of the last augmentation that was tried.
     number: u64,
     accepted: u64,
     seen: HashSet<[u8; 16]>,
 }
 
 impl Expansion<'_> {
-    /// How many of the requested augmentations are missing because of duplicates; known after the
-    /// last puzzle. For a group in both splits it is counted in train.
+    /// Returns how many of the requested augmentations are missing because of duplicates; known
+    /// after the last puzzle. For a group in both splits it is counted in train.
     pub fn shortfall(&self) -> u64 {
         let PuzzleGroup { split, examples, num_aug, .. } = self.group;
         let elsewhere =
@@ -79,8 +79,8 @@ impl Expansion<'_> {
         if elsewhere { 0 } else { num_aug - self.accepted }
     }
 
-    /// The next augmentation that is not a duplicate.
-    fn next_augmented(&mut self) -> Option<Augmented> {
+    /// Returns the next augmentation that is not a duplicate.
+    fn next_augmented(&mut self) -> Option<AugmentedPuzzle> {
         let group = self.group;
         let key = group.key(group.key_split);
         while self.accepted < group.num_aug && self.number < group.num_aug.saturating_mul(TRIALS) {
@@ -100,14 +100,14 @@ impl Iterator for Expansion<'_> {
 
     fn next(&mut self) -> Option<ExpandedPuzzle> {
         let group = self.group;
-        let Augmented { suffix, mut examples } = if self.started {
+        let AugmentedPuzzle { suffix, mut examples } = if self.started {
             self.next_augmented()?
         } else {
             self.started = true;
             if group.num_aug > 0 {
                 self.seen.insert(content_hash(&group.examples));
             }
-            Augmented { suffix: String::new(), examples: group.examples.clone() }
+            AugmentedPuzzle { suffix: String::new(), examples: group.examples.clone() }
         };
         examples.retain(|example| example.split == group.split);
         let key = group.key(group.split.name());
@@ -116,8 +116,8 @@ impl Iterator for Expansion<'_> {
     }
 }
 
-/// 128 bits of SHA-256 over all sequences. A run of zeros (most of an ARC canvas) is one mark
-/// and its length, which is several times faster to hash than the zeros.
+/// Returns 128 bits of SHA-256 over all sequences. A run of zeros (most of an ARC canvas) becomes
+/// one mark and its length, which is several times faster to hash than the zeros.
 fn content_hash(examples: &[Example]) -> [u8; 16] {
     let mut hash = Sha256::new();
     let mut bytes = Vec::with_capacity(1024);
@@ -135,8 +135,8 @@ fn content_hash(examples: &[Example]) -> [u8; 16] {
     short
 }
 
-/// Every token but 0 as LEB128, which never starts with a zero byte; zeros as a zero byte and
-/// their number.
+/// Encodes every token but 0 as LEB128, which never starts with a zero byte, and zeros as a zero
+/// byte and their number.
 fn run_lengths(tokens: &[i32], bytes: &mut Vec<u8>) {
     let mut varint = |mut value: u32, prefix: Option<u8>| {
         bytes.extend(prefix);
@@ -165,7 +165,7 @@ mod tests {
     use clap::{ArgMatches, Command};
     use serde_json::Value;
 
-    /// Three augmentations, over and over: the label becomes the number modulo 3.
+    /// A domain with three augmentations, over and over: the label becomes the number modulo 3.
     struct Three;
 
     impl Domain for Three {
@@ -181,10 +181,15 @@ mod tests {
             Command::new("three")
         }
 
-        fn augment(&self, puzzle: &[Example], _key: Key<'_>, number: u64) -> Option<Augmented> {
+        fn augment(
+            &self,
+            puzzle: &[Example],
+            _key: Key<'_>,
+            number: u64,
+        ) -> Option<AugmentedPuzzle> {
             let mut examples = puzzle.to_vec();
             examples[0].labels[0] = (number % 3) as i32;
-            Some(Augmented { suffix: format!("_{number}"), examples })
+            Some(AugmentedPuzzle { suffix: format!("_{number}"), examples })
         }
 
         fn open(&self, _: &ArgMatches, _: &mut BuildContext<'_>) -> Result<PuzzleSource> {

@@ -10,21 +10,21 @@ use crate::error::{Error, Result};
 use crate::record::puzzle::{Puzzle, Puzzles};
 use crate::record::{JsonForm, PUZZLE};
 
-/// The schema of puzzles whose sides are any JSON in place of tokens: `ds-cat --grid`.
+/// Returns the schema of puzzles whose sides are any JSON in place of tokens: `ds-cat --grid`.
 pub fn grid_schema() -> SchemaRef {
     let side = |name| Arc::new(JsonForm::Value.mark(Field::new(name, DataType::Utf8, false)));
     let sides = ["inputs_json", "labels_json"].map(side);
     Arc::new(Schema::new(name_fields().into_iter().chain(sides).collect::<Vec<_>>()))
 }
 
-/// The columns before the sides.
+/// Returns the columns before the sides.
 fn name_fields() -> Vec<FieldRef> {
     let schema = PUZZLE.schema();
     schema.fields().iter().take_while(|field| field.name() != "inputs").cloned().collect()
 }
 
-/// A batch of puzzle records with both sides decoded, in [`grid_schema`]. There were
-/// `before` records before this batch: an error names the record by its number from 1.
+/// Decodes both sides of a batch of puzzle records into [`grid_schema`]. `before` records came
+/// before this batch: an error names the record by its number from 1.
 pub fn grids(batch: &RecordBatch, before: u64) -> Result<RecordBatch> {
     let puzzles = Puzzles::of(batch)?;
     let (mut inputs, mut labels) = (Vec::new(), Vec::new());

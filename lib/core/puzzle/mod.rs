@@ -70,12 +70,12 @@ use serde_json::Value;
 /// All domains. To add one: a folder beside these, and its line here.
 pub static DOMAINS: &[&dyn Domain] = &[&sudoku::Sudoku, &arc::Arc, &maze::Maze, &domino::Domino];
 
-/// The domain of that name.
+/// Returns the domain with that name.
 pub fn domain(name: &str) -> Option<&'static dyn Domain> {
     DOMAINS.iter().copied().find(|domain| domain.constants().name == name)
 }
 
-/// The domain of sets of this shape, for sets that do not name their domain.
+/// Guesses the domain of sets of this shape, for sets that do not name their domain.
 pub fn guess(seq_len: usize, vocab_size: usize) -> Option<&'static dyn Domain> {
     DOMAINS.iter().copied().find(|domain| {
         let constants = domain.constants();
@@ -102,11 +102,11 @@ impl Constants {
     }
 }
 
-/// How long a domain's sequences are.
+/// The lengths of a domain's sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeqLen {
     Fixed(usize),
-    /// n × n, one n per set; [`PuzzleSource::seq_len`] knows it.
+    /// Squares n × n, one n for each set; [`PuzzleSource::seq_len`] states it.
     Square,
 }
 
@@ -126,7 +126,7 @@ pub trait Domain: Sync {
     /// The subcommand of `puzzle-encode` with the domain's name, description and own arguments.
     fn command(&self) -> Command;
 
-    /// Whether it reads inputs that may be malformed.
+    /// Whether the domain reads inputs that may be malformed.
     fn reads_inputs(&self) -> bool {
         true
     }
@@ -135,54 +135,55 @@ pub trait Domain: Sync {
     /// is encoded if any of them is invalid.
     fn open(&self, arguments: &ArgMatches, build: &mut BuildContext<'_>) -> Result<PuzzleSource>;
 
-    /// Augmentation `number` (from 1) of a puzzle whose examples are in their canonical place,
-    /// drawn only from `key`; `None` if the domain has no more of them.
-    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<Augmented>;
+    /// Makes augmentation `number` (from 1) of a puzzle whose examples are in their canonical
+    /// place; random draws depend only on `key`. `None` if the domain has no more augmentations.
+    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<AugmentedPuzzle>;
 
     /// Moves the examples of one puzzle and one split to their final place; only ARC moves its
     /// grids.
     fn place(&self, _examples: &mut [Example], _split: Split, _key: Key<'_>, _number: u64) {}
 
-    /// The name that the model sees: the puzzle's own, or none (the blank identifier).
+    /// Returns the name that the model sees: the puzzle's own, or none (the blank identifier).
     fn identifier<'a>(&self, _puzzle: &'a str) -> &'a str {
         BLANK_IDENTIFIER
     }
 
-    /// Whether a token of the inputs tells something: it is no padding, and no blank.
+    /// Whether a token of the inputs has information: it is neither padding nor a blank.
     fn is_given(&self, token: i32) -> bool {
         token != self.constants().pad_id
     }
 
-    /// What a token of a side stands for, in a word or two; `None` if that depends on its place, or if it is
-    /// no token of the domain.
+    /// Returns the meaning of a token on a side, in a word or two; `None` if it depends on its
+    /// place, or if the token is not of the domain.
     fn meaning(&self, side: Side, token: i32) -> Option<String>;
 
-    /// Rows and columns of the grid that a side shows; `None` if it shows none.
+    /// Returns rows and columns of the grid that a side shows; `None` if it shows none.
     fn grid_size(&self, tokens: &[i32]) -> Option<[usize; 2]> {
         let side = tokens.len().isqrt();
         (side * side == tokens.len()).then_some([side, side])
     }
 
-    /// Every rule [`Domain::check`] knows.
+    /// Returns every rule that [`Domain::check`] checks.
     fn rules(&self) -> &'static [&'static Rule];
 
-    /// The rules that one example breaks, each at most once, with the first place. `split` is the
-    /// example's split, if it has one.
+    /// Returns the rules that one example breaks, each at most once, with the first place. `split`
+    /// is the example's split, if it has one.
     fn check(&self, inputs: &[i32], labels: &[i32], split: Option<Split>) -> Vec<BrokenRule>;
 
-    /// One side of an example in the domain's own form: digits, colours, characters, tiles; for
-    /// `ds-cat --grid`.
+    /// Returns one side of an example in the domain's own form: digits, colours, characters, tiles;
+    /// for `ds-cat --grid`.
     fn decode(&self, side: Side, tokens: &[i32]) -> Result<Value, String>;
 
-    /// One side as a person would draw it, whatever its tokens are; `None` if it has not the
-    /// domain's length (it is shown as numbers then). The other side tells what is given and what is filled in.
+    /// Draws one side as a person would, whatever its tokens are; `None` if it does not have the
+    /// domain's length (it is then shown as numbers). The other side tells which cells are given
+    /// and which are filled in.
     fn picture(&self, side: Side, inputs: &[i32], labels: &[i32]) -> Option<Picture>;
 }
 
 /// The name at `blank_identifier_id`.
 pub const BLANK_IDENTIFIER: &str = "<blank>";
 
-/// The one set that the builders write.
+/// The name of the one set that the builders write.
 pub const SET: &str = "all";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -202,7 +203,7 @@ impl Split {
     }
 }
 
-/// Which half of an example a sequence is.
+/// One of the two sequences of an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Inputs,
@@ -218,7 +219,7 @@ pub struct Example {
 }
 
 impl Example {
-    /// The same example with both sides changed.
+    /// Returns the same example with both sides changed.
     fn map(&self, change: impl Fn(&[i32]) -> Vec<i32>) -> Example {
         let (inputs, labels) = (change(&self.inputs), change(&self.labels));
         Example { split: self.split, inputs, labels }
@@ -227,17 +228,17 @@ impl Example {
 
 /// A puzzle made from another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Augmented {
+pub struct AugmentedPuzzle {
     /// The suffix added to the name of the original.
     pub suffix: String,
-    /// One for each example of the original, in the same order.
+    /// One example for each example of the original, in the same order.
     pub examples: Vec<Example>,
 }
 
 /// A rule of a domain.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Stable and unique within the domain; `puzzle.{domain}.{id}` in reports.
+    /// The id, stable and unique within the domain; `puzzle.{domain}.{id}` in reports.
     pub id: &'static str,
     /// Its severity in our sets.
     pub severity: Severity,
@@ -252,7 +253,7 @@ impl Rule {
         Rule { id, severity: Severity::Error, foreign: Severity::Error, meaning }
     }
 
-    /// An error in our sets; published ones are known to break it.
+    /// Makes a rule that is an error in our sets; published sets are known to break it.
     const fn ours(id: &'static str, meaning: &'static str) -> Rule {
         Rule { id, severity: Severity::Error, foreign: Severity::Warning, meaning }
     }

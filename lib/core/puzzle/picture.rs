@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-/// One side of an example.
+/// The picture of one side of an example.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Picture {
@@ -17,9 +17,9 @@ pub enum Picture {
 pub struct GridPicture {
     pub columns: usize,
     pub cells: Vec<Cell>,
-    /// The side of boxes of cells that are ruled off, as in a Sudoku.
+    /// The side of boxes that are separated by rules, as in a Sudoku.
     pub boxes: Option<usize>,
-    /// What is not drawn, as a person would say it.
+    /// What is not drawn, in words.
     pub note: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub struct PictureLine {
 /// One cell, or one piece.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cell {
-    /// A few characters that say what it is without any colour; no control characters.
+    /// A few characters that identify the cell without any colour; no control characters.
     pub symbol: String,
     pub kind: CellKind,
     /// A colour of ARC, 0 to 9, in the order of its own viewer: black, blue, red, green, yellow,
@@ -43,20 +43,20 @@ pub struct Cell {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CellKind {
-    /// Stands in the question.
+    /// The cell is in the question.
     Given,
-    /// Only in the answer.
+    /// The cell is only in the answer.
     Filled,
-    /// To be filled in, or free to pass.
+    /// The cell is to be filled in, or free to pass.
     Blank,
     Wall,
     Path,
     /// Start or goal; the tile to play.
     Target,
-    /// Belongs to the encoding: the end of a row or of a grid.
+    /// The token belongs to the encoding: the end of a row or of a grid.
     End,
     Padding,
-    /// A label on which nothing is trained.
+    /// A label that is not trained on.
     Ignored,
     /// A token that cannot stand here, or contradicts the question.
     Wrong,
@@ -69,7 +69,7 @@ impl Cell {
         Cell { symbol: symbol.into(), kind, colour: None }
     }
 
-    /// A token that cannot stand here.
+    /// Makes the cell of a token that cannot stand here.
     pub fn wrong(token: i32) -> Cell {
         Cell::new(token.to_string(), CellKind::Wrong)
     }
@@ -80,7 +80,7 @@ impl Picture {
         Picture::Grid(GridPicture { columns: columns.max(1), cells, boxes: None, note: None })
     }
 
-    /// The symbols alone, for a form that has no pictures.
+    /// Returns the symbols alone, for a form that has no pictures.
     pub fn text(&self) -> String {
         let joined = |cells: &[Cell]| {
             let symbols: Vec<&str> = cells.iter().map(|cell| cell.symbol.as_str()).collect();
@@ -95,8 +95,8 @@ impl Picture {
         lines.join("\n")
     }
 
-    /// Tokens as numbers, in a square if they are one; those equal to `padding` are of that kind. Rows
-    /// at the end that hold one number only are left out.
+    /// Draws tokens as numbers, in a square if there are as many; tokens equal to `padding` are of
+    /// that kind. Rows at the end that hold one number only are left out.
     pub fn numbers(tokens: &[i32], padding: Option<(i32, CellKind)>) -> Picture {
         let side = tokens.len().isqrt();
         let columns = if side * side == tokens.len() { side } else { tokens.len().min(16) };

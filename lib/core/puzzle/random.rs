@@ -11,14 +11,14 @@ use sha2::{Digest, Sha256};
 pub struct Key<'a> {
     pub seed: u64,
     pub domain: &'a str,
-    /// `train` or `test`, or `both` if the two splits share it.
+    /// The split, `train` or `test`, or `both` if the two splits share the draws.
     pub split: &'a str,
-    /// The group's name.
+    /// The name of the group.
     pub group: &'a str,
 }
 
 impl Key<'_> {
-    /// The generator of augmentation `number` of the group; 0 is the original.
+    /// Returns the generator of augmentation `number` of the group; 0 is the original.
     ///
     /// The state is SHA-256 of `gristmill puzzle 1\0`, the seed, the length and the bytes of
     /// domain, split and group, and the number, all numbers as 8 bytes, little-endian; the digest
@@ -41,14 +41,14 @@ impl Key<'_> {
     }
 }
 
-/// xoshiro256**.
+/// The generator xoshiro256**.
 #[derive(Debug, Clone)]
 pub struct Random {
     state: [u64; 4],
 }
 
 impl Random {
-    /// The one forbidden state, all zero, becomes 1, 0, 0, 0.
+    /// Makes a generator. The one forbidden state, all zero, becomes 1, 0, 0, 0.
     pub fn from_state(state: [u64; 4]) -> Random {
         Random { state: if state == [0; 4] { [1, 0, 0, 0] } else { state } }
     }
@@ -66,7 +66,7 @@ impl Random {
         result
     }
 
-    /// A number in 0..bound, each with the same probability; 0 for a bound of 0.
+    /// Returns a number in 0..bound, each with the same probability; 0 for a bound of 0.
     ///
     /// D. Lemire, "Fast random integer generation in an interval" (2019), with its rejection.
     pub fn below(&mut self, bound: u64) -> u64 {
@@ -80,12 +80,12 @@ impl Random {
         }
     }
 
-    /// [`Random::below`] for lengths and indices.
+    /// Returns [`Random::below`] for lengths and indices.
     pub fn index(&mut self, bound: usize) -> usize {
         self.below(bound as u64) as usize
     }
 
-    /// The shuffle of Fisher and Yates, from the end.
+    /// Shuffles as Fisher and Yates, from the end.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.index(i + 1));

@@ -6,7 +6,7 @@ use super::source::{
     BuildContext, GroupSource, Opener, PuzzleGroups, PuzzleSource, hash_file, last_part,
 };
 use super::{Domain, Error, Example, PuzzleGroup, Result, Rule, Severity, Split};
-use crate::files::{Noted, changed};
+use crate::files::{FileSnapshot, changed};
 use crate::ordered::{Flow, one, ordered_map};
 use crate::puzzle::random::Key;
 use crate::wording::exactly;
@@ -38,7 +38,7 @@ pub struct SplitFiles {
 /// How a domain reads its rows, and which rows it takes.
 pub(super) struct RowOptions {
     pub domain: &'static dyn Domain,
-    /// Question and answer as tokens, or why not.
+    /// Returns question and answer as tokens; the error is the cause.
     pub encode: fn(&[u8], &[u8]) -> Result<Sides, String>,
     /// Augmentations of each train puzzle.
     pub num_aug: u64,
@@ -48,7 +48,7 @@ pub(super) struct RowOptions {
     pub min_difficulty: Option<i64>,
     /// Takes only puzzles for which this is true.
     pub is_unique: Option<fn(&[i32]) -> bool>,
-    /// What `build.json` says of all this.
+    /// The options as `build.json` states them.
     pub parameters: Value,
 }
 
@@ -71,8 +71,8 @@ struct RowSource {
 struct RowFile {
     split: Split,
     path: PathBuf,
-    noted: Noted,
-    /// The rows to build, and their number.
+    noted: FileSnapshot,
+    /// Which rows are built, and how many.
     selected: BooleanBuffer,
     count: u64,
 }
@@ -98,7 +98,7 @@ impl RowOptions {
                 tally: Tally::default(),
             };
             let scanned = scan.run(build);
-            // What is wrong with another file than the hashed one says nothing.
+            // An error of a file that has changed since it was hashed means nothing.
             noted.check()?;
             let (file, found) = scanned?;
             notes.extend(found.into_iter().map(|note| format!("{name}: {note}")));
@@ -134,7 +134,7 @@ impl GroupSource for RowSource {
 }
 
 impl RowSource {
-    /// The second reading of one file: groups of its selected rows, `wanted` of them at most.
+    /// Reads a file for the second time; returns the groups of at most `wanted` selected rows.
     fn groups_of<'a>(
         &'a self,
         file: &'a RowFile,
@@ -142,7 +142,7 @@ impl RowSource {
         wanted: usize,
     ) -> impl Iterator<Item = Result<PuzzleGroup>> + 'a {
         let mut rows = file.selected.set_indices().skip(skipped).take(wanted);
-        // Opened with the first group; with the number of rows read so far.
+        // It is opened with the first group; it has the number of rows read so far.
         let mut reading = None;
         let mut is_done = false;
         std::iter::from_fn(move || {
@@ -201,7 +201,7 @@ struct EncodedRow {
     inputs: Vec<i32>,
     labels: Vec<i32>,
     rating: Vec<u8>,
-    /// The first rule it breaks with a warning, and the message.
+    /// The first rule with a warning that it breaks, and the message.
     warning: Option<(&'static Rule, String)>,
 }
 
@@ -218,7 +218,8 @@ fn encode_row(rows: &RowOptions, text: &[u8]) -> Result<EncodedRow, String> {
     Ok(EncodedRow { inputs, labels, rating: rating.into_owned(), warning })
 }
 
-/// The tokens of one side, each a character of `text`; `expected` names the valid ones.
+/// Returns the tokens of one side, each a character of `text`; `expected` names the valid
+/// characters.
 pub(super) fn encode_cells(
     side: &str,
     text: &[u8],
@@ -234,33 +235,33 @@ pub(super) fn encode_cells(
     text.iter().enumerate().map(cell).collect()
 }
 
-/// The first reading of one file.
+/// Reads one file for the first time.
 struct Scan<'a> {
     rows: &'a RowOptions,
     split: Split,
     path: &'a Path,
-    /// Length and place of the first row of all files, which the others must match.
+    /// The length and the place of the first row of all files, which the other rows must match.
     first_row: &'a mut Option<(usize, String)>,
-    noted: Noted,
+    noted: FileSnapshot,
     /// One bit for each row so far.
     selected: BooleanBufferBuilder,
     waiting: Vec<(usize, Vec<i32>)>,
     tally: Tally,
 }
 
-/// What was left out, and the warnings.
+/// The counts of rows that were left out, and the warnings.
 #[derive(Default)]
 struct Tally {
     rejected: u64,
     too_easy: u64,
     not_unique: u64,
     not_chosen: u64,
-    /// Rule, how often, and the first place with its message.
+    /// Each rule, how often it was broken, and the first place with its message.
     warnings: Vec<(&'static Rule, u64, String)>,
 }
 
 impl Scan<'_> {
-    /// Gives the rows to build, and the notes on the file.
+    /// Returns the rows to build, and the notes on the file.
     fn run(mut self, build: &mut BuildContext<'_>) -> Result<(RowFile, Vec<String>)> {
         let mut lines = open_lines(&build.opener, self.path)?;
         while let Some((line, text)) = lines.next_row()? {
@@ -352,7 +353,7 @@ impl Scan<'_> {
         chosen.finish()
     }
 
-    /// No row at all is an error: a loader fails on a set without groups.
+    /// Ends the scan. A file without any row is an error: a loader fails on a set without groups.
     fn finish(mut self, seed: u64) -> Result<(RowFile, Vec<String>)> {
         let mut selected = self.selected.finish();
         let mut count = selected.count_set_bits() as u64;

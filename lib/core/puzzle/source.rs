@@ -4,7 +4,7 @@
 use super::{Domain, Error, PuzzleGroup, Result};
 use crate::digest::sha256_of;
 use crate::error::{self, Place};
-use crate::files::{Noted, open_member};
+use crate::files::{FileSnapshot, open_member};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -18,10 +18,10 @@ pub type Opener = Arc<dyn Fn(&Path) -> io::Result<Box<dyn Read + Send>> + Send +
 /// The parameters of a build of any domain; the others are the domain's own arguments.
 pub struct BuildContext<'a> {
     pub seed: u64,
-    /// Threads for opening; the result does not depend on it.
+    /// How many threads open the inputs; the result does not depend on it.
     pub jobs: usize,
     pub opener: Opener,
-    /// Takes malformed inputs, or ends the build; without it the first malformed row or task is the
+    /// Takes malformed inputs, or ends the build; if `None`, the first malformed row or task is the
     /// error.
     pub rejects: Option<&'a mut (dyn FnMut(RejectedInput) -> Result<(), error::Error> + 'a)>,
 }
@@ -34,8 +34,8 @@ impl Default for BuildContext<'_> {
 }
 
 impl BuildContext<'_> {
-    /// Passes a malformed input on, with its text, or returns it. Errors of the machine, and all
-    /// others that no input caused, are always returned.
+    /// Passes a malformed input on, with its text, or returns the error. Errors that no input
+    /// caused, such as those of the machine, are always returned.
     pub(super) fn reject(&mut self, error: Error, text: Option<&[u8]>) -> Result<()> {
         match (&mut self.rejects, error) {
             (Some(take), Error::Data { place, cause }) => {
@@ -51,7 +51,7 @@ impl BuildContext<'_> {
 pub struct RejectedInput {
     pub place: Place,
     pub cause: String,
-    /// The row as read, without its line end; none for a task (the place names the file).
+    /// The row as it was read, without its line end; `None` for a task (the place names the file).
     pub text: Option<String>,
 }
 
@@ -60,7 +60,7 @@ pub struct RejectedInput {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct InputFile {
     pub name: String,
-    /// Size and SHA-256 (lower-case hex) of the file as stored.
+    /// The size and the SHA-256 (lower-case hex) of the file as it is stored.
     pub bytes: u64,
     pub sha256: String,
 }
@@ -70,7 +70,7 @@ pub type PuzzleGroups<'a> = Box<dyn Iterator<Item = Result<PuzzleGroup>> + Send 
 
 /// Makes the groups of opened inputs.
 pub trait GroupSource: Send + Sync {
-    /// The groups of a range of all, train before test. Memory is that of one group.
+    /// Returns the groups of a range of all, train before test. It needs the memory of one group.
     fn groups(&self, range: Range<u64>) -> PuzzleGroups<'_>;
 }
 
@@ -79,7 +79,7 @@ pub struct PuzzleSource {
     pub domain: &'static dyn Domain,
     pub seed: u64,
     pub seq_len: usize,
-    /// The arguments that matter to this domain, an object for `build.json`.
+    /// The arguments that matter to this domain, as an object for `build.json`.
     pub parameters: Value,
     pub inputs: Vec<InputFile>,
     /// Notes for the user: what was left out and how often, and warnings.
@@ -90,12 +90,13 @@ pub struct PuzzleSource {
 }
 
 impl PuzzleSource {
-    /// The groups of a range of 0..`group_count`.
+    /// Returns the groups of a range of 0..`group_count`.
     pub fn groups(&self, range: Range<u64>) -> PuzzleGroups<'_> {
         self.groups.groups(range)
     }
 
-    /// Everything that determines the records: domain, seed, parameters, hashes of the inputs.
+    /// Returns everything that determines the records: domain, seed, parameters, hashes of the
+    /// inputs.
     pub fn build(&self) -> Value {
         json!({
             "domain": self.domain.constants().name,
@@ -106,9 +107,9 @@ impl PuzzleSource {
     }
 }
 
-/// Hashes a file as stored. Inputs are read more than once, so it must be a file; when it is read
-/// again, it must be the one that was noted here.
-pub(super) fn hash_file(path: &Path, name: String) -> Result<(InputFile, Noted)> {
+/// Hashes a file as it is stored. Inputs are read more than once, so it must be a regular file, and
+/// must be unchanged when it is read again.
+pub(super) fn hash_file(path: &Path, name: String) -> Result<(InputFile, FileSnapshot)> {
     let error = |cause: io::Error| Error::io(path, &cause);
     let file = open_member(path).map_err(|cause| match cause.kind() {
         ErrorKind::InvalidInput => {
@@ -118,10 +119,10 @@ pub(super) fn hash_file(path: &Path, name: String) -> Result<(InputFile, Noted)>
     })?;
     let metadata = file.metadata().map_err(error)?;
     let (bytes, sha256) = sha256_of(file).map_err(error)?;
-    Ok((InputFile { name, bytes, sha256 }, Noted::new(path.to_path_buf(), &metadata)))
+    Ok((InputFile { name, bytes, sha256 }, FileSnapshot::new(path.to_path_buf(), &metadata)))
 }
 
-/// A path's last part, the name of an input in messages.
+/// Returns a path's last part, the name of an input in messages.
 pub(super) fn last_part(path: &Path) -> String {
     path.file_name()
         .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())

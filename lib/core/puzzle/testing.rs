@@ -26,7 +26,7 @@ impl Folder {
         self.path().join(file)
     }
 
-    /// A message without the folder's own path.
+    /// Returns a message without the folder's own path.
     pub fn strip(&self, message: impl ToString) -> String {
         message.to_string().replace(&self.path().display().to_string(), "ROOT")
     }

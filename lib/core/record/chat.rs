@@ -30,49 +30,50 @@ pub const CHAT: RecordType = RecordType {
     is_derived: false,
 };
 
-/// The schema in which chats are read: one column, the text of each record.
+/// Returns the schema in which chats are read: one column, the text of each record.
 pub fn schema() -> SchemaRef {
     let record = Field::new("record", DataType::Utf8, false);
     SchemaRef::new(Schema::new(vec![JsonForm::Record.mark(record)]))
 }
 
-/// What a field of chats says of what is trained on.
+/// The meaning of a field of chats for training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     /// The reasoning before the content of a message.
     Reasoning,
     /// How long the model reasons: an object with `effort`. (A text is reasoning.)
     Effort,
-    /// What a message says in place of its content, or after it.
+    /// Text of a message in place of its content, or after it.
     Said,
-    /// Whether all of it is trained on, as 0 or 1.
+    /// Whether all of the message or record is trained on, as 0 or 1.
     Weight,
-    /// Whether all of it is trained on.
+    /// Whether all of the message or record is trained on.
     Trained,
-    /// What part of it is trained on, in forms that are not read.
+    /// Which part is trained on, in forms that are not read.
     TrainedPart,
-    /// Whether the answer is one that is wanted.
+    /// Whether the answer is wanted.
     Wanted,
-    /// What stands before the first message, or changes how all are rendered.
+    /// Text before the first message, or a setting of how all messages are rendered.
     Setting,
-    /// What belongs to a chat and is not text, or where such things are.
+    /// Content of a chat that is not text, or a reference to it.
     Media,
-    /// What is not read where it stands; what to do.
+    /// The field is not read here; the hint says what to do.
     Misplaced(&'static str),
 }
 
-/// A field of chats that changes what is trained on, as OpenAI, transformers, Axolotl and the servers of open
-/// models name it: it is rendered, or refused, or counted where it is left out.
+/// A field of chats that changes what is trained on, under the name that OpenAI, transformers,
+/// Axolotl or the servers of open models give it: it is rendered, or refused, or counted where it
+/// is left out.
 #[derive(Debug)]
 pub struct MeaningfulField {
     pub name: &'static str,
-    /// What it means in a message.
+    /// Its meaning in a message.
     pub of_message: Option<Meaning>,
-    /// What it means beside the messages: in a column, or a member beside them in their text.
+    /// Its meaning beside the messages: in a column, or as a member beside them in their text.
     pub of_record: Option<Meaning>,
 }
 
-/// All such fields; of those with one meaning, the first that says something is read.
+/// All such fields; of several fields with one meaning, the first that is not empty is read.
 pub const MEANINGFUL: &[MeaningfulField] = &[
     of_message("thinking", Meaning::Reasoning),
     of_message("reasoning_content", Meaning::Reasoning),
@@ -125,35 +126,37 @@ const fn of_record(name: &'static str, meaning: Meaning) -> MeaningfulField {
     MeaningfulField { name, of_message: None, of_record: Some(meaning) }
 }
 
-/// The fields that mean something in a message.
+/// Returns the fields that have a meaning in a message.
 pub fn of_messages() -> impl Iterator<Item = (&'static str, Meaning)> {
     MEANINGFUL.iter().filter_map(|field| Some((field.name, field.of_message?)))
 }
 
-/// The fields that mean something beside the messages.
+/// Returns the fields that have a meaning beside the messages.
 pub fn of_records() -> impl Iterator<Item = (&'static str, Meaning)> {
     MEANINGFUL.iter().filter_map(|field| Some((field.name, field.of_record?)))
 }
 
-/// The number that JSON text or a text in it is, if it is one: weights are written as either.
+/// Returns the number in JSON text, or in a text inside it, if there is one: weights are written in
+/// both ways.
 pub fn number(text: &str) -> Option<f64> {
     text.trim().parse().ok()
 }
 
-/// Why a field of media is refused.
+/// Returns why a field of media is refused.
 pub fn not_text(name: &str) -> String {
     format!("has \"{name}\", which is not text; try: --ignore-field {name}")
 }
 
-/// Whether media are there, with this JSON text: whether any value in it says something, as tables fill structs
-/// and lists with nulls. (What is no JSON does.)
+/// Whether a field of media, with this JSON text, is not empty: whether any value in it says
+/// something, since tables fill structs and lists with nulls. (A text that is not JSON says
+/// something.)
 pub fn has_media(text: &str) -> bool {
     let mut reader = Reader::lenient(text);
     any_value(&mut reader, 0).unwrap_or(true)
 }
 
 fn any_value(reader: &mut Reader<'_>, depth: usize) -> Result<bool, Error> {
-    /// Values are read by recursion.
+    /// The deepest nesting: values are read by recursion.
     const DEEPEST: usize = 64;
     if depth > DEEPEST {
         return Ok(true);
@@ -165,7 +168,7 @@ fn any_value(reader: &mut Reader<'_>, depth: usize) -> Result<bool, Error> {
         }
         Kind::True | Kind::False => reader.boolean()?,
         Kind::Number => number(reader.number()?) != Some(0.0),
-        // (A column of lists may be one of their texts.)
+        // (A column of lists may hold their texts.)
         Kind::String => !["", "[]", "{}", "null"].contains(&reader.string()?.raw().trim()),
         Kind::Array => {
             let mut any = false;

@@ -37,13 +37,13 @@ pub trait FieldType {
     type View<'a>: Copy;
     type Builder: ColumnBuilder + Default;
 
-    /// The field of that name in a schema.
+    /// Returns the field of that name in a schema.
     fn field(name: &str) -> Field;
 
-    /// A view of a column; `None` if it is of another type.
+    /// Returns a view of a column; `None` if the column has another type.
     fn view(column: &ArrayRef) -> Option<Self::View<'_>>;
 
-    /// The fields of the structs that it holds.
+    /// Returns the fields of the structs that it holds.
     fn members() -> Vec<DeclaredField> {
         Vec::new()
     }
@@ -51,7 +51,7 @@ pub trait FieldType {
 
 /// A column that is being built.
 pub trait ColumnBuilder {
-    /// Rows so far.
+    /// Returns the rows so far.
     fn rows(&self) -> usize;
 
     fn build(self) -> Result<ArrayRef, ArrowError>;
@@ -134,18 +134,18 @@ impl<T: Number> FieldType for T {
 pub struct NumberView<'a, T> {
     values: &'a [T],
     nulls: Option<&'a NullBuffer>,
-    /// Where this part of the column begins in `nulls`.
+    /// The index in `nulls` at which this part of the column begins.
     start: usize,
 }
 
 impl<'a, T: Copy + Default> NumberView<'a, T> {
-    /// The value at `index`; `None` where it is null.
+    /// Returns the value at `index`; `None` if it is null.
     pub fn get(&self, index: usize) -> Option<T> {
         let null = self.nulls.is_some_and(|nulls| nulls.is_null(self.start + index));
         if null { None } else { self.values.get(index).copied() }
     }
 
-    /// The values; those at nulls have no meaning.
+    /// Returns the values; a value at a null has no meaning.
     pub fn values(&self) -> &'a [T] {
         self.values
     }
@@ -202,17 +202,17 @@ impl FieldType for bool {
     }
 }
 
-/// A column of true and false, any of which may be null.
+/// A column of booleans, any of which may be null.
 #[derive(Debug, Clone, Copy)]
 pub struct BooleanView<'a>(&'a BooleanArray);
 
 impl BooleanView<'_> {
-    /// Whether no value is known.
+    /// Whether all values are null.
     pub fn is_null(&self) -> bool {
         self.0.null_count() == self.0.len()
     }
 
-    /// The value at `index`; `None` where it is null.
+    /// Returns the value at `index`; `None` if it is null.
     pub fn get(&self, index: usize) -> Option<bool> {
         self.0.is_valid(index).then(|| self.0.value(index))
     }
@@ -229,7 +229,7 @@ impl ColumnBuilder for NullableColumn<bool> {
     }
 }
 
-/// A value that few records have, or null: NDJSON leaves the null out.
+/// A value that few records have; the others have null, which NDJSON leaves out.
 #[derive(Debug)]
 pub struct Rare<T>(PhantomData<T>);
 
@@ -250,16 +250,16 @@ impl<T: FieldType> FieldType for Rare<T> {
     }
 }
 
-/// Arrow's form of which values are known: none if all are.
+/// Returns Arrow's form of which values are not null; `None` if none is null.
 pub(crate) fn null_buffer(known: Vec<bool>) -> Option<NullBuffer> {
     known.contains(&false).then(|| NullBuffer::from(known))
 }
 
-/// The text of any JSON value, which NDJSON has as the value.
+/// The text of any JSON value; NDJSON has the value itself.
 #[derive(Debug)]
 pub enum Json {}
 
-/// The text of a JSON object with one member, the NDJSON value: `{"messages": [...]}`.
+/// The text of a JSON object with one member, which is the NDJSON value: `{"messages": [...]}`.
 #[derive(Debug)]
 pub enum JsonMember {}
 
@@ -291,12 +291,12 @@ texts! {
 pub struct TextView<'a>(pub &'a StringArray);
 
 impl<'a> TextView<'a> {
-    /// The text of a row; `None` where it is null.
+    /// Returns the text of a row; `None` if it is null.
     pub fn get(&self, row: usize) -> Option<&'a str> {
         self.0.is_valid(row).then(|| self.0.value(row))
     }
 
-    /// The text of a row of a column without nulls.
+    /// Returns the text of a row of a column without nulls.
     pub fn value(&self, row: usize) -> &'a str {
         self.0.value(row)
     }
@@ -328,10 +328,10 @@ impl ColumnBuilder for TextBuilder {
     }
 }
 
-/// Where the rows of lists and texts end among all their items.
+/// The ends of the rows of lists and texts, as numbers of items.
 #[derive(Debug, Default)]
 pub struct RowEnds {
-    /// Without meaning if the last row ends past 2^31 items.
+    /// The ends are not valid if the last row ends past 2^31 items.
     ends: Vec<i32>,
     known: NullableColumn<()>,
     last: usize,
@@ -346,7 +346,7 @@ impl RowEnds {
         self.ends.reserve(rows);
     }
 
-    /// Adds a row that ends before item `end`; one that is not known is null.
+    /// Adds a row that ends before item `end`; it is null unless `known`.
     #[inline]
     pub fn push(&mut self, end: usize, known: bool) {
         self.ends.push(end as i32);
@@ -354,14 +354,14 @@ impl RowEnds {
         self.last = end;
     }
 
-    /// Adds rows that are not null; each ends before the item given.
+    /// Adds rows that are not null; each ends before the given item.
     pub fn extend_known(&mut self, ends: impl Iterator<Item = usize>) {
         let before = self.ends.len();
         self.ends.extend(ends.inspect(|&end| self.last = end).map(|end| end as i32));
         self.known.extend_known(std::iter::repeat_n((), self.ends.len() - before));
     }
 
-    /// Keeps the first rows; gives where they end.
+    /// Keeps the first rows; returns where they end.
     pub fn truncate(&mut self, rows: usize) -> usize {
         self.ends.truncate(rows);
         self.known.truncate(rows);
@@ -369,19 +369,19 @@ impl RowEnds {
         self.last
     }
 
-    /// Fails where there are more items than the 2^31 of a column (batches are far smaller).
+    /// Fails if there are more items than the 2^31 of a column (batches are far smaller).
     pub fn check(&self) -> Result<(), ArrowError> {
         let fits = i32::try_from(self.last).is_ok();
         fits.then_some(()).ok_or(ArrowError::OffsetOverflowError(self.last))
     }
 
-    /// Rows of items as a column of lists.
+    /// Makes a column of lists from rows of items.
     pub fn list(self, item: &FieldRef, items: ArrayRef) -> Result<ArrayRef, ArrowError> {
         let (offsets, nulls) = self.finish()?;
         Ok(Arc::new(ListArray::try_new(item.clone(), offsets, items, nulls)?))
     }
 
-    /// Arrow's offsets, with a leading 0, and which rows are null.
+    /// Returns Arrow's offsets, with a leading 0, and which rows are null.
     pub fn finish(self) -> Result<(OffsetBuffer<i32>, Option<NullBuffer>), ArrowError> {
         self.check()?;
         let offsets = OffsetBuffer::new(std::iter::once(0).chain(self.ends).collect());
@@ -420,7 +420,7 @@ pub struct ListView<'a, V> {
 }
 
 impl<'a, V> ListView<'a, V> {
-    /// The range of the items of consecutive rows.
+    /// Returns the range of the items of consecutive rows.
     pub fn range(&self, rows: Range<usize>) -> Range<usize> {
         let offsets = self.array.value_offsets();
         offsets[rows.start] as usize..offsets[rows.end] as usize
@@ -436,7 +436,7 @@ impl<'a, T: Copy> ListView<'a, NumberView<'a, T>> {
         self.rows(row..row + 1)
     }
 
-    /// The values of consecutive rows, which follow one another.
+    /// Returns the values of consecutive rows, which follow one another.
     pub fn rows(&self, rows: Range<usize>) -> &'a [T] {
         &self.items.values[self.range(rows)]
     }
@@ -461,7 +461,7 @@ pub struct ListBuilder<T: FieldType> {
     pub ends: RowEnds,
 }
 
-// A derived one would need a default `T`.
+// A derived implementation would need a default `T`.
 impl<T: FieldType> Default for ListBuilder<T> {
     fn default() -> ListBuilder<T> {
         ListBuilder { items: T::Builder::default(), ends: RowEnds::default() }

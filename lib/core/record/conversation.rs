@@ -11,7 +11,7 @@ use super::{JsonForm, OTHERS};
 use crate::json::{self, Reader, write_string};
 
 /// Conversations: a Parquet shard of the schema `synth_harmony_v1`, or any stream with these
-/// fields. Which fields the id may come from is the reader's choice, see [`id_fields`].
+/// fields. The reader chooses the fields from which the id is taken, see [`id_fields`].
 pub const CONVERSATION: RecordType = RecordType {
     name: "conversation",
     singular: "conversation",
@@ -36,8 +36,8 @@ record_fields! {
     }
 }
 
-/// The fields that an id is taken from, the first that is not null: `synth_id`, then `id`, or the
-/// given one.
+/// Returns the fields from which an id is taken, the first that is not null: `synth_id`, then `id`,
+/// or only `named`.
 pub fn id_fields(named: Option<&str>) -> Vec<String> {
     match named {
         Some(name) => vec![name.to_string()],
@@ -45,38 +45,40 @@ pub fn id_fields(named: Option<&str>) -> Vec<String> {
     }
 }
 
-/// The field that [`id_fields`] was told, in headers.
+/// The parameter of headers with the field that was named to [`id_fields`].
 pub const ID_FIELD: &str = "id_field";
 
 /// The column of the messages.
 pub(crate) const MESSAGES: &str = "messages_json";
 
-/// The policy that a conversation was made for, where it says so: NDJSON, which has no header, tells it so.
+/// The policy for which a conversation was made, in NDJSON, which has no header.
 pub const POLICY: &str = "policy";
 
-/// Where a conversation was made of a raw row: the name of its file, and its row there, from 0 (of NDJSON
-/// its line). A pipe of Arrow has them, so that a sequence leads back to the raw row.
+/// The raw row from which a conversation was made: the name of its file, and its row there, from 0
+/// (for NDJSON its line). A pipe of Arrow has these fields, so that a sequence leads back to the
+/// raw row.
 pub const RAW_INPUT: &str = "gristmill_input";
 pub const RAW_ROW: &str = "gristmill_row";
 
-/// Beside the messages: tokens that they were rendered to before, and whose masks stand beside these. They are
-/// made anew.
+/// Fields beside the messages: tokens to which the messages were rendered before, and their masks.
+/// They are made anew.
 const TOKENS: &str = "tokens";
 const MASKS: [&str; 2] = ["loss_mask", "mask"];
 
-/// The fields beside the messages that change what is trained on: the text of a value of any kind.
+/// Returns the fields beside the messages that change what is trained on: each is the text of a
+/// value of any kind.
 fn beside_messages() -> impl Iterator<Item = Field> {
     let names = of_records().map(|(name, _)| name).chain([TOKENS]);
     names.map(|name| JsonForm::Any.mark(Field::new(name, DataType::Utf8, true)))
 }
 
-/// The fields of [`RAW_INPUT`] and [`RAW_ROW`].
+/// Returns the fields [`RAW_INPUT`] and [`RAW_ROW`].
 pub fn raw_place() -> [Field; 2] {
     [Option::<String>::field(RAW_INPUT), Option::<u64>::field(RAW_ROW)]
 }
 
-/// The schema in which conversations are read whose id is in one of `ids`. The messages are text
-/// views in it, so that they are not copied out of a decoded Parquet page.
+/// Returns the schema in which conversations are read whose id is in one of `ids`. The messages are
+/// text views in it, so that they are not copied out of a decoded Parquet page.
 pub fn schema(ids: &[String]) -> SchemaRef {
     let beside = beside_messages().filter(|field| !ids.contains(field.name()));
     let ids = ids.iter().map(|name| Option::<String>::field(name));
@@ -99,9 +101,9 @@ pub struct Conversations<'a> {
     messages: Option<Texts<'a>>,
     raw_input: Option<&'a StringArray>,
     raw_row: Option<&'a UInt64Array>,
-    /// The columns beside the messages that hold something.
+    /// The columns beside the messages that are not empty.
     beside: Vec<(&'a str, &'a StringArray)>,
-    /// What is beside the messages in no column of its own: texts of objects.
+    /// Texts of objects with the fields that have no column of their own.
     others: Option<&'a StringArray>,
     rows: usize,
 }
@@ -114,7 +116,8 @@ enum Texts<'a> {
 }
 
 impl<'a> Conversations<'a> {
-    /// The view of a batch in the schema of [`CONVERSATION`] or [`schema`]. What it lacks is null.
+    /// Returns the view of a batch in the schema of [`CONVERSATION`] or [`schema`]. Missing columns
+    /// are null.
     pub fn of(batch: &'a RecordBatch) -> Result<Conversations<'a>, ArrowError> {
         let (mut id_names, mut ids, mut messages) = (Vec::new(), Vec::new(), None);
         let (mut raw_input, mut raw_row, mut beside, mut others) = (None, None, Vec::new(), None);
@@ -150,26 +153,27 @@ impl<'a> Conversations<'a> {
         self.rows == 0
     }
 
-    /// The columns that an id is taken from.
+    /// Returns the columns from which an id is taken.
     pub fn id_names(&self) -> &[&'a str] {
         &self.id_names
     }
 
-    /// The id of a row; `None` where it is missing or null.
+    /// Returns the id of a row; `None` if it is missing or null.
     pub fn id(&self, row: usize) -> Option<&'a str> {
         let column = self.ids.iter().find(|column| column.is_valid(row))?;
         Some(column.value(row))
     }
 
-    /// The file and the row that it was made of, if these came with it.
+    /// Returns the file and the row from which it was made, if these came with it.
     pub fn raw_place(&self, row: usize) -> Option<(&'a str, u64)> {
         let (input, number) = (self.raw_input?, self.raw_row?);
         let is_known = input.is_valid(row) && number.is_valid(row);
         is_known.then(|| (input.value(row), number.value(row)))
     }
 
-    /// Names and JSON texts of what a row has beside its messages, in the order of their names: what changes
-    /// training (see [`of_records`]), of whole records everything. Nulls are not among it.
+    /// Returns names and JSON texts of the fields beside the messages of a row, in the order of
+    /// their names: fields that change training (see [`of_records`]); for whole records all fields.
+    /// Nulls are left out.
     pub fn beside(&self, row: usize) -> Vec<(Cow<'a, str>, &'a str)> {
         let there = self.beside.iter().filter(|(_, column)| column.is_valid(row));
         let mut all: Vec<(Cow<str>, &str)> =
@@ -186,13 +190,14 @@ impl<'a> Conversations<'a> {
         all
     }
 
-    /// The text of the object of what has no column of its own; `None` where that is nothing.
+    /// Returns the text of the object with the fields that have no column of their own; `None` if
+    /// there are none.
     pub fn others_json(&self, row: usize) -> Option<&'a str> {
         let others = self.others.filter(|others| others.is_valid(row))?;
         Some(others.value(row))
     }
 
-    /// The text of `{"messages": [...]}`; `None` where it is missing or null.
+    /// Returns the text of `{"messages": [...]}`; `None` if it is missing or null.
     pub fn messages_json(&self, row: usize) -> Option<&'a str> {
         match self.messages.as_ref()? {
             Texts::Plain(column) => column.is_valid(row).then(|| column.value(row)),
@@ -201,7 +206,7 @@ impl<'a> Conversations<'a> {
     }
 }
 
-/// Adds the members of an object, as far as it is one.
+/// Adds the members of an object, if the text is one.
 fn add_members<'a>(object: &'a str, all: &mut Vec<(Cow<'a, str>, &'a str)>) {
     let mut scratch = String::new();
     let read = Reader::lenient(object).object(|reader, key| {
@@ -212,11 +217,11 @@ fn add_members<'a>(object: &'a str, all: &mut Vec<(Cow<'a, str>, &'a str)>) {
         all.push((name, reader.raw()?));
         Ok::<(), json::Error>(())
     });
-    // What is broken is refused where it is read.
+    // A broken text is refused where it is read.
     let _: Result<(), json::Error> = read;
 }
 
-/// A row as written to the rejects.
+/// Returns a row as it is written to the rejects.
 pub fn to_json(batch: &RecordBatch, row: usize) -> String {
     let Ok(conversations) = Conversations::of(batch) else { return "null".to_string() };
     let text = |text: Option<&str>| {

@@ -9,9 +9,9 @@ use super::{JsonForm, ndjson_name};
 /// A field as it is declared.
 #[derive(Debug, Clone)]
 pub struct DeclaredField {
-    /// As in the schema.
+    /// The field of the schema.
     pub field: Field,
-    /// What its values mean: lines of Markdown.
+    /// The meaning of its values: lines of Markdown.
     pub documentation: &'static [&'static str],
     /// The fields of its structs, if it has any.
     pub members: fn() -> Vec<DeclaredField>,
@@ -22,7 +22,8 @@ impl DeclaredField {
         DeclaredField { field: T::field(name), documentation, members: T::members }
     }
 
-    /// Its row in the tables of `lib/core/stream/SPEC.md`, and a row for each of its members.
+    /// Returns its row in the tables of `lib/core/stream/SPEC.md`, and a row for each of its
+    /// members.
     pub fn table_rows(&self, parent: &str) -> String {
         let name = format!("{parent}{}", self.field.name());
         let mut kind = type_name(&self.field);
@@ -38,7 +39,7 @@ impl DeclaredField {
     }
 }
 
-/// The type of a field as written in SPEC.md; `?` if a value may be null.
+/// Returns the type of a field as written in SPEC.md; `?` if a value may be null.
 fn type_name(field: &Field) -> String {
     let name = match field.data_type() {
         DataType::List(item) => format!("list&lt;{}&gt;", type_name(item)),
@@ -48,7 +49,7 @@ fn type_name(field: &Field) -> String {
     if field.is_nullable() { name + "?" } else { name }
 }
 
-/// The schema of declared fields.
+/// Returns the schema of declared fields.
 pub fn schema_of(declared: impl IntoIterator<Item = DeclaredField>) -> Schema {
     Schema::new(declared.into_iter().map(|declared| declared.field).collect::<Vec<Field>>())
 }
@@ -83,7 +84,7 @@ macro_rules! record_fields {
         pub enum $name {}
 
         impl $name {
-            /// The fields, in the order of the schema.
+            /// Returns the fields, in the order of the schema.
             pub fn declared() -> Vec<DeclaredField> {
                 vec![$(DeclaredField::of::<$type>(stringify!($field), &[$($doc),*])),+]
             }
@@ -113,8 +114,8 @@ macro_rules! record_fields {
         }
 
         impl<'a> $view<'a> {
-            /// The view of columns that begin with these. Others are an error (the stream readers
-            /// conform every batch first).
+            /// Returns the view of columns that begin with these. Other columns are an error (the
+            /// stream readers conform every batch first).
             pub fn of_columns(columns: &'a [ArrayRef]) -> Result<$view<'a>, ArrowError> {
                 let mut columns = columns.iter();
                 $(let $field = columns.next().and_then(<$type as FieldType>::view);)+
@@ -129,7 +130,7 @@ macro_rules! record_fields {
         }
 
         impl $builder {
-            /// The columns, in the order of the schema.
+            /// Returns the columns, in the order of the schema.
             pub fn columns(self) -> Result<Vec<ArrayRef>, ArrowError> {
                 Ok(vec![$(self.$field.build()?),+])
             }
@@ -165,7 +166,7 @@ pub mod prelude {
 mod tests {
     use crate::record::RECORD_TYPES;
 
-    /// The marks of the part of SPEC.md that is made here.
+    /// The marks around the part of SPEC.md that is made here.
     const BEGIN: &str =
         "<!-- made from lib/core/record by a test of lib/core/record/declare.rs -->\n";
     const END: &str = "<!-- end of what is made -->\n";

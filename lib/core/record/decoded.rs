@@ -72,11 +72,11 @@ pub struct Message {
     pub recipient: Option<String>,
     pub content_type: Option<String>,
     pub text: String,
-    /// False if a weight says so.
+    /// False if a weight keeps the message from being trained on.
     pub train: Option<bool>,
 }
 
-/// What of the text is trained on; see [`SpanFields`].
+/// A span of the text that is trained on; see [`SpanFields`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     pub message: Option<u32>,
@@ -131,8 +131,8 @@ impl DecodedBuilder {
 pub struct Decoded<'a>(DecodedColumns<'a>);
 
 impl<'a> Decoded<'a> {
-    /// The view of a batch in the schema of [`DECODED`]. Other schemas are an error (the stream
-    /// readers conform every batch first).
+    /// Returns the view of a batch in the schema of [`DECODED`]. Other schemas are an error (the
+    /// stream readers conform every batch first).
     pub fn of(batch: &'a RecordBatch) -> Result<Decoded<'a>, ArrowError> {
         DecodedColumns::of_columns(batch.columns()).map(Decoded)
     }
@@ -141,7 +141,7 @@ impl<'a> Decoded<'a> {
         self.0.id.get(row)
     }
 
-    /// The whole sequence, control tokens by their names.
+    /// Returns the whole sequence, with control tokens by their names.
     pub fn text(&self, row: usize) -> &'a str {
         self.0.text.value(row)
     }
@@ -160,7 +160,7 @@ impl<'a> Decoded<'a> {
         self.0.messages.range(row..row + 1).map(message).collect()
     }
 
-    /// The spans of a row; `None` if its sequence has no masks.
+    /// Returns the spans of a row; `None` if its sequence has no masks.
     pub fn spans(&self, row: usize) -> Option<Vec<Span>> {
         let spans = &self.0.spans;
         if spans.is_null(row) {

@@ -18,7 +18,7 @@ record_fields! {
     }
 }
 
-/// The schema of an ids file.
+/// Returns the schema of an ids file.
 pub fn schema() -> Schema {
     schema_of(IdFields::declared())
 }
@@ -31,14 +31,14 @@ impl IdBuilder {
         self.tokens.push(Some(tokens));
     }
 
-    /// The rows so far as a batch.
+    /// Returns the rows so far as a batch.
     pub fn finish(self) -> Result<RecordBatch, ArrowError> {
         RecordBatch::try_new(Arc::new(schema()), self.columns()?)
     }
 }
 
 impl<'a> IdColumns<'a> {
-    /// The view of a batch in the schema of an ids file.
+    /// Returns the view of a batch in the schema of an ids file.
     pub fn of(batch: &'a RecordBatch) -> Result<IdColumns<'a>, ArrowError> {
         IdColumns::of_columns(batch.columns())
     }

@@ -41,28 +41,29 @@ pub use twice::column_twice;
 /// A record type: the contract that its two encodings share.
 #[derive(Debug)]
 pub struct RecordType {
-    /// Its name in the stream's header.
+    /// The name in the stream's header.
     pub name: &'static str,
-    /// What people call one such record, and several.
+    /// The word for one such record, and for several.
     pub singular: &'static str,
     pub plural: &'static str,
-    /// Raised when the meaning of a field changes.
+    /// The version, which is raised when the meaning of a field changes.
     pub version: u64,
     /// All fields; a nullable one may be absent from a stream.
     pub fields: fn() -> Vec<DeclaredField>,
-    /// Fields by which an NDJSON record of this type is recognised: all of one of these lists.
+    /// Lists of fields: an NDJSON record is recognised as this type if it has all fields of one
+    /// list.
     pub known_by: &'static [&'static [&'static str]],
-    /// What makes such records, for error messages.
+    /// The filter or source of such records, for error messages.
     pub made_by: &'static str,
-    /// The types that filters make of such records: the name of each, and the filters.
+    /// The types that filters make from such records: the name of each type, and the filters.
     pub made_into: &'static [(&'static str, &'static str)],
-    /// Whether only filters make them: what these have dropped belongs to the count of the records.
-    /// Others are also written by people, and a file of them begins the count.
+    /// Whether only filters make such records: then the records that these have dropped belong to
+    /// the count. Other records are also written by people, and a file of them begins the count.
     pub is_derived: bool,
 }
 
-/// The column of what records have beyond the fields of their type, in the form [`JsonForm::Rest`]; null where
-/// that is nothing.
+/// The column of fields beyond those of the type, in the form [`JsonForm::Rest`]; null if there are
+/// none.
 pub const OTHERS: &str = "gristmill_others";
 
 impl RecordType {
@@ -96,7 +97,7 @@ impl RecordType {
         self.name == CONVERSATION.name
     }
 
-    /// The schema in which nothing of a record is lost.
+    /// Returns the schema in which nothing of a record is lost.
     pub fn whole_schema(&self) -> SchemaRef {
         let schema = self.schema();
         if !self.may_have_others() {
@@ -116,33 +117,34 @@ record_types! { $
     PUZZLE => Puzzle(puzzle::Puzzles);
 }
 
-/// The record type that is recognised by one of the fields for which `has` is true.
+/// Returns the record type that is recognised by one of the fields for which `has` is true.
 pub fn record_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordType> {
     RECORD_TYPES.iter().find(|record| record.is_known_by(&has)).copied()
 }
 
-/// The record type that is recognised by these fields, or raw rows, for an error that names what was read.
+/// Returns the record type that is recognised by these fields, or raw rows, for an error that names
+/// the type of the input.
 pub fn named_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordType> {
-    // Of raw rows any field may be missing, and any of them alone may be of something else.
+    // Raw rows may lack any field, and any single one of their fields may be another type's.
     let of_raw = || RAW_SYNTH.known_by.iter().flat_map(|names| names.iter()).all(|name| has(name));
     record_type_with(&has).or_else(|| of_raw().then_some(&RAW_SYNTH))
 }
 
-/// What people call records of that type; "records" of one that is not known.
+/// Returns the word for records of that type; "records" for an unknown type.
 pub fn plural_of(name: &str) -> &'static str {
     record_type(name).map_or("records", |record| record.plural)
 }
 
-/// The record type of that name.
+/// Returns the record type with that name.
 pub fn record_type(name: &str) -> Option<&'static RecordType> {
     RECORD_TYPES.iter().find(|record| record.name == name).copied()
 }
 
-/// Field metadata: the text of this column is JSON. NDJSON carries it as the value itself, under
-/// the field's name without `_json`; the value of the metadata says how (see [`JsonForm`]).
+/// Field metadata: the text of this column is JSON. NDJSON has the value itself, under the field's
+/// name without `_json`; the value of the metadata says how (see [`JsonForm`]).
 const JSON: &str = "gristmill.json";
 
-/// Field metadata: NDJSON leaves out this field where it is null.
+/// Field metadata: NDJSON leaves out this field if it is null.
 const RARE: &str = "gristmill.rare";
 
 /// Marks a field that few records have.
@@ -150,7 +152,7 @@ fn mark_rare(field: Field) -> Field {
     field.with_metadata(HashMap::from([(RARE.to_string(), "true".to_string())]))
 }
 
-/// Whether NDJSON leaves out a field where it is null.
+/// Whether NDJSON leaves out a field if it is null.
 pub fn is_rare(field: &Field) -> bool {
     field.metadata().contains_key(RARE)
 }
@@ -171,7 +173,7 @@ pub enum JsonForm {
 }
 
 impl JsonForm {
-    /// The form of a field, if it holds JSON.
+    /// Returns the form of a field, if it holds JSON.
     pub fn of(field: &Field) -> Option<JsonForm> {
         match field.metadata().get(JSON).map(String::as_str) {
             Some("value") => Some(JsonForm::Value),
@@ -189,12 +191,12 @@ impl JsonForm {
         JsonForm::of(field) == Some(JsonForm::Record)
     }
 
-    /// Whether a field has what has no column of its own.
+    /// Whether a field holds the fields that have no column of their own.
     pub fn is_rest(field: &Field) -> bool {
         JsonForm::of(field) == Some(JsonForm::Rest)
     }
 
-    /// Whether all columns that there are go into those of this schema.
+    /// Whether all columns of an input go into the columns of this schema.
     pub fn takes_all(schema: &Schema) -> bool {
         let mut forms = schema.fields().iter().filter_map(|field| JsonForm::of(field));
         forms.any(|form| matches!(form, JsonForm::Record | JsonForm::Rest))
@@ -213,15 +215,16 @@ impl JsonForm {
     }
 }
 
-/// Whether a text column of another program holds JSON: Parquet's logical type JSON, Arrow's extension type
-/// `arrow.json` (which the Parquet crate makes of it). DuckDB writes members of mixed types so.
+/// Whether a text column of another program holds JSON: Parquet's logical type JSON, Arrow's
+/// extension type `arrow.json` (which the Parquet crate makes of it). DuckDB writes members of
+/// mixed types in this way.
 pub fn is_json_text(field: &Field) -> bool {
     use arrow_schema::DataType::{LargeUtf8, Utf8, Utf8View};
     let is_text = matches!(field.data_type(), Utf8 | LargeUtf8 | Utf8View);
     is_text && field.extension_type_name() == Some("arrow.json")
 }
 
-/// The name of a field in NDJSON: a JSON column's without `_json`.
+/// Returns the name of a field in NDJSON: for a JSON column the name without `_json`.
 pub fn ndjson_name(field: &Field) -> &str {
     match JsonForm::of(field) {
         Some(_) => field.name().strip_suffix("_json").unwrap_or(field.name()),

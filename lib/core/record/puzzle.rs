@@ -51,7 +51,7 @@ record_fields! {
     }
 }
 
-/// How many columns are names: the ones before the sides.
+/// How many columns are names: the columns before the sides.
 const NAMES: usize = 6;
 
 /// One example; see [`PUZZLE`].
@@ -69,7 +69,7 @@ pub struct Puzzle<'a> {
     pub build: Option<&'a str>,
 }
 
-/// An example as written to the rejects.
+/// Returns an example as it is written to the rejects.
 pub fn to_json(batch: &RecordBatch, row: usize) -> String {
     let Ok(puzzles) = Puzzles::of(batch) else { return Value::Null.to_string() };
     let example = puzzles.get(row);
@@ -95,8 +95,8 @@ pub struct Puzzles<'a> {
 }
 
 impl<'a> Puzzles<'a> {
-    /// The view of a batch in the schema of [`PUZZLE`]. Other schemas are an error (the stream
-    /// readers conform every batch first).
+    /// Returns the view of a batch in the schema of [`PUZZLE`]. Other schemas are an error (the
+    /// stream readers conform every batch first).
     pub fn of(batch: &'a RecordBatch) -> Result<Puzzles<'a>, ArrowError> {
         let names = NameColumns::of_columns(batch.columns())?;
         let examples =
@@ -168,12 +168,12 @@ impl PuzzlesBuilder {
         self.len() == 0
     }
 
-    /// Tokens of both sides so far.
+    /// Returns the tokens of both sides so far.
     pub fn tokens(&self) -> usize {
         self.examples.inputs.items.rows() + self.examples.labels.items.rows()
     }
 
-    /// The batch of the records so far; the builder is empty again.
+    /// Returns the batch of the records so far; the builder is empty again.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let PuzzlesBuilder { names, examples } = std::mem::take(self);
         let columns = [names.columns()?, examples.columns()?].concat();

@@ -11,10 +11,10 @@ use arrow_schema::DataType;
 
 use crate::json::{python_repr, write_ascii_string, write_repr_string};
 
-/// A column.
+/// A column of Python values.
 #[derive(Debug)]
 pub enum PythonValues<'a> {
-    /// Of nulls only.
+    /// A column of nulls only.
     None,
     Boolean(&'a BooleanArray),
     Integer(&'a Int64Array),
@@ -24,11 +24,11 @@ pub enum PythonValues<'a> {
     PlainText(&'a StringArray),
     List(&'a ListArray, Box<PythonValues<'a>>),
     Struct(&'a StructArray, Vec<(&'a str, PythonValues<'a>)>),
-    /// Of a type that JSON does not have: timestamps, bytes, decimals.
+    /// Values of a type that JSON does not have: timestamps, bytes, decimals.
     Other(&'a dyn Array),
 }
 
-/// How values are printed.
+/// The function that prints values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Json,
@@ -75,7 +75,7 @@ impl<'a> PythonValues<'a> {
         }
     }
 
-    /// `bool(value)`.
+    /// Returns `bool(value)`.
     pub fn is_true(&self, row: usize) -> bool {
         !self.is_none(row)
             && match self {
@@ -92,7 +92,7 @@ impl<'a> PythonValues<'a> {
             }
     }
 
-    /// The value of a row if it is text.
+    /// Returns the value of a row if it is text.
     pub fn text(&self, row: usize) -> Option<&'a str> {
         match self {
             PythonValues::Text(column) => column.is_valid(row).then(|| column.value(row)),
@@ -101,7 +101,7 @@ impl<'a> PythonValues<'a> {
         }
     }
 
-    /// Appends `json.dumps(value)`. The error says why it has no JSON.
+    /// Appends `json.dumps(value)`. The error says why the value has no JSON.
     pub fn write_json(&self, out: &mut Vec<u8>, row: usize) -> Result<(), String> {
         self.write(out, row, Form::Json)
     }

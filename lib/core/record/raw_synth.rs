@@ -20,16 +20,16 @@ pub const RAW_SYNTH: RecordType = RecordType {
 pub const QUERY: &str = "query";
 pub const REASONING: &str = "synthetic_reasoning";
 pub const ANSWER: &str = "synthetic_answer";
-/// The text that a query is about.
+/// The text to which a query refers.
 pub const REFERENCE: &str = "query_seed_text";
 /// The id of a row.
 pub const ID: &str = "synth_id";
 
-/// The fields that are kept beside the messages if no others are named.
+/// The fields that are kept beside the messages by default.
 pub const METADATA_FIELDS: [&str; 7] =
     [ID, "language", "exercise", "model", "constraints", "seed_license", "query_seed_url"];
 
-/// Names of columns, as a schema.
+/// Returns names of columns as a schema.
 pub fn columns<'a>(names: impl IntoIterator<Item = &'a str>) -> SchemaRef {
     let mut fields: Vec<Field> = Vec::new();
     for name in names {

@@ -14,12 +14,12 @@ macro_rules! record_types {
         #[expect(clippy::large_enum_variant, reason = "one for a batch, not for a record")]
         pub enum Rows<'a> {
             $($($kind($module::$view<'a>),)?)+
-            /// Of a type that has no view here.
+            /// A batch of a type that has no view here.
             Other(&'a RecordBatch),
         }
 
         impl<'a> Rows<'a> {
-            /// A batch in the schema of the record type of this name.
+            /// Returns the view of a batch in the schema of the record type with this name.
             pub fn of(name: &str, batch: &'a RecordBatch) -> Result<Rows<'a>, ArrowError> {
                 Ok(match name {
                     $($(name if name == $type.name => Rows::$kind($module::$view::of(batch)?),)?)+
@@ -27,7 +27,7 @@ macro_rules! record_types {
                 })
             }
 
-            /// The id of a record, if records of its type have one.
+            /// Returns the id of a record, if records of its type have one.
             pub fn id(&self, row: usize) -> Option<&'a str> {
                 match self {
                     $($(Rows::$kind(rows) => rows.id(row),)?)+
@@ -36,8 +36,9 @@ macro_rules! record_types {
             }
         }
 
-        /// Does one thing with whichever view it is, `each_rows!(rows, view => view.bytes(row))`; and, if that
-        /// is given, another with a batch that has none.
+        /// Evaluates one expression with whichever view it is, `each_rows!(rows, view =>
+        /// view.bytes(row))`; if a second one is given, evaluates that with a batch that has no
+        /// view.
         macro_rules! each_rows {
             ($d rows:expr, $d view:ident => $d done:expr) => {
                 $crate::record::each_rows!($d rows, $d view => $d done, $d view => $d done)
@@ -51,7 +52,8 @@ macro_rules! record_types {
         }
         pub(crate) use each_rows;
 
-        /// Does one thing with the views of two batches, and another if they are of different types.
+        /// Evaluates one expression with the views of two batches, and another if they are of
+        /// different types.
         macro_rules! both_rows {
             ($d rows:expr, ($d a:ident, $d b:ident) => $d done:expr, _ => $d otherwise:expr) => {
                 match $d rows {
@@ -65,7 +67,8 @@ macro_rules! record_types {
         }
         pub(crate) use both_rows;
 
-        /// Gives a macro the table: of each type with a view its name in [`Rows`], the type, and the view.
+        /// Passes the table to a macro: for each type with a view its name in [`Rows`], the type,
+        /// and the view.
         macro_rules! each_kind {
             ($d then:ident) => {
                 $d then! { $($($kind $type $module $view;)?)+ }

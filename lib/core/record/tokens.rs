@@ -69,7 +69,7 @@ const UNMASKED: usize = 5;
 /// The index of `tokens`.
 const TOKEN_LIST: usize = 1;
 
-/// A row as written to the rejects: all of it, as in NDJSON.
+/// Returns a row as it is written to the rejects: all of it, as in NDJSON.
 pub fn to_json(batch: &RecordBatch, row: usize) -> String {
     let mut line = Vec::new();
     let encoder = NdjsonEncoder::new(batch.schema());
@@ -79,12 +79,12 @@ pub fn to_json(batch: &RecordBatch, row: usize) -> String {
     }
 }
 
-/// The schema of records without masks.
+/// Returns the schema of records without masks.
 pub fn unmasked_schema() -> Schema {
     schema_of(SequenceFields::declared())
 }
 
-/// The schema of records with masks.
+/// Returns the schema of records with masks.
 pub fn masked_schema() -> Schema {
     schema_of((TOKENS.fields)())
 }
@@ -96,17 +96,17 @@ pub struct Segment<'a> {
     pub channel: Option<&'a str>,
     pub start: i32,
     pub end: i32,
-    /// False if a weight says so.
+    /// False if a weight keeps the message from being trained on.
     pub is_trained: bool,
 }
 
-/// What tells a record from others: its id, and its place in the file that it came from.
+/// The identity of a record: its id, and its place in its source file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Identity<'a> {
     pub id: Option<&'a str>,
     /// The file's name, without the directories above it.
     pub input: Option<&'a str>,
-    /// Counted from 0.
+    /// The row in the file, from 0.
     pub row: Option<u64>,
 }
 
@@ -119,8 +119,8 @@ pub struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// The view of a batch in the schema of [`TOKENS`] or [`unmasked_schema`]. Other schemas are
-    /// an error (the stream readers conform every batch first).
+    /// Returns the view of a batch in the schema of [`TOKENS`] or [`unmasked_schema`]. Other
+    /// schemas are an error (the stream readers conform every batch first).
     pub fn of(batch: &'a RecordBatch) -> Result<Tokens<'a>, ArrowError> {
         let masks = batch.columns().get(UNMASKED..).filter(|masks| !masks.is_empty());
         Ok(Tokens {
@@ -138,7 +138,7 @@ impl<'a> Tokens<'a> {
         self.rows == 0
     }
 
-    /// Number of tokens of all rows.
+    /// Returns the number of tokens of all rows.
     pub fn all_tokens(&self) -> usize {
         self.sequences.tokens.range(0..self.rows).len()
     }
@@ -156,12 +156,12 @@ impl<'a> Tokens<'a> {
         self.sequences.tokens.row(row)
     }
 
-    /// The tokens of consecutive rows, one row after another.
+    /// Returns the tokens of consecutive rows, one row after another.
     pub fn tokens_of(&self, rows: Range<usize>) -> &'a [i32] {
         self.sequences.tokens.rows(rows)
     }
 
-    /// The segments of a row; `None` where they are null or absent.
+    /// Returns the segments of a row; `None` if they are null or absent.
     pub fn segments(
         &self,
         row: usize,
@@ -186,7 +186,8 @@ impl<'a> Tokens<'a> {
         !self.sequences.segments.items.train.is_null()
     }
 
-    /// The number of messages of consecutive rows that a weight keeps from being trained on.
+    /// Returns the number of messages of consecutive rows that a weight keeps from being trained
+    /// on.
     pub fn untrained(&self, rows: Range<usize>) -> u64 {
         if !self.has_weights() {
             return 0;
@@ -196,27 +197,28 @@ impl<'a> Tokens<'a> {
         messages.filter(|&index| train.get(index) == Some(false)).count() as u64
     }
 
-    /// `loss_mask` of a row; `None` where it is null or absent.
+    /// Returns `loss_mask` of a row; `None` if it is null or absent.
     pub fn loss_mask(&self, row: usize) -> Option<&'a [u8]> {
         let masks = self.masks.as_ref()?.loss_mask;
         (!masks.is_null(row)).then(|| masks.row(row))
     }
 
-    /// `span_id` of a row; `None` where it is null or absent.
+    /// Returns `span_id` of a row; `None` if it is null or absent.
     pub fn span_id(&self, row: usize) -> Option<&'a [u8]> {
         let masks = self.masks.as_ref()?.span_id;
         (!masks.is_null(row)).then(|| masks.row(row))
     }
 
-    /// `loss_mask` and `span_id` of consecutive rows without nulls; `None` if they are absent.
+    /// Returns `loss_mask` and `span_id` of consecutive rows without nulls; `None` if they are
+    /// absent.
     pub fn masks_of(&self, rows: Range<usize>) -> Option<[&'a [u8]; 2]> {
         let masks = self.masks.as_ref()?;
         Some([masks.loss_mask.rows(rows.clone()), masks.span_id.rows(rows)])
     }
 }
 
-/// The same records with masks: `loss_mask` and `span_id` share the offsets of the tokens;
-/// no token is copied.
+/// Returns the same records with masks: `loss_mask` and `span_id` share the offsets of the tokens,
+/// and no token is copied.
 pub fn with_masks(
     batch: &RecordBatch,
     loss_mask: Vec<u8>,
@@ -225,7 +227,7 @@ pub fn with_masks(
     with_known_masks(batch, loss_mask, span_id, None)
 }
 
-/// Records with masks; of rows where `known` is not valid `span_id` is null.
+/// Returns records with masks; `span_id` is null in rows where `known` is not valid.
 fn with_known_masks(
     batch: &RecordBatch,
     loss_mask: Vec<u8>,
@@ -259,7 +261,7 @@ pub struct TokensBuilder {
     /// The tokens of all records, one record after another.
     pub tokens: Vec<i32>,
     masked: bool,
-    /// As long as the tokens if the records have masks, else empty.
+    /// The masks, as long as the tokens if the records have masks, else empty.
     pub loss_mask: Vec<u8>,
     pub span_id: Vec<u8>,
     /// The records whose span ids are not known, ascending.
@@ -267,7 +269,7 @@ pub struct TokensBuilder {
 }
 
 impl TokensBuilder {
-    /// A builder of records with masks, which are filled together with the tokens.
+    /// Makes a builder of records with masks, which are filled together with the tokens.
     pub fn masked() -> TokensBuilder {
         TokensBuilder { masked: true, ..TokensBuilder::default() }
     }
@@ -280,7 +282,8 @@ impl TokensBuilder {
         self.len() == 0
     }
 
-    /// The span ids of the record that is ended next are not known: those added for it do not count.
+    /// Notes that the span ids of the record that is ended next are not known: the ids added for it
+    /// do not count.
     pub fn span_is_unknown(&mut self) {
         self.unknown_spans.push(self.len());
     }
@@ -295,9 +298,9 @@ impl TokensBuilder {
         segments.train.push((!segment.is_trained).then_some(false));
     }
 
-    /// Ends a record whose segments have been added: the tokens added since the last record are
-    /// its sequence. Fails where a batch would pass 2^31 tokens (one sequence may not, and batches
-    /// are far smaller).
+    /// Ends a record whose segments have been added: the tokens added since the last record are its
+    /// sequence. Fails if a batch would pass 2^31 tokens (one sequence may not, and batches are far
+    /// smaller).
     pub fn finish_record(&mut self, identity: Identity<'_>) -> Result<(), ArrowError> {
         self.end_record(identity, true)
     }
@@ -324,7 +327,7 @@ impl TokensBuilder {
         tokens.ends.check()
     }
 
-    /// The batch of the records so far; the builder is empty again.
+    /// Returns the batch of the records so far; the builder is empty again.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let masked = self.masked;
         let rows = self.len();

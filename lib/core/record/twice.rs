@@ -4,13 +4,14 @@ use std::collections::HashSet;
 
 use arrow_schema::{DataType, Fields};
 
-/// Why these columns cannot be read by name, if two of them, or two fields of one struct, have one name.
+/// Returns why these columns cannot be read by name, if two of them, or two fields of one struct,
+/// have the same name.
 pub fn column_twice(fields: &Fields) -> Option<String> {
     let name = name_twice(fields)?;
     Some(format!("column {name} is there twice; try: rename one or leave it out"))
 }
 
-/// The first name that two have, with the names of what it is in.
+/// Returns the first repeated name, with the names of the fields around it.
 fn name_twice(fields: &Fields) -> Option<String> {
     let mut seen = HashSet::new();
     fields.iter().find_map(|field| {
@@ -22,7 +23,7 @@ fn name_twice(fields: &Fields) -> Option<String> {
     })
 }
 
-/// The fields of a struct, or of the structs in a list.
+/// Returns the fields of a struct, or of the structs in a list.
 fn members(of: &DataType) -> Option<&Fields> {
     match of {
         DataType::Struct(fields) => Some(fields),

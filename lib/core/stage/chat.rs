@@ -20,14 +20,14 @@ use crate::record::columns::{ColumnBuilder, TextBuilder};
 use crate::record::conversation::turn_id;
 use crate::record::conversation::{CONVERSATION, POLICY, raw_place};
 
-/// The fields that an id is taken from, the first that is there.
+/// The fields from which an id is taken, the first that exists.
 const IDS: [&str; 5] = ["id", "synth_id", "conversation_id", "prompt_id", "uuid"];
 
-/// Where an id may be that no field is: within what describes the record, an object or its text.
+/// Where an id may be if no field has it: in the record's description, an object or its text.
 const METADATA: [&str; 2] = ["metadata_json", "metadata"];
 const ID_IN_METADATA: &str = "synth_id";
 
-/// Makes conversations of chats.
+/// Converts chats to conversations.
 pub struct ChatHarmony {
     conversations: Conversations,
     id_field: Option<String>,
@@ -38,8 +38,8 @@ pub struct ChatHarmony {
 }
 
 impl ChatHarmony {
-    /// `with_places`: conversations say of which record they are made. Fails if two columns would have one
-    /// name.
+    /// `with_places`: conversations state the record from which they are made. Fails if two columns
+    /// would have the same name.
     pub fn new(
         conversations: Conversations,
         id_field: Option<String>,
@@ -74,7 +74,7 @@ impl ChatHarmony {
         &self.schema
     }
 
-    /// What did not become a part of the conversations, as warnings.
+    /// Returns a warning for each thing that did not become part of the conversations.
     pub fn warnings(&self) -> Vec<String> {
         let counts = self.left_out.counts();
         let warning = |(name, count): (&str, u64)| {
@@ -84,7 +84,7 @@ impl ChatHarmony {
         counts.iter().map(warning).collect()
     }
 
-    /// One batch of chats as conversations.
+    /// Converts a batch of chats to conversations.
     pub fn convert(&self, mut batch: Batch) -> Result<Batch> {
         let records = batch.records.clone();
         let texts = records.column(0).as_string::<i32>();
@@ -122,7 +122,7 @@ impl ChatHarmony {
         Ok(batch)
     }
 
-    /// The id of a record: its own, or a hash of what it says.
+    /// Returns the id of a record: its own, or a hash of its content.
     fn id(&self, record: &Json<'_>) -> Result<String, String> {
         match &self.id_field {
             Some(name) => match record.get(name) {
@@ -141,7 +141,7 @@ impl ChatHarmony {
         }
     }
 
-    /// The text of `metadata_json`, and that of each field.
+    /// Returns the text of `metadata_json`, and of each field.
     fn metadata(&self, record: &Json<'_>) -> Result<Vec<Option<String>>, String> {
         if self.metadata_fields.is_empty() {
             return Ok(Vec::new());
@@ -173,7 +173,7 @@ impl ChatHarmony {
     }
 }
 
-/// The id that a field holds.
+/// Returns the id in a field.
 fn id_of(name: &str, value: &Json<'_>) -> Result<String, String> {
     match (value, integer(value)) {
         (Json::Text(text), _) => Ok(text.to_string()),
@@ -182,7 +182,7 @@ fn id_of(name: &str, value: &Json<'_>) -> Result<String, String> {
     }
 }
 
-/// The id within what describes a record, if that has one.
+/// Returns the id in a record's description, if it has one.
 fn id_in_metadata(record: &Json<'_>) -> Option<Result<String, String>> {
     METADATA.iter().find_map(|field| {
         let value = record.get(field)?;
@@ -193,7 +193,7 @@ fn id_in_metadata(record: &Json<'_>) -> Option<Result<String, String>> {
     })
 }
 
-/// What keeps what was left out.
+/// Returns the option that keeps what was left out.
 fn way_on(name: &str) -> &'static str {
     match name {
         EARLIER_THINKING => {
@@ -203,7 +203,7 @@ fn way_on(name: &str) -> &'static str {
     }
 }
 
-/// A record as written to the rejects.
+/// Returns a record as it is written to the rejects.
 fn to_json(batch: &RecordBatch, row: usize) -> String {
     batch.column(0).as_string::<i32>().value(row).to_string()
 }
@@ -231,7 +231,7 @@ impl Rows {
         }
     }
 
-    /// Whether so many bytes of conversations may still be added.
+    /// Fails if this many bytes of conversations do not fit the columns.
     fn has_room(&self, bytes: usize) -> Result<(), String> {
         match i32::try_from(self.messages.bytes.len() + bytes) {
             Ok(_) => Ok(()),

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::chat::{NamedFields, Settings, Style, Take, Thinking, TrainOn};
+use crate::chat::{AnswerChoice, NamedFields, Settings, Style, Thinking, TrainOn};
 use crate::cli::ForPipelines;
 
 /// What is made of chats, as far as they do not say it themselves.
@@ -84,7 +84,7 @@ pub struct ChatArgs {
     /// those that are wanted, dropping records whose label is false. Both are refused otherwise
     #[arg(long, add = ForPipelines, value_enum, value_name = "chosen|wanted", value_delimiter = ',')]
     #[arg(hide_possible_values = true, hide_short_help = true, help_heading = "Conversations")]
-    pub take: Vec<Take>,
+    pub take: Vec<AnswerChoice>,
 
     /// Leave this field out, of records and of messages (images, loss_mask, ...), as if it was not
     /// there; how often is said (repeatable)

@@ -16,7 +16,7 @@ use crate::inputs;
 use crate::record::CONVERSATION;
 use crate::stream::{FileOutputArgs, Output, Reader};
 
-/// Where --hash-inputs says in the header what was read.
+/// The parameter of the header in which --hash-inputs states the files that were read.
 const INPUTS: &str = "inputs";
 
 /// Where the records come from.
@@ -39,7 +39,7 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// Whether files are chosen or described one by one, those below folders too.
+    /// Whether files are chosen or described one by one, also those below folders.
     pub fn is_of_files(&self) -> bool {
         self.shard.is_some() || self.hash_inputs
     }
@@ -48,13 +48,14 @@ impl SourceArgs {
         self.limit.limit
     }
 
-    /// What is known of each file that was opened, if that is asked for.
+    /// Returns what is known of each file that was opened, if the user asks for it.
     pub fn described(&self) -> Result<Option<Vec<Value>>> {
         self.hash_inputs.then(|| describe_raw(&self.input.files)).transpose()
     }
 
-    /// Which parameters of the header tell these inputs, opened, from others: the settings name Parquet files with
-    /// their footers, --hash-inputs all files; `None` if there are others.
+    /// Returns which parameters of the header identify these opened inputs: the settings identify
+    /// Parquet files by their footers, --hash-inputs identifies all files; `None` if there are
+    /// other files.
     fn identity(&self, reader: &Reader) -> Option<&'static [&'static str]> {
         let files = &self.input.files;
         if files.is_empty() || files.iter().any(|path| path.as_os_str() == "-") {
@@ -66,7 +67,7 @@ impl SourceArgs {
         }
     }
 
-    /// Opens the files, and those below the folders.
+    /// Opens the files, also those below the folders.
     pub fn open(&mut self, wanted: Wanted) -> Result<Reader> {
         inputs::name(&self.input.files);
         let files = raw_files(&self.input.files)?;
@@ -87,7 +88,7 @@ impl SourceArgs {
         Ok(reader.limited(self.limit.limit))
     }
 
-    /// The header of the conversations: `settings` say how they are made.
+    /// Returns the header of the conversations: `settings` say how they are made.
     pub fn header(
         &self,
         reader: &Reader,
@@ -108,7 +109,8 @@ impl SourceArgs {
 }
 
 impl SourceArgs {
-    /// Leaves out of a header how many records its inputs have, which is not how many come of them.
+    /// Removes from a header the number of records of its inputs, which is not the number of
+    /// conversations.
     pub fn forget_rows(&self, header: &mut Header) {
         let inputs = header.parameters.get_mut("inputs").and_then(Value::as_array_mut);
         inputs.into_iter().flatten().for_each(|input| input["rows"] = Value::Null);
@@ -132,7 +134,7 @@ pub struct ConversationOutputArgs {
 }
 
 impl ConversationOutputArgs {
-    /// Whether the file is finished that is to be resumed, with this header and of these inputs.
+    /// Whether the file that is to be resumed is finished, with this header and from these inputs.
     pub fn is_finished(
         &self,
         header: &Header,
@@ -152,13 +154,13 @@ impl ConversationOutputArgs {
         }
     }
 
-    /// Whether conversations carry the places of the records that they are made of: a pipe of Arrow leads
-    /// back to these; a file is as the published converter writes it.
+    /// Whether conversations have the places of the records from which they are made: a pipe of
+    /// Arrow leads back to these; a file has the form of the published converter.
     pub fn has_places(&self) -> bool {
         self.output.is_arrow_pipe()
     }
 
-    /// This filter's part of the provenance.
+    /// Returns this filter's entry of the provenance.
     pub fn entry(&self, tool: &Tool) -> Option<Value> {
         (!self.output.no_provenance).then(|| tool.entry())
     }

@@ -4,11 +4,13 @@ use std::iter::repeat;
 
 use crate::batch::Batch;
 use crate::error::Result;
-use crate::harmony::{self, Alignment, Decoded, DecodedMessage, StructureError, text_spans};
+use crate::harmony::{
+    self, Alignment, DecodedConversation, DecodedMessage, StructureError, text_spans,
+};
 use crate::record::decoded::{DecodedBuilder, Message, Span};
 use crate::record::tokens::{self, Tokens};
 
-/// One batch of token sequences as decoded records. `alignment` is that of their masks.
+/// Decodes a batch of token sequences. `alignment` is the alignment of their masks.
 pub fn decode(mut batch: Batch, alignment: Alignment) -> Result<Batch> {
     let records = batch.records.clone();
     let view = Tokens::of(&records)?;
@@ -31,12 +33,12 @@ pub fn decode(mut batch: Batch, alignment: Alignment) -> Result<Batch> {
     Ok(batch)
 }
 
-/// A sequence as text, and its masks, if it has any, as spans of that.
+/// Decodes a sequence to text, and its masks, if it has any, to spans of that text.
 fn decoded(
     view: &Tokens<'_>,
     row: usize,
     alignment: Alignment,
-) -> Result<(Decoded, Option<Vec<Span>>), StructureError> {
+) -> Result<(DecodedConversation, Option<Vec<Span>>), StructureError> {
     let tokens = view.tokens(row);
     let decoded = harmony::decode(tokens)?;
     let masks = view.loss_mask(row).zip(view.span_id(row));

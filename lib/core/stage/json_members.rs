@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::record::{JsonForm, ndjson_name};
 use crate::stream::json_member;
 
-/// The batch, if each such text is a JSON object that has the value.
+/// Returns the batch if each such text is a JSON object that has the value.
 pub fn check_json_members(batch: Batch) -> Result<Batch> {
     let schema = batch.records.schema();
     for (field, column) in schema.fields().iter().zip(batch.records.columns()) {

@@ -3,19 +3,19 @@
 use crate::batch::{Batch, Counts, Finished, Sink};
 use crate::cli::Rejects;
 use crate::error::Result;
-use crate::harmony::{Rendered, Renderer};
+use crate::harmony::{RenderOutput, Renderer};
 use crate::ordered::Flow;
 use crate::record::conversation::{self, Conversations};
 use crate::record::tokens::{Identity, Tokens, TokensBuilder};
 
-/// A batch is not expected to have more tokens.
+/// The most tokens for which a batch reserves memory.
 const MOST_RESERVED: usize = 1 << 20;
 
-/// One batch of conversations as token sequences.
+/// Renders a batch of conversations to token sequences.
 pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
     let records = batch.records.clone();
     let conversations = Conversations::of(&records)?;
-    let mut rendered = Rendered::default();
+    let mut rendered = RenderOutput::default();
     let mut builder = TokensBuilder::default();
     // Most tokens are more than four bytes of text: growing would copy, and reserved memory that is
     // not used costs nothing.
@@ -50,7 +50,7 @@ pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
     Ok(batch)
 }
 
-/// Why a conversation has no id.
+/// Returns why a conversation has no id.
 fn no_id(conversations: &Conversations<'_>) -> String {
     match conversations.id_names() {
         [name] => format!("{name} is missing or null; try: --id-field with another name"),

@@ -13,23 +13,23 @@ use crate::harmony::{Alignment, ChannelSpan, Spans, loss_mask, unsupervised};
 use crate::record::tokens::{self, Segment, Tokens, with_masks};
 use crate::wording::counted;
 
-/// Which masks are made.
+/// The masks that are made.
 pub struct Masking {
     spans: Spans,
     alignment: Alignment,
-    /// The channels that were asked for by name and have not come yet.
+    /// The channels that the user named and that have not come yet.
     awaited: Mutex<BTreeSet<String>>,
-    /// Whether there are none: nobody has to look.
+    /// Whether all of them have come: then nobody has to look.
     none_awaited: AtomicBool,
-    /// How many messages of the assistant came in each channel that no span names.
+    /// How many messages of the assistant came in each channel without a span.
     unnamed: Mutex<BTreeMap<String, u64>>,
-    /// Sequences so far, and those of them in which nothing is supervised.
+    /// The number of sequences so far, and of those in which nothing is supervised.
     sequences: AtomicU64,
     unsupervised: AtomicU64,
 }
 
 impl Masking {
-    /// The contract's spans, changed and extended by the given ones.
+    /// Uses the contract's spans, changed and extended by `named`.
     pub fn new(named: &[ChannelSpan], alignment: Alignment) -> Masking {
         Masking {
             spans: Spans::synth_kd_v1(named),
@@ -42,8 +42,8 @@ impl Masking {
         }
     }
 
-    /// A warning for each channel that was asked for by name and never came, one for each that came and
-    /// no span names, and one for sequences in which nothing is supervised.
+    /// Returns a warning for each channel that the user named and that never came, for each channel
+    /// that came and has no span, and for sequences in which nothing is supervised.
     pub fn warnings(&self) -> Vec<String> {
         let unnamed = self.unnamed.lock().unwrap_or_else(PoisonError::into_inner);
         let known = unnamed.keys().chain(self.spans.channels().iter().map(|span| &span.channel));
@@ -88,7 +88,7 @@ impl Masking {
         self.none_awaited.store(awaited.is_empty(), Ordering::Relaxed);
     }
 
-    /// Counts what is in channels that no span names.
+    /// Counts messages in channels that have no span.
     fn count_unnamed(&self, view: &Tokens<'_>) {
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
         for segment in (0..view.len()).filter_map(|row| view.segments(row)).flatten() {
@@ -115,7 +115,7 @@ impl Masking {
         header.set("spans", self.spans.to_json());
     }
 
-    /// The batch with its masks, without the rejected rows.
+    /// Returns the batch with its masks, without the rejected rows.
     pub fn mask(&self, mut batch: Batch) -> Result<Batch> {
         let records = batch.records.clone();
         let view = Tokens::of(&records)?;
@@ -158,7 +158,8 @@ impl Masking {
     }
 }
 
-/// Whether two names differ by one letter that is other, missing or too much, or by two letters in the other order.
+/// Whether two names differ by one letter that is changed, missing or added, or by two letters that
+/// are swapped.
 fn is_near(a: &str, b: &str) -> bool {
     let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     let (a, b) = (&a.as_bytes()[same..], &b.as_bytes()[same..]);

@@ -20,7 +20,7 @@ use crate::record::raw_synth::{ANSWER, ID, QUERY, REASONING, REFERENCE, columns}
 pub const MESSAGES_JSON: &str = "messages_json";
 pub const METADATA_JSON: &str = "metadata_json";
 
-/// Between a query and its reference.
+/// The text between a query and its reference.
 const REFERENCE_TITLE: &str = "\n\nReference:\n";
 
 /// How much the model is told to reason.
@@ -31,7 +31,7 @@ pub enum ReasoningEffort {
     High,
 }
 
-/// What becomes of the reference text of a row.
+/// What happens to the reference text of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Reference {
     /// It is dropped, as the published converter does.
@@ -49,14 +49,14 @@ impl Reference {
     }
 }
 
-/// What stands in every conversation, and which rows become one.
+/// The text of every conversation, and which rows become one.
 #[derive(Debug, Clone)]
 pub struct SynthSettings {
     pub model_identity: String,
     pub reasoning_effort: ReasoningEffort,
     pub conversation_start_date: String,
     pub knowledge_cutoff: String,
-    /// None: there is no developer message.
+    /// `None`: there is no developer message.
     pub developer_instructions: Option<String>,
     pub metadata_fields: Vec<String>,
     pub keep_without_reasoning: bool,
@@ -92,7 +92,7 @@ impl SynthSettings {
         Some(json!({"role": "developer", "content": content}))
     }
 
-    /// The names of the columns that are read.
+    /// Returns the names of the columns that are read.
     pub fn wanted_columns(&self) -> SchemaRef {
         let texts = [QUERY, REASONING, ANSWER];
         let reference = (self.reference == Reference::Append).then_some(REFERENCE);
@@ -100,7 +100,7 @@ impl SynthSettings {
         columns(texts.into_iter().chain(reference).chain(fields))
     }
 
-    /// The schema of the conversations: all text.
+    /// Returns the schema of the conversations: all text.
     pub fn schema(&self) -> SchemaRef {
         let names = [MESSAGES_JSON, METADATA_JSON];
         let names = names.into_iter().chain(self.metadata_fields.iter().map(String::as_str));
@@ -108,7 +108,7 @@ impl SynthSettings {
         SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))
     }
 
-    /// The schema of the conversations, with the raw row's place if that is wanted.
+    /// Returns the schema of the conversations, with the raw row's place if `places`.
     pub fn schema_with(&self, places: bool) -> SchemaRef {
         match places {
             true => SchemaRef::new(Schema::new(
@@ -124,14 +124,14 @@ impl SynthSettings {
     }
 }
 
-/// A name that two columns of conversations would have.
+/// Returns a name that two columns of conversations would have.
 pub(super) fn repeated_column(schema: &Schema) -> Option<String> {
     let names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
     let repeated = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
     repeated.map(|(_, name)| name.to_string())
 }
 
-/// Makes conversations of rows.
+/// Converts rows to conversations.
 #[derive(Debug, Clone)]
 pub struct SynthHarmony {
     settings: Arc<SynthSettings>,
@@ -144,12 +144,12 @@ pub struct SynthHarmony {
 }
 
 impl SynthHarmony {
-    /// `with_places`: conversations say of which raw row they are made.
+    /// `with_places`: conversations state the raw row from which they are made.
     pub fn new(settings: SynthSettings, with_places: bool) -> SynthHarmony {
         let mut begin = "{\"messages\": [".to_string();
         for message in [Some(settings.system_message()), settings.developer_message()] {
             let text = message.map(|message| PythonFormatter::SPACED.text(&message));
-            // A value in memory has a text.
+            // A value in memory always has a text.
             if let Some(Ok(text)) = text {
                 begin += &text;
                 begin += ", ";
@@ -167,7 +167,7 @@ impl SynthHarmony {
         SynthHarmony { schema, with_places, settings: Arc::new(settings), begin, labels }
     }
 
-    /// One batch of rows as conversations.
+    /// Converts a batch of rows to conversations.
     pub fn convert(&self, mut batch: Batch) -> Result<Batch> {
         let records = batch.records.clone();
         let rows = Rows::of(&records, &self.settings);
@@ -208,7 +208,7 @@ impl SynthHarmony {
         Ok(batch)
     }
 
-    /// Appends the texts of a row, without ending them. The error says why it has none.
+    /// Appends the texts of a row, without ending them. The error says why the row has none.
     fn write(&self, rows: &Rows, row: usize, columns: &mut [TextBuilder]) -> Result<(), String> {
         let [messages, metadata, fields @ ..] = columns else { return Ok(()) };
         self.write_messages(rows, row, &mut messages.bytes)?;
@@ -245,7 +245,7 @@ impl SynthHarmony {
                 write_ascii_string(out, &[query, REFERENCE_TITLE, reference].concat());
             }
         }
-        // An empty reasoning is there only if it is asked for.
+        // An empty reasoning is written only if the user asks for it.
         let reasoning =
             (is_true(&rows.reasoning, row)).then_some((&rows.reasoning, REASONING, ANALYSIS));
         out.extend_from_slice(b"}]}");
@@ -260,13 +260,13 @@ impl SynthHarmony {
     }
 }
 
-/// An assistant's message up to its text, and from there on.
+/// The text of an assistant's message before its text, and after it.
 const ASSISTANT: &[u8] =
     b", {\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": ";
 const ANALYSIS: &[u8] = b"}], \"channel\": \"analysis\"}";
 const FINAL: &[u8] = b"}], \"channel\": \"final\"}";
 
-/// The columns of a batch; those that are not there are `None`.
+/// The columns of a batch; missing ones are `None`.
 struct Rows<'a> {
     query: Option<PythonValues<'a>>,
     reasoning: Option<PythonValues<'a>>,
@@ -293,7 +293,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Why a row is skipped: the first text that it lacks.
+    /// Returns why a row is skipped: the first text that it lacks.
     fn missing(&self, row: usize, keep_without_reasoning: bool) -> Option<&'static str> {
         if !is_true(&self.query, row) {
             Some("without query")
@@ -306,7 +306,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The text that follows the query, if there is one.
+    /// Returns the text that follows the query, if there is one.
     fn reference(&self, row: usize) -> Result<Option<&'a str>, String> {
         let Some(values) = self.reference.as_ref().filter(|values| values.is_true(row)) else {
             return Ok(None);
@@ -345,13 +345,13 @@ fn write_value(
     values.write_json(out, row).map_err(|cause| format!("{name}: {cause}"))
 }
 
-/// Takes off what was written after the last row that was ended.
+/// Removes what was written after the last row that was ended.
 fn drop_unfinished(column: &mut TextBuilder) {
     let end = column.ends.truncate(column.ends.rows());
     column.bytes.truncate(end);
 }
 
-/// A row as written to the rejects; a value without JSON is null there.
+/// Returns a row as it is written to the rejects; a value without JSON is null there.
 fn to_json(batch: &RecordBatch, row: usize) -> String {
     let mut out = b"{".to_vec();
     for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {

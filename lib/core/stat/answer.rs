@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Names;
-use super::keys::{Keyed, Keys, RecordKeys, Repeated};
+use super::keys::{KeyCounts, Keys, RecordKeys, RepeatCounts};
 use super::kind::{Group, KindStat};
 use super::written;
 use crate::batch::Batch;
@@ -22,27 +22,27 @@ use crate::record::{RecordType, Rows};
 use crate::stream::{Reader, holds_chats};
 use crate::way_on;
 
-/// The form of answers in JSON; raised when the meaning of a field changes.
+/// The version of answers in JSON, which is raised when the meaning of a field changes.
 const VERSION: u64 = 2;
-/// The member of an answer whose members stand in its place.
+/// The member of an answer that is replaced by its own members.
 const ALL: &str = "all";
 /// The kind of records that have no numbers of their own.
 const OTHER: &str = "other";
-/// An answer of more records has its keys only where they are asked for.
+/// The most records for which an answer has its keys without being asked for them.
 const KEYED: u64 = 1 << 18;
-/// Groups that are no columns: each message is in the group of its role or channel.
+/// Groups that are not columns: each message is in the group of its role or channel.
 pub const OF_MESSAGES: [&str; 2] = ["role", "channel"];
 
-/// What is to be measured.
+/// What is measured.
 #[derive(Debug, Clone, Default)]
 pub struct StatOptions {
-    /// Count sequences of more tokens.
+    /// Sequences with more tokens than this are counted.
     pub seq_length: Option<u64>,
     /// The column by whose values records are grouped.
     pub by: Option<String>,
     /// Whether repeated ids and texts are searched for.
     pub repeats: bool,
-    /// Whether the answer must have its keys, however many.
+    /// Whether the answer must have its keys, however many there are.
     pub part: bool,
 }
 
@@ -51,64 +51,64 @@ pub struct StatOptions {
 pub struct Answer {
     ds_stat: u64,
     pub kind: String,
-    /// What was read, as the caller names it; nothing is stdin.
+    /// The inputs as the caller names them; empty for stdin.
     pub inputs: Vec<String>,
-    /// All files of the inputs, where they are read whole.
-    /// (Not in JSON: answers of slices add up, sizes of their files do not.)
+    /// The size of all files of the inputs, if they are read whole. (It is not in JSON: answers of
+    /// slices add up, the sizes of their files do not.)
     #[serde(skip)]
     pub size_on_disk: Option<u64>,
-    /// In JSON its members stand among the others.
+    /// The numbers of all records; in JSON its members stand among the others.
     pub all: Group,
     pub seq_length: Option<u64>,
-    /// Of rows for trainers, if all of them are measured.
+    /// The rows of a file for trainers, if all of them are measured.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub packed: Option<Packed>,
-    /// Null if they were not searched for.
-    pub repeated: Option<Repeated>,
-    pub by: Option<GroupedBy>,
+    pub packed: Option<PackedRows>,
+    /// Null if repeats were not searched for.
+    pub repeated: Option<RepeatCounts>,
+    pub by: Option<GroupedStat>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub(super) keyed: Option<Keyed>,
-    /// If there are any, they are written too.
+    pub(super) keyed: Option<KeyCounts>,
+    /// The keys; if there are any, they are written too.
     #[serde(skip)]
     keys: Option<Keys>,
 }
 
-/// The rows that the records are in.
+/// The rows in which the records are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Packed {
+pub struct PackedRows {
     pub rows: u64,
-    /// Positions of a row; null if they are as long as their sequences.
+    /// The positions of a row; null if rows are as long as their sequences.
     pub seq_length: Option<u64>,
-    /// Positions that are taken.
+    /// How many positions are used.
     pub used: u64,
-    /// Those of them that are padding.
+    /// How many of them are padding.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub padding: Option<u64>,
 }
 
-impl Packed {
-    /// Of all records of a reader.
-    fn of(reader: &Reader) -> Option<Packed> {
+impl PackedRows {
+    /// Returns the rows of all records of a reader.
+    fn of(reader: &Reader) -> Option<PackedRows> {
         let is_all = reader.is_dataset() && reader.is_whole();
         let stated = reader.header().parameters.get(PACKED).filter(|_| is_all)?;
         serde_json::from_value(stated.clone()).ok()
     }
 
-    /// Both together, where their rows are as long.
-    fn and(self, other: Packed) -> Option<Packed> {
+    /// Adds the rows of two parts, if rows have the same length in both.
+    fn and(self, other: PackedRows) -> Option<PackedRows> {
         let is_same = self.seq_length == other.seq_length;
         let (rows, used) = (self.rows.checked_add(other.rows)?, self.used.checked_add(other.used)?);
         let padding = match (self.padding, other.padding) {
             (Some(a), Some(b)) => Some(a.checked_add(b)?),
             (a, b) => a.or(b),
         };
-        is_same.then_some(Packed { rows, used, padding, ..self })
+        is_same.then_some(PackedRows { rows, used, padding, ..self })
     }
 }
 
 /// The numbers of the records with each value of a column.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct GroupedBy {
+pub struct GroupedStat {
     pub column: String,
     pub groups: BTreeMap<String, Group>,
 }
@@ -121,12 +121,12 @@ impl Answer {
             kind: name.to_string(),
             all: Group::of_type(name),
             seq_length: options.seq_length,
-            by: by.map(|column| GroupedBy { column, groups: BTreeMap::new() }),
+            by: by.map(|column| GroupedStat { column, groups: BTreeMap::new() }),
             ..Answer::default()
         }
     }
 
-    /// The numbers of this part and of the next one.
+    /// Adds the numbers of the next part.
     fn joined(mut self, part: Answer) -> Result<Answer> {
         let mut inputs = std::mem::take(&mut self.inputs);
         for input in &part.inputs {
@@ -153,12 +153,12 @@ impl Answer {
         Ok(Answer { inputs, ..whole })
     }
 
-    /// Whether there are no records, and so their type may not be known.
+    /// Whether there are no records: their type may then not be known.
     fn is_nothing(&self) -> bool {
         self.all.records == 0 && self.kind == OTHER
     }
 
-    /// Adds the numbers of records that follow.
+    /// Adds the numbers of later records.
     fn add(&mut self, other: Answer) -> Result<()> {
         self.all.merge(other.all)?;
         self.packed = self.packed.zip(other.packed).and_then(|(a, b)| a.and(b));
@@ -182,7 +182,7 @@ impl Answer {
         Ok(())
     }
 
-    /// Its form in JSON, without its keys.
+    /// Returns the answer as JSON, without its keys.
     pub fn to_json(&self) -> Result<Value> {
         let Value::Object(members) = serde_json::to_value(self).map_err(Error::data)? else {
             return Ok(Value::Null);
@@ -197,7 +197,7 @@ impl Answer {
         Ok(Value::Object(flat))
     }
 
-    /// Writes its form in JSON, with its keys, in pieces: one line.
+    /// Writes the answer as JSON, with its keys, in pieces: one line.
     pub fn write_json(&mut self, mut out: impl FnMut(&str) -> Result<()>) -> Result<()> {
         let text = self.to_json()?.to_string();
         out(text.strip_suffix('}').unwrap_or(&text))?;
@@ -207,20 +207,20 @@ impl Answer {
         out("}\n")
     }
 
-    /// Reads an answer; its keys are added to those of other parts.
+    /// Reads an answer; its keys are added to the keys of other parts.
     fn read(path: &Path, keys: Option<&mut Keys>) -> Result<Answer> {
         let mut value = written::read(path, keys)?;
         if value["ds_stat"] != json!(VERSION) {
             let cause = format!("is no answer of ds-stat in version {VERSION}");
             return Err(Error::data(cause).at(path));
         }
-        // The members of `all` are looked for among the others, which it leaves out.
+        // The members of `all` stand among the other members.
         value[ALL] = value.clone();
         serde_json::from_value(value).map_err(|e| written::bad(&e).at(path))
     }
 }
 
-/// The answer of which these are the parts, in their order.
+/// Merges the answers of parts, in their order.
 pub fn merge(paths: &[impl AsRef<Path>], options: &StatOptions) -> Result<Answer> {
     let mut whole: Option<Answer> = None;
     let mut keys = Keys::default();
@@ -243,7 +243,7 @@ pub fn merge(paths: &[impl AsRef<Path>], options: &StatOptions) -> Result<Answer
     Ok(whole)
 }
 
-/// Measures all records of a reader on some threads.
+/// Measures all records of a reader on `jobs` threads.
 pub fn measure(
     reader: Reader,
     options: &StatOptions,
@@ -263,8 +263,8 @@ pub fn measure(
     })
 }
 
-/// Measures all records of a reader on some threads; `see` is given each batch in its order, before it is
-/// measured.
+/// Measures all records of a reader on `jobs` threads; calls `see` with each batch, in order,
+/// before it is measured.
 pub fn measure_seen(
     mut reader: Reader,
     options: &StatOptions,
@@ -275,7 +275,7 @@ pub fn measure_seen(
     let record = reader.fitting_type();
     let name = record.map_or(OTHER, |record| record.name);
     let column = select(&mut reader, record, options)?;
-    let packed = Packed::of(&reader);
+    let packed = PackedRows::of(&reader);
     let mut whole = Answer::of_type(name, options);
     let mut keys = Keys::default();
     let make_worker = || one(move |batch: Batch| measured(&batch, name, column, options));
@@ -292,7 +292,7 @@ pub fn measure_seen(
     Ok(whole)
 }
 
-/// The numbers of a batch.
+/// Returns the numbers of a batch.
 fn measured(
     batch: &Batch,
     name: &str,
@@ -329,7 +329,8 @@ fn measured(
     Ok((part, keys, batch.bytes))
 }
 
-/// Reads the columns of the record type and the one to group by; gives the place of that.
+/// Reads the columns of the record type and the column by which records are grouped; returns the
+/// index of that column.
 fn select(
     reader: &mut Reader,
     record: Option<&'static RecordType>,

@@ -11,35 +11,35 @@ use std::iter::{once, successors};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-/// The most different numbers that are counted each by itself.
+/// The most different numbers that are counted separately.
 const EXACT: usize = 1 << 16;
-/// The bits that are kept of a number when there are more.
+/// How many bits of a number are kept if there are more different numbers.
 const KEPT_BITS: u32 = 11;
-/// Numbers below are counted in a table: lengths mostly are. A table is added to another for each
-/// batch, so it is small.
+/// Numbers below this are counted in a table: most lengths are. A table is added to another for
+/// each batch, so it is small.
 const TABLE: u64 = 1 << 12;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Written", try_from = "Written")]
+#[serde(into = "DistributionJson", try_from = "DistributionJson")]
 pub struct Distribution {
     /// How often each number below [`TABLE`] occurs, up to the last that does.
     table: Vec<u64>,
-    /// How often each of the others does.
+    /// How often each other number occurs.
     counts: BTreeMap<u64, u64>,
     /// How many different numbers there are.
     different: usize,
-    /// Whether the numbers are without their low bits.
+    /// Whether the numbers have lost their low bits.
     is_coarse: bool,
     count: u64,
-    /// No more than 2^64 - 1.
+    /// The sum, at most 2^64 - 1.
     sum: u64,
     min: u64,
     max: u64,
 }
 
-/// Its form in JSON: what is computed stands beside what it is computed from.
+/// The form of a distribution in JSON: computed values stand beside the counts.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct DistributionJson {
     count: u64,
     sum: u64,
     #[serde(skip_deserializing)]
@@ -143,13 +143,13 @@ impl Distribution {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Each number and how often it occurs, ascending.
+    /// Returns each number and how often it occurs, ascending.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let of_table = (0..).zip(self.table.iter().copied()).filter(|(_, times)| *times > 0);
         of_table.chain(self.counts.iter().map(|(number, times)| (*number, *times)))
     }
 
-    /// The quantile of so many hundredths, between two numbers as NumPy's default has it (linear).
+    /// Returns the quantile of `hundredths`; between two numbers it is linear, as NumPy's default.
     pub fn percentile(&self, hundredths: u64) -> Option<f64> {
         let last = u128::from(self.count.checked_sub(1)?);
         let place = last * u128::from(hundredths);
@@ -164,7 +164,7 @@ impl Distribution {
                 break (number as f64, after.map_or(number, |(next, _)| next) as f64);
             }
         };
-        // From the nearer of the two, as NumPy does.
+        // It is computed from the nearer of the two numbers, as NumPy does.
         Some(if part < 50.0 {
             low + (high - low) * (part / 100.0)
         } else {
@@ -172,9 +172,10 @@ impl Distribution {
         })
     }
 
-    /// At most `most` bars that hold all numbers (of equal width one more): the first number of each,
-    /// the last, and how many there are. They are of equal width, but for a long tail: if most numbers
-    /// would be in the first few bars, each bar is about twice as wide as the one before, or more.
+    /// Returns at most `most` bars that hold all numbers (one more if they are of equal width): the
+    /// first number of each, the last, and how many numbers it holds. Bars are of equal width
+    /// unless there is a long tail: if most numbers would be in the first few bars, each bar is
+    /// about twice as wide as the one before, or more.
     pub fn histogram(&self, most: u64) -> Vec<(u64, u64, u64)> {
         if self.count == 0 || most == 0 {
             return Vec::new();
@@ -193,16 +194,17 @@ impl Distribution {
         self.bars(&firsts, last)
     }
 
-    /// Whether nine numbers in ten are in the first quarter of all that there are between the least and the
-    /// largest, which are more than `most`: bars of equal width would say little of them.
+    /// Whether nine numbers in ten are in the first quarter of the range between the least and the
+    /// largest, and the range has more than `most` numbers: bars of equal width would then say
+    /// little.
     pub(super) fn has_long_tail(&self, most: u64) -> bool {
         let range = self.max.saturating_sub(self.min);
         let p90 = self.percentile(90).unwrap_or(0.0);
         range > most && (p90 - self.min as f64) * LONG_TAIL < range as f64
     }
 
-    /// Bars that begin with the numbers of a series (see [`SERIES`]): the first number of each, and
-    /// the last number of the last.
+    /// Returns the first numbers of bars that begin with the numbers of a series (see [`SERIES`]),
+    /// and the last number of the last bar.
     fn widening(&self, (factors, step): &(&[u64], u64)) -> (Vec<u64>, u64) {
         let powers = successors(Some(1u64), |power| power.checked_mul(*step));
         let series =
@@ -237,20 +239,20 @@ impl Distribution {
     }
 }
 
-/// The first numbers of bars that widen: 0, these numbers, and all their products with a power of the
-/// second one. The first series that has few enough bars is taken.
+/// The first numbers of widening bars: 0, these numbers, and all their products with a power of the
+/// second number. The first series that has few enough bars is taken.
 const SERIES: [(&[u64], u64); 5] =
     [(&[1, 2, 5], 10), (&[1, 3], 10), (&[1], 10), (&[1], 100), (&[1], 10_000)];
-/// The tail is long if nine numbers in ten are in the first of so many parts of their range.
+/// The tail is long if nine numbers in ten are in the first of this many parts of their range.
 const LONG_TAIL: f64 = 4.0;
 
-/// A number without its low bits.
+/// Returns a number without its low bits.
 fn coarse(number: u64) -> u64 {
     let dropped = (u64::BITS - number.leading_zeros()).saturating_sub(KEPT_BITS);
     number >> dropped << dropped
 }
 
-/// The least of 1, 2, 5, 10, 20, 50, ... that is not less.
+/// Returns the least of 1, 2, 5, 10, 20, 50, ... that is not less than `width`.
 pub(super) fn round(width: u64) -> u64 {
     let mut step = 1u64;
     loop {
@@ -268,7 +270,7 @@ pub(super) fn round(width: u64) -> u64 {
     }
 }
 
-/// A number as JSON has it: whole if it is.
+/// Returns a number as JSON has it: an integer if it is whole.
 pub fn number(value: Option<f64>) -> Value {
     let Some(value) = value else { return Value::Null };
     if value.fract() == 0.0 && value.abs() < 9e15 {
@@ -277,9 +279,9 @@ pub fn number(value: Option<f64>) -> Value {
     Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
 
-impl From<Distribution> for Written {
-    fn from(of: Distribution) -> Written {
-        Written {
+impl From<Distribution> for DistributionJson {
+    fn from(of: Distribution) -> DistributionJson {
+        DistributionJson {
             count: of.count,
             sum: of.sum,
             mean: of.mean(),
@@ -294,11 +296,11 @@ impl From<Distribution> for Written {
     }
 }
 
-impl TryFrom<Written> for Distribution {
+impl TryFrom<DistributionJson> for Distribution {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Distribution, String> {
-        let Written { count, sum, min, max, exact, counts, .. } = written;
+    fn try_from(written: DistributionJson) -> Result<Distribution, String> {
+        let DistributionJson { count, sum, min, max, exact, counts, .. } = written;
         let all = counts.iter().try_fold(0u64, |all, (_, times)| all.checked_add(*times));
         if all != Some(count) || min.is_some() != (count > 0) || max.is_some() != (count > 0) {
             return Err(format!("its counts are not of {count} numbers"));
@@ -329,7 +331,7 @@ mod tests {
         assert_eq!(of([7]).percentile(99), Some(7.0));
     }
 
-    /// Exact or not, the parts make the same as the whole in any order, and JSON keeps all of it.
+    /// Exact or not, the parts give the same as the whole in any order, and JSON keeps all of it.
     #[test]
     fn parts_add_up() {
         for count in [10u64, 1000, 70_000, 200_000] {
@@ -346,7 +348,7 @@ mod tests {
             let text = serde_json::to_string(&whole).unwrap();
             assert_eq!(serde_json::from_str::<Distribution>(&text).unwrap(), whole);
             let median = whole.percentile(50).unwrap();
-            // The mean of the two in the middle.
+            // The mean of the two numbers in the middle.
             let exact =
                 [(count - 1) / 2, count / 2].map(|n| (n * n) as f64).iter().sum::<f64>() / 2.0;
             assert!(median <= exact && median >= exact * (1.0 - 1.0 / 1024.0), "{median} {exact}");

@@ -5,7 +5,7 @@ use arrow_buffer::ToByteSlice;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::Measured;
+use super::StatView;
 use crate::check::repeats::Repeats;
 use crate::digest::hex;
 use crate::error::{Error, Result};
@@ -18,17 +18,17 @@ pub(super) struct RecordKeys {
     pub texts: Vec<u128>,
 }
 
-/// What is known of repeats.
+/// The numbers of repeated ids and texts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Repeated {
-    /// Records whose id an earlier one has; null if no record has an id.
+pub struct RepeatCounts {
+    /// Records whose id an earlier record has; null if no record has an id.
     pub ids: Option<u64>,
-    /// Records whose tokens, messages or example an earlier one has; null where there is none of
-    /// these.
+    /// Records whose tokens, messages or example an earlier record has; null if no record has any
+    /// of these.
     pub texts: Option<u64>,
 }
 
-/// The key of numbers: the values of an example, tokens.
+/// Returns the key of numbers: of the values of an example, or of tokens.
 pub fn key(values: &[i32]) -> u128 {
     #[cfg(target_endian = "little")]
     return xxh3_128(values.to_byte_slice());
@@ -46,8 +46,8 @@ impl RecordKeys {
     }
 }
 
-/// The keys of all records so far. In memory are at most two million of ids and two of texts, 32 bytes
-/// each; more of them are on disk.
+/// The keys of all records so far. At most two million keys of ids and two of texts are in memory,
+/// 32 bytes each; if there are more, they are on disk.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     ids: KeySet,
@@ -57,14 +57,14 @@ pub(super) struct Keys {
 #[derive(Debug, Default)]
 struct KeySet {
     repeats: Repeats,
-    /// How many there are, and how many of them are different.
+    /// The number of keys, and of different keys.
     count: u64,
     different: u64,
 }
 
-/// How many records have an id, and a text: of these are the keys of an answer.
+/// How many records have an id, and how many a text: the keys of an answer are of these.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Keyed {
+pub(super) struct KeyCounts {
     ids: u64,
     texts: u64,
 }
@@ -72,7 +72,7 @@ pub(super) struct Keyed {
 /// The members of an answer that hold keys, each once, ascending: an array of texts in which each
 /// key has 32 hexadecimal digits. So parts can be merged, and read piece by piece.
 pub(super) const MEMBERS: [&str; 2] = ["id_keys", "text_keys"];
-/// Keys in one text.
+/// How many keys one text has.
 const PIECE: usize = 1024;
 
 impl KeySet {
@@ -84,7 +84,7 @@ impl KeySet {
         Ok(())
     }
 
-    /// How many keys occurred before.
+    /// Returns how many keys occurred before.
     fn repeated(&mut self) -> Result<Option<u64>> {
         let mut different = 0;
         self.repeats.each_hash(|_| {
@@ -95,7 +95,7 @@ impl KeySet {
         Ok((self.count > 0).then_some(self.count.saturating_sub(different)))
     }
 
-    /// Writes them as the content of an array.
+    /// Writes the keys as the content of an array.
     fn write(&mut self, out: &mut impl FnMut(&str) -> Result<()>) -> Result<()> {
         let (mut piece, mut left) = (String::new(), self.different);
         let mut keys = 0;
@@ -120,7 +120,7 @@ impl Keys {
         self.texts.extend(keys.texts)
     }
 
-    /// Adds keys as they are written in a member of an answer.
+    /// Adds keys from a member of an answer.
     pub fn add_written(&mut self, member: &str, text: &str) -> Result<()> {
         let keys = parsed(text)?;
         let [ids, _] = MEMBERS;
@@ -128,21 +128,21 @@ impl Keys {
         keys.into_iter().try_for_each(|key| set.repeats.add(key, 0, 0))
     }
 
-    /// Adds how many records the keys that were added so are of.
-    pub fn count(&mut self, keyed: Keyed) {
+    /// Adds the number of records to which the keys belong that [`Keys::add_written`] has added.
+    pub fn count(&mut self, keyed: KeyCounts) {
         self.ids.count = self.ids.count.saturating_add(keyed.ids);
         self.texts.count = self.texts.count.saturating_add(keyed.texts);
     }
 
-    pub fn keyed(&self) -> Keyed {
-        Keyed { ids: self.ids.count, texts: self.texts.count }
+    pub fn keyed(&self) -> KeyCounts {
+        KeyCounts { ids: self.ids.count, texts: self.texts.count }
     }
 
-    pub fn repeated(&mut self) -> Result<Repeated> {
-        Ok(Repeated { ids: self.ids.repeated()?, texts: self.texts.repeated()? })
+    pub fn repeated(&mut self) -> Result<RepeatCounts> {
+        Ok(RepeatCounts { ids: self.ids.repeated()?, texts: self.texts.repeated()? })
     }
 
-    /// Writes the members after others. Before it the repeated must have been counted.
+    /// Writes the members after others. The repeats must have been counted before.
     pub fn write(&mut self, out: &mut impl FnMut(&str) -> Result<()>) -> Result<()> {
         for (member, set) in MEMBERS.into_iter().zip([&mut self.ids, &mut self.texts]) {
             out(&format!(",\"{member}\":["))?;

@@ -9,47 +9,48 @@ use crate::error::{Error, Result};
 use crate::record::{Rows, each_kind, each_rows, plural_of};
 
 /// Records that are counted: implemented by the views of record types.
-pub trait Measured {
-    /// What is counted of them.
+pub trait StatView {
+    /// The numbers that are counted.
     type Numbers: Numbers;
 
-    /// The bytes of a record's values; see [`Group::bytes`].
+    /// Returns the bytes of a record's values; see [`Group::bytes`].
     fn bytes(&self, row: usize) -> usize;
 
     /// Adds a record.
     fn count(&self, row: usize, numbers: &mut Self::Numbers, options: &StatOptions) -> Result<()>;
 
-    /// A hash of what a record repeats if it is there twice, its id apart; see `keys.rs`.
+    /// Returns a hash of a record's content without its id, by which repeats are found; see
+    /// `keys.rs`.
     fn text_key(&self, _row: usize) -> Option<u128> {
         None
     }
 }
 
-/// What is counted of records of one type, and what is said of it.
+/// The numbers of records of one type, and how they are reported.
 pub trait Numbers {
-    /// Adds those of records that follow.
+    /// Adds the numbers of later records.
     fn merge(&mut self, other: Self) -> Result<()>
     where
         Self: Sized;
 
-    /// Computes what is not counted.
+    /// Computes the values that are not counted.
     fn close(&mut self) {}
 
-    /// What is long or short in such records: the unit of its length, and the lengths.
+    /// Returns the unit of such records' length, and the lengths.
     fn lengths(&self) -> (&'static str, &Distribution);
 
-    /// The three numbers that are asked for first; `records` is how many there are.
+    /// Returns the three most important numbers; `records` is the number of records.
     fn headline(&self, records: String) -> [(&'static str, String); 3];
 
-    /// All that is said of them; the answer is theirs.
+    /// Reports all numbers; `answer` is the answer that contains them.
     fn sections<'a>(&'a self, out: &mut Sections<'a>, answer: &Answer);
 
-    /// Their messages, and the unit of the lengths of these.
+    /// Returns the messages, and the unit of their lengths.
     fn messages(&self) -> Option<(&Messages, &'static str)> {
         None
     }
 
-    /// How many there are of which nothing is trained on, if there are masks.
+    /// Returns how many records have masks and are not trained on at all, if there are masks.
     fn unsupervised(&self) -> Option<u64> {
         None
     }
@@ -59,8 +60,8 @@ pub trait Numbers {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     pub records: u64,
-    /// Of the values themselves: four a token or cell, one a mask position, texts in UTF-8; of a
-    /// game 48 a step. So it is the same in every encoding.
+    /// The bytes of the values themselves: four for a token or cell, one for a mask position, texts
+    /// in UTF-8; for a game 48 a step. So the number is the same in every encoding.
     pub bytes: u64,
     pub numbers: KindStat,
 }
@@ -71,14 +72,14 @@ macro_rules! kind_stat {
         #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "lowercase")]
         pub enum KindStat {
-            $($kind(Box<<crate::record::$module::$view<'static> as Measured>::Numbers>),)+
-            /// Of any other type: only counted.
+            $($kind(Box<<crate::record::$module::$view<'static> as StatView>::Numbers>),)+
+            /// Records of any other type: they are only counted.
             #[default]
             Other,
         }
 
         impl KindStat {
-            /// No numbers yet, of a record type.
+            /// Makes empty numbers for a record type.
             pub fn of_type(name: &str) -> KindStat {
                 match name {
                     $(name if name == crate::record::$type.name => KindStat::$kind(Box::default()),)+
@@ -93,7 +94,7 @@ macro_rules! kind_stat {
                 }
             }
 
-            /// The numbers, of whichever type.
+            /// Returns the numbers, whichever type they are of.
             pub fn numbers(&self) -> Option<&dyn Numbers> {
                 match self {
                     $(KindStat::$kind(stat) => Some(stat.as_ref()),)+
@@ -101,7 +102,7 @@ macro_rules! kind_stat {
                 }
             }
 
-            /// Computes what is not counted.
+            /// Computes the values that are not counted.
             pub(super) fn close(&mut self) {
                 match self {
                     $(KindStat::$kind(stat) => stat.close(),)+
@@ -148,7 +149,7 @@ impl Group {
         self.records = self.records.saturating_add(other.records);
         self.bytes = self.bytes.saturating_add(other.bytes);
         match (self.records == other.records, &self.numbers) {
-            // The first part of a group that is new.
+            // This is the first part of a new group.
             (true, KindStat::Other) => self.numbers = other.numbers,
             _ => self.numbers.merge(other.numbers)?,
         }
@@ -156,7 +157,7 @@ impl Group {
     }
 }
 
-/// The bytes of a record of a type that has no numbers.
+/// Returns the bytes of a record of a type that has no numbers.
 fn bytes_of(batch: &RecordBatch, row: usize) -> usize {
     row_sizes(&batch.slice(row, 1)).first().copied().unwrap_or(0) as usize
 }

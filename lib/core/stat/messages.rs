@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use super::{Distribution, Names};
 use crate::error::Result;
 
-/// The channels of an assistant that this module asks for.
+/// The channels of an assistant that are counted here.
 const REASONING: &str = "analysis";
 const FINAL: &str = "final";
 
-/// Messages by role and channel: for each the lengths of its messages.
+/// The lengths of messages by role and by channel.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Messages {
     pub roles: BTreeMap<String, Distribution>,
-    /// Of the messages that have a channel.
+    /// The messages that have a channel.
     pub channels: BTreeMap<String, Distribution>,
 }
 
-/// What a conversation has.
+/// The parts of a conversation that were found.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Parts {
     pub reasoning: bool,

@@ -30,11 +30,11 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 
-pub(crate) use answer::Packed;
+pub(crate) use answer::PackedRows;
 pub use answer::{Answer, StatOptions, measure, measure_seen, merge};
 pub use distribution::Distribution;
 pub(crate) use keys::key;
-pub use kind::{Group, KindStat, Measured, Numbers};
+pub use kind::{Group, KindStat, Numbers, StatView};
 pub use messages::Messages;
 pub(crate) use messages::Parts;
 pub use plot::{Bar, Plot};
@@ -49,7 +49,7 @@ const TOKENS: usize = 1 << 18;
 
 /// Numbers by name.
 pub(crate) trait Names<T> {
-    /// The number of a name; an error if there are too many of them.
+    /// Returns the number of a name; fails if there are too many names.
     fn named(&mut self, what: &str, name: &str) -> Result<&mut T>;
 }
 

@@ -6,11 +6,11 @@ use super::distribution::round;
 /// The most ticks of an axis.
 const TICKS: usize = 6;
 
-/// Places on the axis go from 0 to 1.
+/// A histogram. Places on the axis go from 0 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    /// Whether equal distances on the axis are equal ratios of numbers (that are raised by one), not equal
-    /// differences.
+    /// Whether equal distances on the axis are equal ratios of numbers (after adding one), not
+    /// equal differences.
     pub is_logarithmic: bool,
     pub bars: Vec<Bar>,
     /// Numbers with their places.
@@ -19,7 +19,7 @@ pub struct Plot {
     pub median: f64,
 }
 
-/// A bar: its numbers, how many there are of them, and where it begins and ends.
+/// A bar: its first and last number, how many numbers it holds, and where it begins and ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
     pub first: u64,
@@ -29,7 +29,7 @@ pub struct Bar {
     pub end: f64,
 }
 
-/// Where numbers are on the axis.
+/// Maps numbers to places on the axis.
 struct Axis {
     is_logarithmic: bool,
     start: f64,
@@ -47,7 +47,7 @@ impl Axis {
 }
 
 impl Distribution {
-    /// Its plot with at most so many bars; `None` if there is no number.
+    /// Returns its plot with at most `most` bars; `None` if there is no number.
     pub fn plot(&self, most: u64) -> Option<Plot> {
         let (min, max) = (self.min()?, self.max()?);
         let median = self.percentile(50)?;
@@ -56,7 +56,7 @@ impl Distribution {
             true => {
                 let start = (min as f64).ln_1p();
                 let span = (max as f64 + 1.0).ln_1p() - start;
-                // No bar is narrower than the first number.
+                // No bar is narrower than the bar of the first number.
                 let narrowest = (min as f64 + 1.0).ln_1p() - start;
                 let bars = ((span / narrowest) as u64).clamp(1, most);
                 (Axis { is_logarithmic, start, span }, bars)
@@ -84,14 +84,14 @@ impl Distribution {
             }
         }
         let numbers = if is_logarithmic { powers(min, max) } else { steps(min, max) };
-        // A number is where the middle of its own bar would be.
+        // The place of a number is the middle of its own bar.
         let middle = |number: f64| axis.place(number + 0.5);
         let ticks = numbers.into_iter().map(|number| (number, middle(number as f64))).collect();
         Some(Plot { is_logarithmic, bars: drawn, ticks, median: middle(median) })
     }
 }
 
-/// Round numbers at equal distances.
+/// Returns round numbers at equal distances.
 fn steps(min: u64, max: u64) -> Vec<u64> {
     let step = round(((max - min) / (TICKS as u64 - 1)).max(1));
     let first = min.div_ceil(step).saturating_mul(step);
@@ -101,7 +101,7 @@ fn steps(min: u64, max: u64) -> Vec<u64> {
         .collect()
 }
 
-/// Powers of ten, with twice and five times these if there is room.
+/// Returns powers of ten, with twice and five times these if there is room.
 fn powers(min: u64, max: u64) -> Vec<u64> {
     let all = |factors: &[u64]| -> Vec<u64> {
         let tens = std::iter::successors(Some(1u64), |power| power.checked_mul(10));

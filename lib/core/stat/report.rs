@@ -13,7 +13,7 @@ const BAR: usize = 24;
 /// Bars of a histogram.
 const BARS: u64 = 12;
 
-/// The text for a screen of so many columns; `by` as in the options.
+/// Returns the text for a screen of this many columns; `by` as in the options.
 pub fn report(answer: &Answer, by: Option<&str>, columns: usize) -> String {
     let columns = columns.clamp(50, 80);
     let is_wide = columns == 80;
@@ -50,7 +50,7 @@ struct Lines {
     columns: usize,
     /// Whether every table has its full width.
     is_wide: bool,
-    /// The widest name in a table, and the widest value.
+    /// The width of names in a table, and of values.
     name: usize,
     value: usize,
 }
@@ -60,13 +60,13 @@ impl Lines {
         let _ = writeln!(self.text, "{}", text.trim_end());
     }
 
-    /// A line of a table that ends in a bar.
+    /// Adds a line of a table that ends in a bar.
     fn bar_line(&mut self, text: &str, value: u64, most: u64) {
         let left = self.columns.saturating_sub(text.chars().count() + 1);
         self.line(&format!("{text} {}", bar(value, most, left.min(BAR))));
     }
 
-    /// A number with its share of all, as a bar.
+    /// Adds a number with its share of all, as a bar.
     fn share(&mut self, name: &str, value: u64, all: u64) {
         let share = if all == 0 { 0.0 } else { value as f64 / all as f64 };
         let (width, values, percent) = (self.name, self.value, share * 100.0);
@@ -102,9 +102,9 @@ impl Lines {
         }
     }
 
-    /// One line for each name: how many, and how long.
+    /// Adds one line for each name: the count, and the lengths.
     fn names(&mut self, (column, what): (&str, &str), rows: &[NamedLengths<'_>]) {
-        // Records of other types have no lengths.
+        // Only records of some types have lengths.
         let has_lengths = rows.iter().any(|row| row.lengths.is_some());
         let heads = [what, "all", "median", "p99", "max"];
         self.named_line(column, if has_lengths { heads } else { [what, "", "", "", ""] });
@@ -119,7 +119,7 @@ impl Lines {
         }
     }
 
-    /// Values after their name, or below it.
+    /// Adds values after their name, or below it.
     fn named_line(&mut self, name: &str, [count, sum, median, p99, max]: [&str; 5]) {
         if self.is_wide {
             let (width, name) = (self.name, cut(name, self.name));
@@ -132,7 +132,8 @@ impl Lines {
     }
 }
 
-/// A bar whose length is a share of `columns`, in eighths of a column; something is always seen.
+/// Draws a bar whose length is a share of `columns`, in eighths of a column; a bar that is not
+/// empty is always visible.
 fn bar(value: u64, most: u64, columns: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if value == 0 || most == 0 {
@@ -144,7 +145,7 @@ fn bar(value: u64, most: u64, columns: usize) -> String {
     "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
-/// A name of the data in so many columns, control characters as their escapes.
+/// Returns a name of the data in at most `most` columns, with control characters as escapes.
 fn cut(name: &str, most: usize) -> String {
     let plain: String = name.chars().flat_map(shown_character).collect();
     if plain.chars().count() > most {

@@ -7,10 +7,10 @@ use super::kind::Group;
 use super::{Distribution, Messages};
 use crate::cli::{grouped, size};
 
-/// Names in a list.
+/// The most names in a list.
 const ROWS: usize = 40;
 
-/// What is said under one head; the first has none.
+/// The lines under one head; the first section has none.
 #[derive(Debug, Default)]
 pub struct Section<'a> {
     pub head: String,
@@ -19,15 +19,15 @@ pub struct Section<'a> {
 
 #[derive(Debug)]
 pub enum Line<'a> {
-    /// A number, with its unit.
+    /// A number with its unit.
     Fact { name: String, value: String },
-    /// A number of so many.
+    /// A number as a share of all.
     Share { name: String, count: u64, all: u64 },
-    /// So many names were left out.
+    /// The number of names that were left out.
     More(usize),
     /// How often each length (score, tile) occurs.
     Distribution(&'a Distribution),
-    /// For each name how many there are, and their lengths if they have one.
+    /// For each name its count, and its lengths if it has any.
     Names { column: String, what: &'static str, rows: Vec<NamedLengths<'a>> },
 }
 
@@ -39,7 +39,7 @@ pub struct NamedLengths<'a> {
 }
 
 impl Answer {
-    /// What was measured: its inputs and the type of its records.
+    /// Returns the title: the inputs and the type of the records.
     pub fn title(&self) -> (String, &str) {
         let inputs = match self.inputs.as_slice() {
             [only] => only.clone(),
@@ -49,7 +49,7 @@ impl Answer {
         (inputs, if self.kind == "other" { "" } else { self.kind.as_str() })
     }
 
-    /// The three numbers that are asked for first.
+    /// Returns the three most important numbers.
     pub fn headline(&self) -> [(&'static str, String); 3] {
         let all = grouped(self.all.records);
         if let Some(numbers) = self.all.numbers.numbers() {
@@ -60,12 +60,12 @@ impl Answer {
         [("records", all), ("size on disk", disk), ("data size", data)]
     }
 
-    /// How many sequences there are of which nothing is trained on, if there are masks.
+    /// Returns how many sequences have masks and are not trained on at all, if there are masks.
     pub fn unsupervised(&self) -> Option<u64> {
         self.all.numbers.numbers()?.unsupervised()
     }
 
-    /// All that is said; `by` as in the options.
+    /// Returns all sections; `by` as in the options.
     pub fn sections(&self, by: Option<&str>) -> Vec<Section<'_>> {
         let mut out = Sections(vec![Section::default()]);
         out.number("records", self.all.records);
@@ -94,7 +94,7 @@ impl Answer {
     }
 }
 
-/// What is said, as it is put together.
+/// The sections so far.
 pub struct Sections<'a>(Vec<Section<'a>>);
 
 impl<'a> Sections<'a> {
@@ -145,7 +145,7 @@ impl<'a> Sections<'a> {
         if shares.is_empty() {
             return;
         }
-        // The most frequent first.
+        // The most frequent comes first.
         shares.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         self.head(head);
         for (name, count) in shares.iter().take(ROWS) {
@@ -155,7 +155,7 @@ impl<'a> Sections<'a> {
             self.line(Line::More(shares.len() - ROWS));
         }
     }
-    /// Messages by role and by channel; `all` is what they have of the unit.
+    /// Adds messages by role and by channel; `all` is the sum of `unit` over the records.
     pub fn messages(&mut self, messages: &Messages, unit: &str, all: u64) {
         let Messages { roles, channels } = messages;
         for (head, named) in [("role", roles), ("channel", channels)] {
@@ -164,7 +164,7 @@ impl<'a> Sections<'a> {
         }
     }
 
-    /// What is there more than once, if that was searched for; `what` names the texts.
+    /// Adds the repeats, if they were searched for; `what` names the texts.
     pub fn repeated(&mut self, answer: &Answer, what: &str) {
         let Some(repeated) = answer.repeated else { return };
         for (name, count) in [("duplicate ids", repeated.ids), (what, repeated.texts)] {
@@ -175,12 +175,12 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// So many of all, in percent.
+/// Returns a share in percent.
 pub fn share(count: u64, all: u64) -> String {
     format!("{:.1} %", if all == 0 { 0.0 } else { count as f64 / all as f64 * 100.0 })
 }
 
-/// A quantile: whole if it is, else with one digit.
+/// Returns a quantile as text: an integer if it is whole, else with one digit.
 pub fn plain(value: Option<f64>) -> String {
     match value {
         None => "-".to_string(),
@@ -195,7 +195,7 @@ pub fn plain(value: Option<f64>) -> String {
 /// Names of [`quantiles`].
 pub const QUANTILES: [&str; 6] = ["min", "median", "mean", "p90", "p99", "max"];
 
-/// The quantiles of a distribution, for people.
+/// Returns the quantiles of a distribution as text.
 pub fn quantiles(of: &Distribution) -> [String; 6] {
     let [min, max] = [of.min(), of.max()].map(|value| value.map_or("-".to_string(), grouped));
     let [median, p90, p99] = [50, 90, 99].map(|p| plain(of.percentile(p)));

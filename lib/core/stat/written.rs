@@ -13,7 +13,7 @@ use super::keys::{Keys, MEMBERS};
 use crate::error::{Error, Kind, Result};
 use crate::files;
 
-/// The members of an answer but its keys, which are added to others, if they are wanted.
+/// Reads the members of an answer except its keys, which are added to `keys` if that is given.
 pub(super) fn read(path: &Path, keys: Option<&mut Keys>) -> Result<Value> {
     let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
     let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, file));
@@ -27,12 +27,12 @@ pub(super) fn read(path: &Path, keys: Option<&mut Keys>) -> Result<Value> {
     })
 }
 
-/// What is no answer.
+/// Returns the error for a text that is not an answer.
 pub(super) fn bad(error: &serde_json::Error) -> Error {
     Error::data(format!("is no answer of ds-stat: {error}"))
 }
 
-/// Takes the members of an answer.
+/// Reads the members of an answer.
 struct Members<'a> {
     keys: Option<&'a mut Keys>,
     /// Why the keys could not be kept.
@@ -70,7 +70,7 @@ impl<'de> Visitor<'de> for Members<'_> {
     }
 }
 
-/// Takes an array of keys.
+/// Reads an array of keys.
 struct Pieces<'a> {
     member: &'static str,
     keys: &'a mut Keys,
@@ -96,7 +96,7 @@ impl<'de> Visitor<'de> for Pieces<'_> {
         while let Some(piece) = from.next_element::<String>()? {
             if let Err(error) = self.keys.add_written(self.member, &piece) {
                 let cause = A::Error::custom(error.cause());
-                // That a piece is no key is said with its place.
+                // The error that a piece is not a key is reported with its place.
                 *self.failure = (error.kind() != Kind::Data).then_some(error);
                 return Err(cause);
             }

@@ -15,21 +15,21 @@ pub struct ShownConversation {
     /// Whether its masks fit its messages; `None` if it has none.
     pub fit: Option<MaskFit>,
     pub counts: TrainedCounts,
-    /// Where it stands, if that is more than its number.
+    /// The place of the record, if that is more than its number.
     pub place: Option<String>,
-    /// What is wrong with it, as a person would say it.
+    /// What is wrong with the record, in words.
     pub notes: Vec<String>,
 }
 
-/// A message, or what is in none.
+/// A message, or tokens outside any message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ShownMessage {
-    /// `None` for tokens that are in no message, as the end of the document.
+    /// `None` for tokens outside any message, such as the end of the document.
     pub role: Option<String>,
     pub channel: Option<String>,
     pub recipient: Option<String>,
     pub content_type: Option<String>,
-    /// In their order, none of them empty.
+    /// Pieces in their order; none is empty.
     pub pieces: Vec<Piece>,
     pub counts: TrainedCounts,
 }
@@ -40,7 +40,7 @@ pub struct Piece {
     pub kind: PieceKind,
     pub text: String,
     pub trained: Trained,
-    /// What the masks ought to say, where they say something else.
+    /// What the masks should say, where they say something else.
     pub expected: Option<Trained>,
     /// The tokens of the text, if it is tokenized.
     pub tokens: Vec<TokenBorder>,
@@ -54,23 +54,23 @@ pub enum PieceKind {
     #[default]
     Text,
     Control,
-    /// `<|endoftext|>`
+    /// The token `<|endoftext|>`.
     Eod,
-    /// An id that no text is encoded to.
+    /// An id to which no text is encoded.
     Unknown,
 }
 
-/// What a token is trained on as.
+/// How a token is trained on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trained {
-    /// There are no masks.
+    /// The record has no masks.
     #[default]
     Unknown,
     Not,
-    /// Not, though its channel is: a weight says so.
+    /// Not trained on, though its channel is: a weight says so.
     ByWeight,
-    /// As this span id.
+    /// Trained on with this span id.
     As(u8),
     /// Masks that contradict each other (1 and span 0, 0 and span 1), or are neither 0 nor 1.
     Odd {
@@ -83,18 +83,18 @@ pub enum Trained {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TokenBorder {
     pub id: i32,
-    /// Where it ends in the piece's text, in bytes. A character of several tokens belongs to the
-    /// last of them.
+    /// The end of the token in the piece's text, in bytes. A character of several tokens belongs to
+    /// the last of them.
     pub end: usize,
 }
 
-/// A border of a message, where masks begin or end: what stands at this position of the masks, which
-/// is about the token after it.
+/// A border of a message, where masks begin or end. The mask at this position is about the token
+/// after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Mark {
     pub border: Border,
     pub next: Trained,
-    /// What ought to stand there, if it is something else.
+    /// What should stand there, if it is something else.
     pub expected: Option<Trained>,
 }
 
@@ -108,7 +108,7 @@ pub enum Border {
 }
 
 impl Trained {
-    /// What masks say at one position.
+    /// Returns what the masks say at one position.
     pub fn of(mask: u8, span: u8) -> Trained {
         match (mask, span) {
             (0, 0) => Trained::Not,
@@ -117,8 +117,8 @@ impl Trained {
         }
     }
 
-    /// One character for it: R reasoning, F final, the digit of another span, W for what a weight keeps
-    /// from it, `!` for what contradicts itself.
+    /// Returns one character: R for reasoning, F for final, the digit of another span, W for a
+    /// token that a weight keeps from being trained on, `!` for masks that contradict themselves.
     pub fn letter(self) -> char {
         match self {
             Trained::Unknown => ' ',
@@ -132,7 +132,7 @@ impl Trained {
         }
     }
 
-    /// The same in words.
+    /// Returns the same in words.
     pub fn name(self) -> String {
         match self {
             Trained::Unknown => "not known".to_string(),
@@ -157,7 +157,7 @@ impl ShownConversation {
         }
     }
 
-    /// Whether it says what of it is trained on.
+    /// Whether the record has masks.
     pub fn has_masks(&self) -> bool {
         let mut pieces = self.messages.iter().flat_map(|message| &message.pieces);
         pieces.any(|piece| piece.trained != Trained::Unknown)
@@ -165,7 +165,7 @@ impl ShownConversation {
 }
 
 impl ShownMessage {
-    /// Role, channel, recipient and content type in one line; no more than that.
+    /// Returns role, channel, recipient and content type as one line.
     pub fn title(&self) -> String {
         let Some(role) = &self.role else { return "in no message".to_string() };
         let mut title = role.clone();
@@ -183,7 +183,7 @@ impl ShownMessage {
 }
 
 impl Piece {
-    /// Text without tokens.
+    /// Makes a piece of text without tokens.
     pub fn plain(text: impl Into<String>) -> Piece {
         Piece {
             kind: PieceKind::Text,

@@ -14,28 +14,28 @@ pub enum MaskFit {
     Shifted {
         by: i32,
     },
-    /// They differ in so many tokens, from this one on.
+    /// The masks differ in this many tokens, from this one on.
     Differs {
         tokens: usize,
         first: usize,
     },
-    /// The messages are not known, so nothing can be said.
+    /// The messages are not known, so the masks cannot be compared.
     Unknown,
 }
 
-/// Shifts that are looked for: by one in either direction, and by both at once.
+/// The shifts that are tried: by one in either direction, and by two.
 pub const SHIFTS: [i32; 4] = [1, -1, 2, -2];
 
 impl MaskFit {
-    /// Compares what each token is trained on as with what it should be.
+    /// Compares how each token is trained on with how it should be.
     pub fn of(found: &[Trained], expected: &[Trained]) -> MaskFit {
         let differs = |(found, expected): (&Trained, &Trained)| found != expected;
         let mut pairs = found.iter().zip(expected);
         let Some(first) = pairs.clone().position(differs) else { return MaskFit::Fits };
         let fits = |by: &i32| {
             let length = found.len() as i32;
-            // At the ends nothing was there to be shifted in; the position before the first token
-            // does not exist for label-aligned masks.
+            // A shift brings nothing in at the ends. Label-aligned masks have no position before
+            // the first token.
             let inside = (1..length).filter(|at| (1..length).contains(&(at - by)));
             let mut pairs = inside.map(|at| (found[at as usize], expected[(at - by) as usize]));
             pairs.all(|(found, expected)| found == expected)
@@ -48,7 +48,7 @@ impl MaskFit {
         }
     }
 
-    /// In words; `None` if there is nothing to say.
+    /// Returns the message; `None` if the masks need none.
     pub fn message(self) -> Option<String> {
         match self {
             MaskFit::Fits | MaskFit::Unknown => None,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::game2048::{CELLS, Direction, Game};
 
-/// A game, whose steps are made one by one.
+/// A game; its steps are prepared one at a time.
 #[derive(Debug, Clone)]
 pub struct ShownGame {
     pub game: Game,
@@ -15,17 +15,17 @@ pub struct ShownGame {
 /// A position, and the move made in it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ShownStep {
-    /// Its place in the game, from 0.
+    /// The index of the step in the game, from 0.
     pub place: usize,
-    /// Its number, as in the data.
+    /// The step's number in the data.
     pub step_index: u32,
     /// Exponents, row by row; 0 is an empty cell.
     pub board: [u8; CELLS],
-    /// The score before the move, if it can be known.
+    /// The score before the move, if it is known.
     pub score: Option<u64>,
     /// The direction of the move, 0 to 3: up, down, left, right.
     pub chosen: Option<u8>,
-    /// Up, down, left, right.
+    /// The branches, in the order up, down, left, right.
     pub branches: [ShownBranch; 4],
     /// The name of the valuation.
     pub valuation: Option<String>,
@@ -38,10 +38,10 @@ pub struct ShownStep {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct ShownBranch {
     pub value: Option<f32>,
-    /// As the data say it, or else as the board allows it.
+    /// Whether the move is legal: as the data say, or else as the board says.
     pub legal: bool,
-    /// The value among those of the legal directions, 0 the least and 1 the greatest; `None` without
-    /// a value, or if it is not legal.
+    /// The value, scaled between the legal directions: 0 is the least and 1 the greatest. `None`
+    /// without a value, or for an illegal direction.
     pub share: Option<f32>,
 }
 
@@ -69,7 +69,7 @@ impl ShownGame {
         self.len() == 0
     }
 
-    /// The step at a place from 0.
+    /// Returns the step at an index from 0.
     pub fn step(&self, place: usize) -> Option<ShownStep> {
         let step = self.game.steps.get(place)?;
         let legal = step.ev_legal.unwrap_or_else(|| step.board.legal());
@@ -100,7 +100,7 @@ impl ShownGame {
     }
 }
 
-/// The tile of an exponent: 2048 of 11, 0 of an empty cell.
+/// Returns the tile of an exponent: 2048 for 11, 0 for an empty cell.
 pub fn tile(exponent: u8) -> u64 {
     if exponent == 0 { 0 } else { 1u64.checked_shl(u32::from(exponent)).unwrap_or(u64::MAX) }
 }

@@ -10,8 +10,8 @@ use super::conversation::{Piece, PieceKind, ShownConversation, ShownMessage, Tra
 use crate::error::Result;
 use crate::record::decoded::{Decoded, Span};
 
-/// The text of `{"messages": [...]}`, whatever it is: what cannot be read is shown as it is. Before the
-/// messages comes what stands beside them, names and texts of JSON.
+/// Shows the text of `{"messages": [...]}`. A value that cannot be read is shown as text. `beside`
+/// are the record's other fields, as names and texts of JSON; they come before the messages.
 pub fn of_json(id: Option<&str>, json: &str, beside: &[(Cow<str>, &str)]) -> ShownConversation {
     let mut shown =
         ShownConversation { id: id.map(str::to_string), ..ShownConversation::default() };
@@ -72,7 +72,7 @@ fn message(message: &Value) -> ShownMessage {
     shown
 }
 
-/// The texts of a content; of other parts the values by name.
+/// Returns the texts of a content, and the values of its other parts with their names.
 fn content(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -107,7 +107,7 @@ fn line(text: &mut String, line: &str) {
     *text += line;
 }
 
-/// A sequence as `harmony-tok --decode` writes it, with its spans.
+/// Shows a sequence as `harmony-tok --decode` writes it, with its spans.
 pub fn of_decoded(batch: &RecordBatch, row: usize) -> Result<ShownConversation> {
     let decoded = Decoded::of(batch)?;
     let text = decoded.text(row);
@@ -156,7 +156,7 @@ pub fn of_decoded(batch: &RecordBatch, row: usize) -> Result<ShownConversation> 
     Ok(shown)
 }
 
-/// What each part of a text is trained on as: where it ends, in bytes, ascending.
+/// How each part of a text is trained on: the end of each part in bytes, ascending.
 struct Runs(Vec<(usize, Trained)>);
 
 impl Runs {
@@ -180,7 +180,7 @@ impl Runs {
         Runs(runs)
     }
 
-    /// A part of the text, cut where a run ends.
+    /// Cuts a range of the text into pieces where a run ends.
     fn pieces(&self, text: &str, range: Range<usize>, kind: PieceKind) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut start = range.start;

@@ -45,9 +45,9 @@ pub use conversation::{
 pub use fields::{ShownField, ShownFields};
 pub use fit::MaskFit;
 pub use game::{ShownBranch, ShownGame, ShownStep, tile};
-pub use page::Extra;
+pub use page::ExtraPlots;
 pub use puzzle::ShownPuzzle;
-pub use verdict::{Told, Tone, Verdict};
+pub use verdict::{Tone, Verdict, VerdictLine};
 
 /// A record as it is shown.
 #[derive(Debug, Clone)]
@@ -59,33 +59,33 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// Whether it says what of it is trained on.
+    /// Whether the record has masks.
     pub fn has_masks(&self) -> bool {
         matches!(self, Shown::Conversation(shown) if shown.has_masks())
     }
 }
 
-/// Records that are shown: implemented by the views of record types.
-pub trait Seen {
-    /// How many records a page has if nothing else is asked for: so many that a typical one is shown whole.
+/// Records that can be shown: implemented by the views of record types.
+pub trait RecordView {
+    /// The default number of records on a page: a typical record is then shown whole.
     const SAMPLE: u64 = 50;
-    /// Whether records have masks, which are aligned in one way or another.
+    /// Whether records have masks, which may be aligned in several ways.
     const IS_ALIGNED: bool = false;
 
-    /// What a dataset of such records is, for people.
+    /// Returns what a dataset of such records is, in words.
     fn dataset(_: &Header) -> Option<String> {
         None
     }
 
-    /// The record of a row of a batch, of which this is the view.
+    /// Returns the record in a row of `batch`; `self` is the view of that batch.
     fn show(&self, viewer: &Viewer, batch: &Batch, row: usize) -> Result<Shown>;
 
-    /// Adds to what a page has beyond the numbers of ds-stat.
-    fn add_to(&self, _extra: &mut Extra) {}
+    /// Adds the numbers of these records that a page shows beside those of ds-stat.
+    fn add_to(&self, _extra: &mut ExtraPlots) {}
 }
 
-/// Records of a type that has no view: their fields, or what the type is like.
-impl Seen for &RecordBatch {
+/// Records of a type without a view: their fields are shown.
+impl RecordView for &RecordBatch {
     fn show(&self, viewer: &Viewer, _: &Batch, row: usize) -> Result<Shown> {
         Ok(match viewer.kind() == Some(DECODED.name) {
             true => Shown::Conversation(messages::of_decoded(self, row)?),
@@ -94,53 +94,54 @@ impl Seen for &RecordBatch {
     }
 }
 
-/// What a record type is like to those who show it.
-pub(crate) struct Look {
+/// The facts and functions of one record type that a viewer needs.
+pub(crate) struct TypeView {
     name: &'static str,
     pub sample: u64,
     pub is_aligned: bool,
     pub dataset: fn(&Header) -> Option<String>,
 }
 
-impl Look {
-    const fn of<T: Seen>(name: &'static str) -> Look {
-        Look { name, sample: T::SAMPLE, is_aligned: T::IS_ALIGNED, dataset: T::dataset }
+impl TypeView {
+    const fn of<T: RecordView>(name: &'static str) -> TypeView {
+        TypeView { name, sample: T::SAMPLE, is_aligned: T::IS_ALIGNED, dataset: T::dataset }
     }
 }
 
 macro_rules! looks {
     ($($kind:ident $type:ident $module:ident $view:ident;)+) => {
-        const LOOKS: &[Look] =
-            &[$(Look::of::<crate::record::$module::$view<'_>>(crate::record::$type.name)),+];
+        const TYPE_VIEWS: &[TypeView] =
+            &[$(TypeView::of::<crate::record::$module::$view<'_>>(crate::record::$type.name)),+];
     };
 }
 each_kind!(looks);
 
-/// That of records of any other type.
-const OTHER: &Look = &Look::of::<&RecordBatch>("");
+/// The facts and functions for records of any other type.
+const OTHER: &TypeView = &TypeView::of::<&RecordBatch>("");
 
-/// Makes records to be shown, of the batches of one reader.
+/// Prepares the records of one reader to be shown.
 pub struct Viewer {
     record: Option<&'static RecordType>,
     pub(crate) alignment: Alignment,
-    /// `None` where that is not known.
+    /// `None` where the spans are not known.
     pub(crate) spans: Option<Spans>,
     /// Whether the end of a document is in the records and not in their file.
     pub(crate) lacks_eod: bool,
-    /// What the set says of its padding and its ignored labels.
+    /// The padding and the ignored label that a puzzle set states, with their kinds.
     pub(crate) padding: [Option<(i32, CellKind)>; 2],
 }
 
 impl Viewer {
-    /// Of a reader that was asked for records of any type; their columns are selected here.
+    /// Makes the viewer of a reader that was asked for records of any type, and selects the columns
+    /// that are shown.
     pub fn of(reader: &mut Reader, align: Option<Alignment>) -> Result<Viewer> {
         let viewer = Viewer::new(reader, align)?;
         viewer.select(reader);
         Ok(viewer)
     }
 
-    /// Of such a reader, whose batches begin with the columns of the record type. `align` is what a flag
-    /// says of its masks.
+    /// Makes the viewer of a reader whose batches begin with the columns of the record type.
+    /// `align` is the alignment of masks that a flag states.
     pub fn new(reader: &Reader, align: Option<Alignment>) -> Result<Viewer> {
         let record = reader.fitting_type();
         let header = reader.header();
@@ -165,16 +166,16 @@ impl Viewer {
         }
     }
 
-    /// The name of the record type; `None` for records of any other.
+    /// Returns the name of the record type; `None` for records of any other type.
     pub fn kind(&self) -> Option<&'static str> {
         self.record.map(|record| record.name)
     }
 
-    pub(crate) fn look(&self) -> &'static Look {
-        LOOKS.iter().find(|look| Some(look.name) == self.kind()).unwrap_or(OTHER)
+    pub(crate) fn look(&self) -> &'static TypeView {
+        TYPE_VIEWS.iter().find(|look| Some(look.name) == self.kind()).unwrap_or(OTHER)
     }
 
-    /// A record of a batch.
+    /// Returns a record of a batch.
     pub fn show(&self, batch: &Batch, row: usize) -> Result<Shown> {
         let name = self.kind().unwrap_or_default();
         let rows = Rows::of(name, &batch.records)?;
@@ -182,12 +183,12 @@ impl Viewer {
     }
 }
 
-/// A token that the header of a puzzle set names.
+/// Returns a token that the header of a puzzle set names.
 fn named_token(header: &Header, name: &str) -> Option<i32> {
     header.parameters.get(name)?.as_i64().and_then(|token| token.try_into().ok())
 }
 
-/// What a span id means, in one word; 3 as every page of ours has it (`--span commentary=3`).
+/// Returns the meaning of a span id in one word; 3 as every page of ours has it (`--span commentary=3`).
 pub fn span_name(id: u8) -> String {
     match id {
         1 => "reasoning".to_string(),
@@ -197,7 +198,7 @@ pub fn span_name(id: u8) -> String {
     }
 }
 
-/// Numbers of tokens by what they are trained on, in the order in which they first occur.
+/// Counts of tokens by how they are trained on, in the order of first occurrence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TrainedCounts(pub Vec<(Trained, usize)>);
 

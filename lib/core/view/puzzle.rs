@@ -17,13 +17,13 @@ pub struct ShownPuzzle {
     pub identifier: Option<String>,
     pub input: Picture,
     pub label: Picture,
-    /// The rules of its domain that it breaks, in words.
+    /// The rules of its domain that the example breaks, in words.
     pub broken: Vec<String>,
 }
 
 impl ShownPuzzle {
-    /// `padding`: the tokens of inputs and labels that stand for nothing, for a domain that is not
-    /// known.
+    /// Makes the picture of an example. `padding` are the padding tokens of inputs and labels, for
+    /// a domain that is not known.
     pub fn of(puzzle: &Puzzle<'_>, padding: [Option<(i32, CellKind)>; 2]) -> ShownPuzzle {
         let (inputs, labels) = (puzzle.inputs, puzzle.labels);
         let known = puzzle.domain.and_then(domain);
@@ -47,7 +47,7 @@ impl ShownPuzzle {
         }
     }
 
-    /// What its examples have in common.
+    /// Whether both are examples of the same puzzle.
     pub fn is_of_same_puzzle(&self, other: &ShownPuzzle) -> bool {
         let place =
             |p: &ShownPuzzle| (p.split.clone(), p.set.clone(), p.group.clone(), p.puzzle.clone());

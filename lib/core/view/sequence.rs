@@ -13,12 +13,12 @@ use crate::tokenizer::{
     token_bytes,
 };
 
-/// A message's place and what its header says.
+/// The place of a message, and what its header says.
 struct Place {
     role: Option<String>,
     channel: Option<String>,
     tokens: Range<usize>,
-    /// False if a weight keeps it from being trained on.
+    /// False if a weight keeps the message from being trained on.
     is_trained: bool,
 }
 
@@ -28,8 +28,8 @@ impl Place {
     }
 }
 
-/// A record, whatever its tokens, masks and segments are; `spans` are those that its masks were made with, if
-/// these are known.
+/// Shows a record, even if its tokens, masks and segments are wrong. `spans` are the spans that its
+/// masks were made with, if known.
 pub fn of_tokens(
     rows: &Tokens<'_>,
     row: usize,
@@ -61,7 +61,7 @@ pub fn of_tokens(
     let stated = masks.map(|(_, span)| span).zip(trained.as_deref());
     let expected = expected(&places, spans, stated, alignment, tokens.len());
     let has_messages = places.iter().any(|place| place.role.is_some());
-    // Without messages nothing can be said of masks.
+    // Without messages the masks cannot be checked.
     let expected = match &trained {
         Some(trained) if !has_messages => trained,
         _ => &expected,
@@ -82,7 +82,8 @@ pub fn of_tokens(
     shown
 }
 
-/// The segments of a record and what is between them; `None` if they do not follow one another.
+/// Returns the segments of a record and what is between them; `None` if they do not follow one
+/// another.
 fn stated(segments: Vec<Segment<'_>>, length: usize) -> Option<Vec<Place>> {
     let (mut places, mut end) = (Vec::new(), 0);
     for segment in segments {
@@ -101,7 +102,7 @@ fn stated(segments: Vec<Segment<'_>>, length: usize) -> Option<Vec<Place>> {
     Some(places)
 }
 
-/// The messages among tokens of any kind: each from `<|start|>` to its end.
+/// Finds the messages among tokens: each from `<|start|>` to its end.
 fn found(tokens: &[i32]) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     let mut at = 0;
@@ -121,7 +122,7 @@ fn found(tokens: &[i32]) -> Vec<Place> {
     places
 }
 
-/// The first word of the text that begins at a token, up to the next control token.
+/// Returns the first word of the text that begins at a token and ends at the next control token.
 fn text_of(tokens: &[i32], start: usize) -> String {
     let is_header = |id: &&i32| ![CHANNEL, CONSTRAIN, MESSAGE].contains(*id);
     let ids = tokens.iter().skip(start).take_while(is_header).take(64);
@@ -130,7 +131,7 @@ fn text_of(tokens: &[i32], start: usize) -> String {
     text.split_whitespace().next().unwrap_or_default().to_string()
 }
 
-/// What is wrong with masks that is not seen at any token.
+/// Returns what is wrong with the masks that no single token shows.
 fn wrong_masks(
     (mask, span): (&[u8], &[u8]),
     alignment: Alignment,
@@ -145,7 +146,7 @@ fn wrong_masks(
     is_trained.then(|| "the last position is trained on, and no token follows it".to_string())
 }
 
-/// What each token is trained on as.
+/// Returns how each token is trained on.
 fn by_token((mask, span): (&[u8], &[u8]), alignment: Alignment, length: usize) -> Vec<Trained> {
     let shift = usize::from(alignment == Alignment::Label);
     let of = |token: usize| {
@@ -155,9 +156,10 @@ fn by_token((mask, span): (&[u8], &[u8]), alignment: Alignment, length: usize) -
     (0..length).map(|token| of(token).unwrap_or(Trained::Not)).collect()
 }
 
-/// What each token ought to be trained on as: what span-mask makes of the messages. Where the spans are not
-/// known, a message ought to have the id that it has where it begins, perhaps in shifted masks, as ds-check
-/// takes it; if no such masks are like these, the contract's spans are assumed.
+/// Returns how each token should be trained on: what span-mask makes of the messages. Where the
+/// spans are not known, the id at the beginning of a message holds for all of it, perhaps in
+/// shifted masks, as ds-check takes it. If no such masks are like the stated ones, the contract's
+/// spans are assumed.
 fn expected(
     places: &[Place],
     spans: Option<&Spans>,
@@ -167,7 +169,7 @@ fn expected(
 ) -> Vec<Trained> {
     let by_token = |derive: &dyn Fn(&mut Vec<u8>) -> Result<(), String>| {
         let mut ids = Vec::new();
-        // (What is no message one after another has no spans, and is said elsewhere.)
+        // (Tokens that are not messages one after another have no spans; another note says so.)
         let _ = derive(&mut ids);
         let mut expected = by_token((&loss_mask(&ids), &ids), alignment, length);
         for place in places.iter().filter(|place| !place.is_trained) {
@@ -196,7 +198,7 @@ fn expected(
     of(&Spans::synth_kd_v1(&[]))
 }
 
-/// The messages at places.
+/// Returns the messages at places.
 fn segments(places: &[Place]) -> impl Iterator<Item = Segment<'_>> {
     places.iter().filter_map(|place| {
         Some(Segment {
@@ -216,7 +218,7 @@ struct Sequence<'a> {
 }
 
 impl Sequence<'_> {
-    /// The message at a place; the last one ends at `end`.
+    /// Returns the message at a place; the last one ends at `end`.
     fn message(&self, place: &Place, end: Option<usize>) -> ShownMessage {
         let mut message = ShownMessage {
             role: place.role.clone(),
@@ -245,7 +247,7 @@ impl Sequence<'_> {
         message
     }
 
-    /// What a token ought to be trained on as, if it is not.
+    /// Returns how a token should be trained on, if the masks say something else.
     fn expected_unless(&self, at: usize) -> Option<Trained> {
         let (found, expected) = (self.trained?.get(at)?, self.expected.get(at)?);
         (found != expected).then_some(*expected)
@@ -270,7 +272,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Adds a token; `like` is a piece as it would begin with it.
+    /// Adds a token. `like` is the piece that would begin with it.
     fn add(&mut self, id: i32, like: Piece) {
         let goes_on = self.list.last().is_some_and(|last| {
             let same = (last.kind, last.trained, last.expected);
@@ -285,7 +287,7 @@ impl Pieces {
             None => self.open.extend_from_slice(format!("<|unknown {id}|>").as_bytes()),
         }
         let Some(piece) = self.list.last_mut() else { return };
-        // What is complete; a sequence that can never become a character is replaced.
+        // Complete characters are added; bytes that can never become a character are replaced.
         loop {
             match str::from_utf8(&self.open) {
                 Ok(text) => {
@@ -308,7 +310,7 @@ impl Pieces {
         piece.tokens.push(TokenBorder { id, end: piece.text.len() });
     }
 
-    /// Ends the last piece: a character that is not complete is replaced.
+    /// Ends the last piece and replaces an incomplete character.
     fn close(&mut self) {
         let Some(piece) = self.list.last_mut() else { return };
         if !std::mem::take(&mut self.open).is_empty() {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::game2048::{Board, Direction, Game, Step};
-use crate::harmony::{Policy, Rendered, Renderer, loss_mask};
+use crate::harmony::{Policy, RenderOutput, Renderer, loss_mask};
 use crate::record::decoded::DecodedBuilder;
 use crate::record::tokens::{Identity, Tokens, TokensBuilder};
 use crate::tokenizer::encoded;
@@ -14,9 +14,9 @@ const MESSAGES: &str = r#"{"messages": [{"role": "user", "content": "How, é😀
 /// A sequence, and the span id of each of its tokens.
 fn rendered() -> (Vec<i32>, Vec<u8>) {
     let mut renderer = Renderer::new(Policy::SynthKdV1);
-    let mut rendered = Rendered::default();
+    let mut rendered = RenderOutput::default();
     renderer.render(MESSAGES, &mut rendered).unwrap();
-    let Rendered { tokens, segments } = rendered;
+    let RenderOutput { tokens, segments } = rendered;
     let mut spans = vec![0; tokens.len()];
     for segment in &segments.list {
         let span = match segments.channel(segment) {

@@ -12,10 +12,11 @@ use crate::error::{Error, Kind, Result, Severity};
 use crate::stat::{self, Answer, StatOptions};
 use crate::stream::Request;
 
-/// Of inputs of more bytes a terminal shows no numbers unless they are checked: it begins at once.
+/// The most bytes of inputs whose numbers a terminal shows without being asked to check them: the
+/// output begins at once.
 const MEASURED: u64 = 16 << 20;
 
-/// How good something is.
+/// How good a fact is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
     Unknown,
@@ -25,7 +26,7 @@ pub enum Tone {
 }
 
 impl Tone {
-    /// The sign before its text: colours say nothing alone.
+    /// Returns the sign before the text: a colour never says something alone.
     fn sign(self) -> &'static str {
         match self {
             Tone::Unknown => "",
@@ -38,26 +39,27 @@ impl Tone {
 
 /// A line of a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct VerdictLine {
     pub tone: Tone,
     pub text: String,
 }
 
-impl Told {
-    fn new(tone: Tone, text: &str) -> Told {
-        Told { tone, text: format!("{}{text}", tone.sign()) }
+impl VerdictLine {
+    fn new(tone: Tone, text: &str) -> VerdictLine {
+        VerdictLine { tone, text: format!("{}{text}", tone.sign()) }
     }
 }
 
-/// What ds-check found, and whether anything is trained on; each is `None` if it was not looked at.
-pub fn verdict(answer: Option<&Answer>, outcomes: Option<&[Outcome]>) -> Vec<Told> {
-    let unchecked = || Told::new(Tone::Unknown, "Not checked: ds-view --check does.");
+/// Returns the lines about what ds-check found and whether anything is trained on; each argument is
+/// `None` if this was not looked at.
+pub fn verdict(answer: Option<&Answer>, outcomes: Option<&[Outcome]>) -> Vec<VerdictLine> {
+    let unchecked = || VerdictLine::new(Tone::Unknown, "Not checked: ds-view --check does.");
     let mut lines = vec![outcomes.map_or_else(unchecked, checked)];
     lines.extend(answer.and_then(untrained));
     lines
 }
 
-fn checked(outcomes: &[Outcome]) -> Told {
+fn checked(outcomes: &[Outcome]) -> VerdictLine {
     let (mut errors, mut warnings) = (0, 0);
     for group in outcomes.iter().flat_map(|outcome| &outcome.groups) {
         match group.severity {
@@ -69,39 +71,39 @@ fn checked(outcomes: &[Outcome]) -> Told {
     let found = found.iter().filter(|(count, _)| *count > 0);
     let found: Vec<String> = found.map(|(count, what)| counted(*count, what)).collect();
     match (errors, found.is_empty()) {
-        (_, true) => Told::new(Tone::Good, "ds-check: no problems found."),
-        (0, _) => Told::new(Tone::Warning, &format!("ds-check: {}.", found.join(", "))),
-        _ => Told::new(Tone::Bad, &format!("ds-check: {}.", found.join(", "))),
+        (_, true) => VerdictLine::new(Tone::Good, "ds-check: no problems found."),
+        (0, _) => VerdictLine::new(Tone::Warning, &format!("ds-check: {}.", found.join(", "))),
+        _ => VerdictLine::new(Tone::Bad, &format!("ds-check: {}.", found.join(", "))),
     }
 }
 
-fn untrained(answer: &Answer) -> Option<Told> {
+fn untrained(answer: &Answer) -> Option<VerdictLine> {
     let none = answer.unsupervised().filter(|none| *none > 0)?;
     let records = answer.all.records;
     Some(match none == records {
-        true => Told::new(Tone::Bad, "Nothing is trained on in any sequence."),
+        true => VerdictLine::new(Tone::Bad, "Nothing is trained on in any sequence."),
         false => {
             let text = format!(
                 "Nothing is trained on in {} of {}.",
                 grouped(none),
                 counted(records, "sequence")
             );
-            Told::new(Tone::Warning, &text)
+            VerdictLine::new(Tone::Warning, &text)
         }
     })
 }
 
-/// What is said of all of it before any record.
+/// The facts about all records that come before the first one.
 #[derive(Debug, Clone, Default)]
 pub struct Verdict {
-    pub lines: Vec<Told>,
-    /// The numbers that are asked for first, with their names.
+    pub lines: Vec<VerdictLine>,
+    /// The most important numbers, with their names.
     pub numbers: Vec<(&'static str, String)>,
 }
 
 impl Verdict {
-    /// Of inputs that can be read more than once; nothing is said of a stream, which cannot. What takes
-    /// long is done only if `outcomes` say that they are checked.
+    /// Makes the verdict of inputs that can be read more than once; a stream gets none. What takes
+    /// long is done only if `outcomes` show that a check was asked for.
     pub fn of(
         input: &InputArgs,
         outcomes: Option<&[Outcome]>,
@@ -112,11 +114,11 @@ impl Verdict {
         }
         let most = if outcomes.is_some() { u64::MAX } else { MEASURED };
         let answer = match measured(input, most, progress) {
-            Err(Unmeasured::Large) => {
+            Err(NoNumbers::Large) => {
                 return Ok(Verdict { lines: vec![too_large()], ..<_>::default() });
             }
-            Err(Unmeasured::Unreadable) => None,
-            Err(Unmeasured::Failed(error)) => return Err(error),
+            Err(NoNumbers::Unreadable) => None,
+            Err(NoNumbers::Failed(error)) => return Err(error),
             Ok(answer) => Some(answer),
         };
         let numbers = answer.as_ref().map(|answer| answer.headline().to_vec());
@@ -125,40 +127,40 @@ impl Verdict {
     }
 }
 
-fn too_large() -> Told {
+fn too_large() -> VerdictLine {
     let most = size(MEASURED as f64);
     let text = format!("More than {most}, neither checked nor counted: --check does both.");
-    Told::new(Tone::Unknown, &text)
+    VerdictLine::new(Tone::Unknown, &text)
 }
 
 /// Why there are no numbers.
-enum Unmeasured {
-    /// There are more bytes than were to be read.
+enum NoNumbers {
+    /// The input has more bytes than may be read.
     Large,
-    /// What is wrong is said where the records are shown.
+    /// The error is shown with the records.
     Unreadable,
-    /// It could not be read now, which is another thing than what it holds.
+    /// The input could not be read now; this says nothing about its records.
     Failed(Error),
 }
 
-impl From<Error> for Unmeasured {
-    fn from(error: Error) -> Unmeasured {
+impl From<Error> for NoNumbers {
+    fn from(error: Error) -> NoNumbers {
         match error.kind() {
-            Kind::Data => Unmeasured::Unreadable,
-            Kind::Usage | Kind::Unavailable => Unmeasured::Failed(error),
+            Kind::Data => NoNumbers::Unreadable,
+            Kind::Usage | Kind::Unavailable => NoNumbers::Failed(error),
         }
     }
 }
 
-/// The numbers of inputs of at most so many bytes, for which they are read once more.
-fn measured(input: &InputArgs, most: u64, progress: &mut Progress) -> Result<Answer, Unmeasured> {
+/// Returns the numbers of inputs of at most `most` bytes; for this they are read once more.
+fn measured(input: &InputArgs, most: u64, progress: &mut Progress) -> Result<Answer, NoNumbers> {
     let size_on_disk = dataset::size_on_disk(&input.files)?;
     if size_on_disk.is_some_and(|bytes| bytes > most) {
-        return Err(Unmeasured::Large);
+        return Err(NoNumbers::Large);
     }
     let reader = dataset::open(input, Request::Any)?.uncompared();
     let mut left = Some(most);
-    // What is compressed may be much more than its files.
+    // A compressed input may be much larger than its file.
     let see = |batch: &Batch| {
         left = left.and_then(|left| left.checked_sub(batch.bytes));
         left.map(drop).ok_or_else(|| Error::unavailable("more bytes than were to be read"))
@@ -166,7 +168,7 @@ fn measured(input: &InputArgs, most: u64, progress: &mut Progress) -> Result<Ans
     let options = StatOptions::default();
     let measured = stat::measure_seen(reader, &options, NonZeroUsize::MIN, progress, see);
     match measured {
-        Err(_) if left.is_none() => Err(Unmeasured::Large),
+        Err(_) if left.is_none() => Err(NoNumbers::Large),
         measured => {
             let mut answer = measured?;
             answer.size_on_disk = size_on_disk;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use gristmill::harmony::{
-    Channel, Policy, Rendered, Renderer, Role, Segments, decode, segments_of,
+    Channel, Policy, RenderOutput, Renderer, Role, Segments, decode, segments_of,
 };
 use gristmill::json::Reader;
 use gristmill::tokenizer::{EOD, token_bytes};
@@ -17,8 +17,8 @@ use serde_json::Value;
 
 /// One conversation rendered alone, or the error's text. It is rendered a second time after
 /// the first, when the renderer knows its messages.
-fn render(renderer: &mut Renderer, json: &str) -> Result<Rendered, String> {
-    let mut out = Rendered::default();
+fn render(renderer: &mut Renderer, json: &str) -> Result<RenderOutput, String> {
+    let mut out = RenderOutput::default();
     let first = renderer.render(json, &mut out).map_err(|error| error.to_string());
     let once = out.clone();
     let second = renderer.render(json, &mut out).map_err(|error| error.to_string());
@@ -43,7 +43,7 @@ fn ids(value: &Value) -> Vec<i32> {
 }
 
 /// What the pipeline computes from segments, before alignment.
-fn masks(rendered: &Rendered) -> (Vec<i32>, Vec<i32>) {
+fn masks(rendered: &RenderOutput) -> (Vec<i32>, Vec<i32>) {
     let mut spans = vec![0; rendered.tokens.len()];
     for segment in &rendered.segments.list {
         let span = match (segment.role, segment.channel) {
@@ -57,7 +57,7 @@ fn masks(rendered: &Rendered) -> (Vec<i32>, Vec<i32>) {
 }
 
 /// Finds the segments again from the tokens alone, and decodes them.
-fn check_inverse(rendered: &Rendered) {
+fn check_inverse(rendered: &RenderOutput) {
     let mut again = Segments::default();
     segments_of(&rendered.tokens, &mut again).unwrap();
     let decoded = decode(&rendered.tokens).unwrap();

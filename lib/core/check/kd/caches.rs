@@ -23,12 +23,12 @@ checks! {
         hint "remove the folder cache/, unless the data were only copied";
 }
 
-/// Of the files of a cache, the one that names the documents.
+/// The ending of the file of a cache that lists the documents.
 const ENDING: &str = "-document_index.npy";
-/// Values that are held in memory at once.
+/// How many values are in memory at once.
 const BLOCK: u64 = 1 << 20;
 
-/// Checks the caches of a prefix of so many sequences; Megatron calls each of them a document.
+/// Checks the caches of a prefix that has `sequences`; Megatron calls each sequence a document.
 pub(super) fn check(prefix: &KdPrefix, sequences: u64, findings: &mut Findings<'_>) -> Result<()> {
     let (suffix, ..) = prefix.layout.members()[0];
     let idx = with_suffix(&prefix.path, &format!("{suffix}.idx"));
@@ -70,7 +70,7 @@ fn is_whole(description: &Path) -> Result<bool> {
     Ok(text.get("split").is_some_and(Value::is_null))
 }
 
-/// The number of documents that an index needs: its largest value, and one more.
+/// Returns the number of documents that an index needs: one more than its largest value.
 fn count(documents: &Integers) -> u64 {
     let mut largest = None;
     for first in (0..documents.rows()).step_by(BLOCK as usize) {

@@ -5,25 +5,25 @@ use std::os::unix::fs::FileExt;
 use super::frames::ValidPrefix;
 use super::sequences::{SequenceChecker, SequenceRules};
 use crate::check::repeats::{Repeats, hash};
-use crate::check::{At, CheckContext, CheckedChunk, Findings};
+use crate::check::{CheckContext, CheckedChunk, FindingPlace, Findings};
 use crate::error::{Error, Result, shown};
 use crate::format::kd_root::count_spans;
 use crate::format::mmidx::MmidxDataset;
 
-/// A chunk has about this many tokens (1 MiB), or one sequence.
+/// About how many tokens a chunk has (1 MiB), unless one sequence has more.
 const CHUNK_TOKENS: u64 = 1 << 18;
 const CHUNK_SEQUENCES: usize = 1 << 14;
 
 /// Consecutive sequences.
 struct Chunk {
     first: u64,
-    /// Where they begin, in values.
+    /// The offset of the first one, in values.
     start: u64,
     lengths: Vec<i32>,
 }
 
-/// Checks all sequences of a prefix, the `number`th of its set, and keeps their hashes if there
-/// are `repeats`. Returns the number of positions by span id.
+/// Checks all sequences of a prefix, which is number `number` of its set, and adds their hashes to
+/// `repeats`. Returns the number of positions by span id.
 pub(super) fn check(
     prefix: &ValidPrefix,
     number: usize,
@@ -90,7 +90,7 @@ impl Iterator for Chunks<'_> {
 struct ChunkSummary {
     first: u64,
     hashes: Vec<u128>,
-    /// Number of positions by span id.
+    /// The number of positions by span id.
     spans: [u64; 256],
 }
 
@@ -100,7 +100,7 @@ struct ChunkReader<'a> {
     tokens: &'a MmidxDataset,
     checker: SequenceChecker,
     hashed: bool,
-    /// Those of the tokens, and of the masks if there are any.
+    /// The bytes of the tokens, and of the masks if there are any.
     bytes: Vec<Vec<u8>>,
     /// The tokens.
     values: Vec<i32>,
@@ -137,7 +137,7 @@ impl ChunkReader<'_> {
         for (sequence, &length) in (chunk.first..).zip(&chunk.lengths) {
             let range = start..start + length.max(0) as usize;
             start = range.end;
-            let at = At::file(self.tokens.bin_path()).record("sequence", sequence);
+            let at = FindingPlace::file(self.tokens.bin_path()).record("sequence", sequence);
             let masks = masks.map(|(mask, span)| (&mask[range.clone()], &span[range.clone()]));
             self.checker.check(at, &tokens[range.clone()], masks, findings);
             if self.hashed {

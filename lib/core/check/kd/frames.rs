@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use crate::check::{At, Findings, checks};
+use crate::check::{FindingPlace, Findings, checks};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::format::kd_root::KdPrefix;
@@ -45,7 +45,7 @@ checks! {
         "the three datasets differ in their documents: samples do not match";
 }
 
-/// Entries of an index that are read at a time.
+/// How many entries of an index are read at a time.
 const BLOCK: usize = 1 << 16;
 
 /// A prefix whose files can be read by their indices.
@@ -87,7 +87,8 @@ pub(super) fn check(prefix: &KdPrefix, findings: &mut Findings<'_>) -> Result<Op
     Ok(valid.then_some(ValidPrefix { datasets, sequences, values }))
 }
 
-/// Opens one dataset, and says whether its values have the right type. `None` if that fails.
+/// Opens one dataset; the flag says whether its values have the right type. `None` if it cannot be
+/// opened.
 fn open(
     prefix: &Path,
     dtype: Option<MmidxDtype>,
@@ -136,20 +137,20 @@ struct FrameChecker<'a> {
 }
 
 impl FrameChecker<'_> {
-    /// The sum of all lengths.
+    /// Checks the index; returns the sum of all lengths.
     fn check(&mut self, findings: &mut Findings<'_>) -> io::Result<u64> {
         let index = &self.dataset.index;
         let size = index.dtype.size() as i64;
         let least = i32::from(self.in_triple);
         let (mut lengths, mut offsets) = (Vec::new(), Vec::new());
         let mut sum = 0u64;
-        // Where the next sequence must begin: at the end of the one before it.
+        // The offset at which the next sequence must begin: the end of the one before it.
         let mut next = 0i64;
         for first in (0..index.sequences).step_by(BLOCK) {
             index.read_lengths(first, BLOCK, &mut lengths)?;
             index.read_offsets(first, BLOCK, &mut offsets)?;
             for ((sequence, &length), &offset) in (first..).zip(&lengths).zip(&offsets) {
-                let at = At::file(self.dataset.idx_path()).record("sequence", sequence);
+                let at = FindingPlace::file(self.dataset.idx_path()).record("sequence", sequence);
                 if length < least {
                     self.valid = false;
                     findings.add(&SEQUENCE_LENGTH, at, format_args!("its length is {length}"));
@@ -206,13 +207,13 @@ impl FrameChecker<'_> {
     }
 }
 
-/// Whether a mask or span has the sequences and documents of the tokens.
+/// Whether a mask or span has the same sequences and documents as the tokens.
 fn aligned(
     tokens: &MmidxDataset,
     other: &MmidxDataset,
     findings: &mut Findings<'_>,
 ) -> io::Result<bool> {
-    let at = At::file(other.idx_path());
+    let at = FindingPlace::file(other.idx_path());
     let (a, b) = (&tokens.index, &other.index);
     if a.sequences != b.sequences {
         let sequences = exactly(b.sequences, "sequence");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::sequences::{self, SequenceChecker, SequenceRules};
-use crate::check::{At, Check, Findings, Selection, Severity, checks};
+use crate::check::{Check, FindingPlace, Findings, Selection, Severity, checks};
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
 use crate::record::tokens::Tokens;
@@ -20,14 +20,14 @@ pub struct SequenceGate {
 }
 
 impl SequenceGate {
-    /// Without a policy what any policy accepts is right; without spans a message has one span id,
-    /// whichever.
+    /// Makes the gate. Without a policy everything that some policy accepts is right; without spans
+    /// a message must have one span id, whichever it is.
     pub fn new(policy: Option<Policy>, spans: Option<Spans>) -> Result<SequenceGate> {
         SequenceGate::besides(&[], policy, spans)
     }
 
-    /// For rows, whose writer has rules of its own for ends of documents: where they are kept, every token is
-    /// taken as it is, and a sequence may have none.
+    /// Makes the gate for rows, whose writer has its own rules for ends of documents: where they
+    /// are kept, every token is accepted, and a sequence may have none.
     pub fn of_rows(
         policy: Option<Policy>,
         spans: Option<Spans>,
@@ -54,13 +54,18 @@ impl SequenceGate {
         Ok(SequenceGate { checker: SequenceChecker::new(&rules), selection })
     }
 
-    /// Whether a row may be written; else the cause. Masks, where there are any, are as long as the
-    /// tokens.
+    /// Checks whether a row may be written; the error is the cause. Masks, if there are any, are as
+    /// long as the tokens.
     pub fn check(&mut self, view: &Tokens<'_>, row: usize) -> Result<(), String> {
         let mut findings = Findings::of_gate(&self.selection);
         let masks = view.loss_mask(row).zip(view.span_id(row));
         self.checker.expect_weights(view.segments(row).filter(|_| view.has_weights()));
-        self.checker.check(At::file(Path::new("")), view.tokens(row), masks, &mut findings);
+        self.checker.check(
+            FindingPlace::file(Path::new("")),
+            view.tokens(row),
+            masks,
+            &mut findings,
+        );
         findings.refusal()?;
         let are_its = |stated| self.checker.are_its_segments(stated);
         if view.segments(row).is_none_or(are_its) {

@@ -8,7 +8,7 @@ use std::slice;
 use super::frames::ValidPrefix;
 use crate::check::inventory::{self, name_of};
 use crate::check::repeats::{Repeats, first_and_others, hash};
-use crate::check::{At, Findings, checks};
+use crate::check::{FindingPlace, Findings, checks};
 use crate::error::Result;
 use crate::files;
 use crate::format::kd_root::{IDS, IdsFile, KdListing, KdPrefix, SPLITS, ValidFraction, find_ids};
@@ -29,20 +29,20 @@ checks! {
         "an ids file without its triple: of a shard that was removed, or is not finished";
 }
 
-/// What the ids files of a dataset have shown so far.
+/// Checks the ids files of a dataset.
 pub(super) struct IdChecker {
     fraction: Option<ValidFraction>,
     repeats: Option<Repeats>,
     /// The ids file of each prefix, by the prefix's number.
     files: Vec<PathBuf>,
-    /// Prefixes with ids, and all.
+    /// The number of prefixes with ids, and of all prefixes.
     counts: (usize, usize),
 }
 
 impl IdChecker {
     /// `fraction` is the share of valid that the manifests state.
     pub fn new(fraction: Option<f64>, findings: &Findings<'_>) -> IdChecker {
-        // The shortest decimal number of a float is the one that was given.
+        // The shortest decimal number of the float is the fraction that the user gave.
         let fraction = fraction.and_then(|fraction| fraction.to_string().parse().ok());
         let repeats = findings.wants(&REPEATED).then(Repeats::default);
         IdChecker { fraction, repeats, files: Vec::new(), counts: (0, 0) }
@@ -85,7 +85,7 @@ impl IdChecker {
         for (number, length) in (0..).zip(tokens.lengths()) {
             let length = length?;
             rows.next(|identity, tokens| -> Result<()> {
-                let at = At::file(file.path()).record("row", number).id(identity.id);
+                let at = FindingPlace::file(file.path()).record("row", number).id(identity.id);
                 if tokens != length {
                     let message = format_args!(
                         "is of {}, its sequence has {length}",
@@ -104,7 +104,13 @@ impl IdChecker {
         Ok(())
     }
 
-    fn split(&self, id: &str, at: At<'_>, prefix: &KdPrefix, findings: &mut Findings<'_>) {
+    fn split(
+        &self,
+        id: &str,
+        at: FindingPlace<'_>,
+        prefix: &KdPrefix,
+        findings: &mut Findings<'_>,
+    ) {
         let (Some(split), Some(fraction)) = (prefix.split, &self.fraction) else { return };
         let [train, valid] = SPLITS;
         let by_hash = if fraction.is_valid(id) { valid } else { train };
@@ -115,7 +121,7 @@ impl IdChecker {
         }
     }
 
-    /// Reports what needs all prefixes: repeated ids, and ids without a triple.
+    /// Reports what only all prefixes together show: repeated ids, and ids without a triple.
     pub fn finish(
         self,
         set: &KdListing,
@@ -136,7 +142,7 @@ impl IdChecker {
                 } else {
                     format!("{}, ", files[first.set].display())
                 };
-                let at = At::file(&files[place.set]).record("row", place.number);
+                let at = FindingPlace::file(&files[place.set]).record("row", place.number);
                 findings.add(
                     &REPEATED,
                     at,
@@ -149,7 +155,7 @@ impl IdChecker {
     }
 }
 
-/// Ids files in the root that are of no prefix.
+/// Reports ids files in the root that belong to no prefix.
 fn surplus(set: &KdListing, known: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
     let known: BTreeSet<&Path> = known.iter().map(PathBuf::as_path).collect();
     for split in SPLITS.into_iter().filter(|_| set.is_root) {

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use super::frames::ValidPrefix;
 use super::ids::IdChecker;
-use super::manifest::{Manifests, Seen};
+use super::manifest::{Manifests, SeenPrefix};
 use super::{caches, contents, frames, sequences};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats, first_and_others};
-use crate::check::{At, CheckContext, Findings, Outcome, checks, rows};
+use crate::check::{CheckContext, FindingPlace, Findings, Outcome, checks, rows};
 use crate::cli::counted;
 use crate::error::{Result, shown};
 use crate::files;
@@ -64,7 +64,7 @@ pub(super) fn check(
     }
     let mut repeats = context.selection.wants_any(&[&OVERLAP, &REPEATED]).then(Repeats::default);
     let mut ids = IdChecker::new(manifests.valid_fraction(), &findings);
-    let mut seen: Vec<(&KdPrefix, Seen)> = Vec::new();
+    let mut seen: Vec<(&KdPrefix, SeenPrefix)> = Vec::new();
     let mut opened: Vec<Option<MmidxDataset>> = Vec::new();
     for (number, prefix) in set.prefixes.iter().enumerate() {
         let Some(valid) = frames::check(prefix, &mut findings)? else {
@@ -85,7 +85,10 @@ pub(super) fn check(
             spans = (prefix.layout == PrefixLayout::Triple).then_some(found);
         }
         let dtype = valid.datasets.first().map_or("", |dataset| dataset.index.dtype.name());
-        seen.push((prefix, Seen { rows: valid.sequences, tokens: valid.values, dtype, spans }));
+        seen.push((
+            prefix,
+            SeenPrefix { rows: valid.sequences, tokens: valid.values, dtype, spans },
+        ));
         opened.push(valid.datasets.into_iter().next());
     }
     ids.finish(set, &mut notes, &mut findings)?;
@@ -167,14 +170,14 @@ fn report_repeats(
             let name = inventory::name_of(&set.prefixes[other.set].path);
             let split = split(other).map_or(String::new(), |split| format!("{split}/"));
             let message = format_args!("is that of {split}{name}, sequence {}", other.number);
-            let file = At::file(&set.prefixes[at.set].path);
+            let file = FindingPlace::file(&set.prefixes[at.set].path);
             findings.add(check, file.record("sequence", at.number), message);
         }
     })
 }
 
-/// Reports a dataset with masks of which all were read, and which supervise nothing.
-fn unsupervised(path: &Path, seen: &[(&KdPrefix, Seen)], findings: &mut Findings<'_>) {
+/// Reports a dataset with masks if all of them were read and they supervise nothing.
+fn unsupervised(path: &Path, seen: &[(&KdPrefix, SeenPrefix)], findings: &mut Findings<'_>) {
     let spans: Option<Vec<&[u64; 256]>> =
         seen.iter().map(|(_, seen)| seen.spans.as_ref()).collect();
     let Some(spans) = spans.filter(|spans| !spans.is_empty()) else { return };
@@ -185,11 +188,11 @@ fn unsupervised(path: &Path, seen: &[(&KdPrefix, Seen)], findings: &mut Findings
     }
 }
 
-/// The share of the valid split. The split is by hash, so its size is binomial; six standard
+/// Checks the share of the valid split. The split is by hash, so its size is binomial; six standard
 /// deviations happen once in a billion roots.
 fn fraction(
     path: &Path,
-    seen: &[(&KdPrefix, Seen)],
+    seen: &[(&KdPrefix, SeenPrefix)],
     wanted: Option<f64>,
     findings: &mut Findings<'_>,
 ) {

@@ -1,7 +1,7 @@
 //! Checks one sequence: its tokens and its masks. Masks are derived again from the roles and
 //! channels in the tokens; if they differ, the most likely cause is reported, once.
 
-use crate::check::{At, Check, Findings, Severity, checks};
+use crate::check::{Check, FindingPlace, Findings, Severity, checks};
 use crate::harmony::{
     Alignment, Channel, Policy, Role, Segment, Segments, Spans, is_unsupervised, loss_mask,
     places_from, segments_of,
@@ -55,25 +55,25 @@ checks! {
         hint "no assistant message is in a supervised channel; try: span-mask --span CHANNEL=ID";
 }
 
-/// Those of the end of a document, and of what may stand before it.
+/// The checks of the end of a document, and of what may stand before it.
 pub(super) const ENDS: &[&Check] = &[&EOD_MISSING, &EOD_MIDDLE, &LAST];
 
-/// What is known of how the sequences were made.
+/// How the sequences were made, as far as it is known.
 #[derive(Debug, Clone)]
 pub(crate) struct SequenceRules {
-    /// `None` if not stated: then SYNTH is assumed, and a violation is a warning.
+    /// `None` if no policy is stated: then SYNTH is assumed, and a violation is a warning.
     pub policy: Option<Policy>,
-    /// Which channels are supervised, and as what; `None` where that is not known.
+    /// The supervised channels with their span ids; `None` if they are not known.
     pub spans: Option<Spans>,
     /// [`Alignment::Label`] for a Megatron dataset.
     pub alignment: Alignment,
-    /// Whether messages may have no span, by weights that are not known: a message is then trained on as
-    /// a whole or not at all.
+    /// Whether messages may have no span because of weights that are not known: a message is then
+    /// trained on as a whole or not at all.
     pub is_weighted: bool,
 }
 
 impl SequenceRules {
-    /// Those of a dataset without a manifest; the user may state its policy.
+    /// Returns the rules for a dataset without a manifest; the user may state its policy.
     pub fn assumed(policy: Option<Policy>) -> SequenceRules {
         let spans = Some(Spans::synth_kd_v1(&[]));
         SequenceRules { policy, spans, alignment: Alignment::Label, is_weighted: false }
@@ -91,18 +91,18 @@ pub(crate) type Masks<'a> = (&'a [u8], &'a [u8]);
 /// Checks one sequence after another; each thread has one.
 pub(crate) struct SequenceChecker {
     rules: SequenceRules,
-    /// Those of the last sequence.
+    /// The segments of the last sequence.
     segments: Segments,
     /// Whether each of its messages may be trained on; empty if all may.
     weights: Vec<bool>,
-    /// Whether its tokens could be taken apart into them.
+    /// Whether its tokens could be divided into messages.
     is_conversation: bool,
     encoder: Encoder,
     text: Vec<u8>,
     encoded: Vec<i32>,
     derived: Vec<u8>,
     known: KnownContents,
-    whole: WholeTokens,
+    whole: Utf8Tokens,
 }
 
 impl SequenceChecker {
@@ -117,11 +117,11 @@ impl SequenceChecker {
             encoded: Vec::new(),
             derived: Vec::new(),
             known: KnownContents::default(),
-            whole: WholeTokens::default(),
+            whole: Utf8Tokens::default(),
         }
     }
 
-    /// The next sequence has these segments, whose weights are known.
+    /// Sets the segments of the next sequence, which state its weights.
     pub fn expect_weights<'a>(
         &mut self,
         segments: Option<impl Iterator<Item = tokens::Segment<'a>>>,
@@ -133,10 +133,10 @@ impl SequenceChecker {
         }
     }
 
-    /// Masks, where there are any, are as long as the tokens.
+    /// Checks a sequence. Masks, if there are any, must be as long as the tokens.
     pub fn check(
         &mut self,
-        at: At<'_>,
+        at: FindingPlace<'_>,
         tokens: &[i32],
         masks: Option<Masks<'_>>,
         findings: &mut Findings<'_>,
@@ -174,13 +174,13 @@ impl SequenceChecker {
         !self.is_conversation || (stated.len() == list.len() && stated.zip(list).all(is_same))
     }
 
-    /// Checks each token by itself, and the end of the sequence; whether all is good.
-    fn tokens(&self, at: At<'_>, tokens: &[i32], findings: &mut Findings<'_>) -> bool {
+    /// Checks each token by itself, and the end of the sequence; returns whether all is good.
+    fn tokens(&self, at: FindingPlace<'_>, tokens: &[i32], findings: &mut Findings<'_>) -> bool {
         let inside = |id: &i32| (0..PADDED_VOCABULARY_SIZE).contains(id);
         let is_reserved = |id: i32| id == START_OF_TEXT || !is_produced(id);
         let (mut reserved, mut middle) = (None, None);
         let last = tokens.len().saturating_sub(1);
-        // (What is below 199998 is text.)
+        // (Tokens below 199998 are text.)
         for place in places_from(tokens, START_OF_TEXT) {
             let id = tokens[place];
             if !inside(&id) {
@@ -210,8 +210,13 @@ impl SequenceChecker {
         end == EOD && middle.is_none()
     }
 
-    /// Checks the messages; whether their spans can be derived.
-    fn conversation(&mut self, at: At<'_>, tokens: &[i32], findings: &mut Findings<'_>) -> bool {
+    /// Checks the messages; returns whether their spans can be derived.
+    fn conversation(
+        &mut self,
+        at: FindingPlace<'_>,
+        tokens: &[i32],
+        findings: &mut Findings<'_>,
+    ) -> bool {
         self.segments.clear();
         if let Err(error) = segments_of(tokens, &mut self.segments) {
             findings.add(&STRUCTURE, at, error);
@@ -237,7 +242,7 @@ impl SequenceChecker {
         breach.is_none()
     }
 
-    fn end(&self, at: At<'_>, tokens: &[i32], findings: &mut Findings<'_>) {
+    fn end(&self, at: FindingPlace<'_>, tokens: &[i32], findings: &mut Findings<'_>) {
         let last = self.segments.list.len().saturating_sub(1);
         for (number, segment) in self.segments.list.iter().enumerate() {
             let is_final =
@@ -252,7 +257,7 @@ impl SequenceChecker {
         }
     }
 
-    /// What violates the SYNTH policy.
+    /// Returns what violates the SYNTH policy.
     fn breach(&self) -> Option<String> {
         let list = &self.segments.list;
         let of = |(number, segment): (usize, &Segment)| match (segment.role, segment.channel) {
@@ -275,8 +280,9 @@ impl SequenceChecker {
         })
     }
 
-    /// Checks the contents of the messages as text, and encoded again.
-    fn texts(&mut self, at: At<'_>, tokens: &[i32], findings: &mut Findings<'_>) {
+    /// Checks that the contents of the messages are text, and that encoding them again gives the
+    /// same tokens.
+    fn texts(&mut self, at: FindingPlace<'_>, tokens: &[i32], findings: &mut Findings<'_>) {
         let encodes = findings.wants(&CANONICAL);
         for (number, segment) in self.segments.list.iter().enumerate() {
             let message = &tokens[segment.start as usize..segment.end as usize - 1];
@@ -312,7 +318,7 @@ impl SequenceChecker {
         }
     }
 
-    /// Masks that are the derived ones, but shifted wrongly or swapped.
+    /// Returns the check and the cause if the masks are the derived ones, but shifted or swapped.
     fn misplaced(&self, (mask, span): Masks<'_>) -> Option<(&'static Check, String)> {
         let is = |span_id: &[u8]| span == span_id && mask == loss_mask(span_id);
         if mask == self.derived && span == loss_mask(&self.derived) {
@@ -335,7 +341,7 @@ impl SequenceChecker {
         Some((check, format!("{message} {first} on; it should be from {first} {sign} 1")))
     }
 
-    /// The first wrong position, in masks that differ from the derived ones or could not be
+    /// Returns the first wrong position, in masks that differ from the derived ones or could not be
     /// derived.
     fn wrong_value(
         &self,
@@ -371,7 +377,7 @@ impl SequenceChecker {
     }
 }
 
-/// The tokens of contents that were encoded again and are right: in a dataset every sequence has the
+/// Tokens of contents that were encoded again and are right: in a dataset every sequence has the
 /// same few system and developer messages, a quarter of its tokens.
 #[derive(Default)]
 struct KnownContents {
@@ -380,9 +386,9 @@ struct KnownContents {
 }
 
 impl KnownContents {
-    /// How many are kept; a new one replaces the oldest.
+    /// How many contents are kept; a new one replaces the oldest.
     const MOST: usize = 8;
-    /// The most tokens of one that is kept.
+    /// The most tokens of a content that is kept.
     const LONGEST: usize = 2048;
 
     fn contains(&self, content: &[i32]) -> bool {
@@ -402,35 +408,35 @@ impl KnownContents {
     }
 }
 
-/// Which tokens are UTF-8 by themselves; only what lies between these has to be decoded. Found out
-/// once for each. (0.5 ns a token; 12 if all are decoded, twice what mmidx-write takes for all else: rustc -O,
-/// 2026-11-26.)
+/// Which tokens are UTF-8 by themselves; only tokens between these have to be decoded. The state of
+/// each token is found once. (0.5 ns a token; 12 if all are decoded, twice what mmidx-write takes
+/// for all else: rustc -O, 2026-11-26.)
 #[derive(Default)]
-struct WholeTokens {
-    /// By id, with place for every id of 18 bits, so that no id has to be compared with a length;
-    /// `None` until the first is asked for.
-    states: Option<Box<[Whole; WholeTokens::IDS]>>,
+struct Utf8Tokens {
+    /// The state by id, with room for every id of 18 bits, so that no id has to be compared with a
+    /// length; `None` until the first use.
+    states: Option<Box<[Utf8State; Utf8Tokens::IDS]>>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Whole {
+enum Utf8State {
     Unknown,
     Yes,
     No,
 }
 
-impl WholeTokens {
+impl Utf8Tokens {
     const IDS: usize = 1 << 18;
 
     /// Whether these tokens, all in the vocabulary, are UTF-8; `bytes` is a buffer.
     fn is_text(&mut self, tokens: &[i32], bytes: &mut Vec<u8>) -> bool {
         const BLOCK: usize = 8;
         bytes.clear();
-        let states = self.states.get_or_insert_with(|| Box::new([Whole::Unknown; Self::IDS]));
+        let states = self.states.get_or_insert_with(|| Box::new([Utf8State::Unknown; Self::IDS]));
         let (blocks, rest) = tokens.as_chunks::<BLOCK>();
         for block in blocks {
-            // Nearly all: looked up without a branch for each.
-            let state = |&id: &i32| states[id as usize % Self::IDS] == Whole::Yes;
+            // Nearly all tokens are looked up without a branch for each.
+            let state = |&id: &i32| states[id as usize % Self::IDS] == Utf8State::Yes;
             let all_whole = block.iter().fold(true, |all, id| all & state(id));
             if !(all_whole && bytes.is_empty() || is_block_text(states, block, bytes)) {
                 return false;
@@ -440,20 +446,21 @@ impl WholeTokens {
     }
 }
 
-/// Whether some tokens are UTF-8 after what is open in `bytes`; what is open then is left in it.
+/// Whether some tokens are UTF-8 after the incomplete character in `bytes`; the next incomplete one
+/// is left in `bytes`.
 fn is_block_text(
-    states: &mut [Whole; WholeTokens::IDS],
+    states: &mut [Utf8State; Utf8Tokens::IDS],
     tokens: &[i32],
     bytes: &mut Vec<u8>,
 ) -> bool {
     for &id in tokens {
-        let state = &mut states[id as usize % WholeTokens::IDS];
-        if *state != Whole::Yes {
+        let state = &mut states[id as usize % Utf8Tokens::IDS];
+        if *state != Utf8State::Yes {
             let Some(token) = token_bytes(id) else { return false };
-            if *state == Whole::Unknown {
-                *state = if str::from_utf8(token).is_ok() { Whole::Yes } else { Whole::No };
+            if *state == Utf8State::Unknown {
+                *state = if str::from_utf8(token).is_ok() { Utf8State::Yes } else { Utf8State::No };
             }
-            if *state == Whole::No {
+            if *state == Utf8State::No {
                 bytes.extend_from_slice(token);
                 continue;
             }
@@ -468,8 +475,8 @@ fn is_block_text(
     true
 }
 
-/// Derives the span ids of a sequence from its messages; whether that is possible. Where the spans
-/// are not known, a message has the id that `stated` has where it begins.
+/// Derives the span ids of a sequence from its messages; returns whether that is possible. If the
+/// spans are not known, a message has the id that `stated` has at its beginning.
 fn derive(
     rules: &SequenceRules,
     segments: &Segments,

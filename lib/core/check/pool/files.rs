@@ -11,7 +11,7 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::npy::{
-    AutoSerialize, DType, Error as NpyError, Mapped, aligned_step_row, descr, packed_step_row,
+    AutoSerialize, DType, Error as NpyError, MappedArray, aligned_step_row, descr, packed_step_row,
     selfplay_row,
 };
 use crate::format::pack::{MANIFEST as MANIFEST_FILE, PackLayout, PackManifest};
@@ -55,41 +55,41 @@ checks! {
         "a temporary file of a writer that is running, or was killed";
 }
 
-/// The most unusual valuations that a message names.
+/// How many unusual valuations a message names.
 const NAMES_SHOWN: usize = 10;
 
-/// What was found in the directory of a pool.
+/// The contents of the directory of a pool.
 pub(super) struct PoolFiles {
-    /// The rows of all shards; `None` where they cannot be read.
+    /// The rows of all shards; `None` if they cannot be read.
     pub rows: Option<PoolShards>,
     pub valuations: Option<Valuations>,
-    /// Whether the pack says that its `ev_legal` was taken from the boards.
+    /// Whether the pack states that its `ev_legal` was taken from the boards.
     pub legal_by_board: bool,
     pub notes: Vec<String>,
-    /// Set once the database was read.
+    /// The number of runs; set once the database was read.
     pub runs: u64,
     shards: Vec<PathBuf>,
     manifest: Option<(PathBuf, PackManifest)>,
 }
 
-/// The shards of a pool, which are of one type.
+/// The shards of a pool; all have one type.
 pub(super) struct PoolShards {
     pub dtype: DType,
-    pub shards: Vec<(PathBuf, Mapped)>,
+    pub shards: Vec<(PathBuf, MappedArray)>,
 }
 
 impl PoolShards {
-    /// Bytes of one row.
+    /// Returns the bytes of one row.
     pub fn row_bytes(&self) -> usize {
         self.shards.first().map_or(0, |(_, mapped)| mapped.row_bytes())
     }
 
-    /// The rows of all shards.
+    /// Returns the number of rows in all shards.
     pub fn count(&self) -> u64 {
         self.shards.iter().map(|(_, mapped)| mapped.rows()).sum()
     }
 
-    /// The layout of the rows, if they are those of Macroxue.
+    /// Returns the layout of the rows, if it is one of Macroxue.
     pub fn layout(&self) -> Option<RowLayout> {
         RowLayout::of(&self.dtype)
     }
@@ -130,7 +130,7 @@ pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<Poo
     })
 }
 
-/// Shards count 0, 1, 2, ... or 1, 2, 3, ...
+/// Checks that shards are numbered 0, 1, 2, ... or 1, 2, 3, ...
 fn gaps(shards: &[PathBuf], findings: &mut Findings<'_>) {
     let number = |path: &PathBuf| -> Option<u64> {
         path.file_name()?.to_str()?.strip_prefix("steps-")?.strip_suffix(".npy")?.parse().ok()
@@ -148,11 +148,12 @@ fn gaps(shards: &[PathBuf], findings: &mut Findings<'_>) {
 }
 
 fn open(shards: &[PathBuf], findings: &mut Findings<'_>) -> Result<Option<PoolShards>> {
-    let mut opened: Vec<(PathBuf, Mapped)> = Vec::new();
+    let mut opened: Vec<(PathBuf, MappedArray)> = Vec::new();
     let mut valid = true;
     for shard in shards {
         let file = crate::files::open_member(shard).map_err(|e| Error::io(shown(shard), &e))?;
-        let mapped = Mapped::open(&file).map_err(|error| Error::from(error).at(shard.as_path()));
+        let mapped =
+            MappedArray::open(&file).map_err(|error| Error::from(error).at(shard.as_path()));
         let Some(mapped) = inventory::readable(mapped, shard, findings, || Ok(&NPY))? else {
             valid = false;
             continue;
@@ -208,7 +209,7 @@ fn embeddings(
     let mut width = None;
     for (path, (_, steps)) in files.iter().zip(&rows.shards) {
         let file = crate::files::open_member(path).map_err(|e| Error::io(shown(path), &e))?;
-        let cause = match Mapped::open(&file) {
+        let cause = match MappedArray::open(&file) {
             Err(NpyError::Read(error)) => return Err(Error::io(path.as_path(), &error)),
             Err(error) => Some(error.to_string()),
             Ok(mapped) => match mapped.header().shape.as_slice() {

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::runs::{DATABASE, RunChecker, RunClaims, RunSummary};
+use super::runs::{CheckedRun, DATABASE, RunChecker, RunClaims};
 use super::steps::{self, LOST, ROW, Step, StepLabel, StepRules};
-use crate::check::{At, CheckContext, Findings, Severity};
+use crate::check::{CheckContext, FindingPlace, Findings, Severity};
 use crate::error::{Kind, Result};
 use crate::format::pools::Pool;
 use crate::game2048::Game;
 
-/// Checks all games of a pool; gives the number of runs.
+/// Checks all games of a pool; returns the number of runs.
 pub(super) fn check(
     directory: &Path,
     mut runs: RunChecker,
@@ -37,7 +37,7 @@ pub(super) fn check(
             }
             Err(error) => return Err(error),
         }
-        let at = At::file(directory).record("run", game.run_id);
+        let at = FindingPlace::file(directory).record("run", game.run_id);
         if let Some(run) = game_steps(&game, pool.loses_large_tiles(), at, findings) {
             runs.close(&run, at, findings)?;
         }
@@ -46,14 +46,15 @@ pub(super) fn check(
     runs.finish(true, findings)
 }
 
-/// Checks a game by itself: its steps, and what it says of them.
-pub(crate) fn game(game: &Game, at: At<'_>, findings: &mut Findings<'_>) {
+/// Checks a game by itself: its steps, and what it states of them.
+pub(crate) fn game(game: &Game, at: FindingPlace<'_>, findings: &mut Findings<'_>) {
     let run = game_steps(game, game.lacks_large_tiles(), at, findings);
     RunClaims::from(game).compare(run.as_ref(), Severity::Error, at, findings);
 }
 
-/// [`game`], of which steps may have been left out: what it says of all of them is then not compared.
-pub(super) fn known(game: &Game, at: At<'_>, findings: &mut Findings<'_>) {
+/// Checks as [`game`] does, but steps may have been left out: statements about all steps are not
+/// compared.
+pub(super) fn known(game: &Game, at: FindingPlace<'_>, findings: &mut Findings<'_>) {
     let run = game_steps(game, game.lacks_large_tiles(), at, findings);
     let claims = RunClaims::from(game);
     let there = game.steps.len() as u64;
@@ -64,18 +65,18 @@ pub(super) fn known(game: &Game, at: At<'_>, findings: &mut Findings<'_>) {
     claims.compare(run.as_ref(), Severity::Error, at, findings);
 }
 
-/// Checks the steps of a game. `loses_large_tiles`: where a tile is over 2^15, the boards have
-/// 2^15 (or of several such tiles 2^16); from there on they are not what was played, and only what does not
-/// need them is checked.
+/// Checks the steps of a game. `loses_large_tiles`: a tile over 2^15 is stored as 2^15 (or several
+/// such tiles as 2^16). From there on the boards are not the ones that were played, and only rules
+/// that do not need them are checked.
 fn game_steps(
     game: &Game,
     loses_large_tiles: bool,
-    at: At<'_>,
+    at: FindingPlace<'_>,
     findings: &mut Findings<'_>,
-) -> Option<RunSummary> {
+) -> Option<CheckedRun> {
     let mut is_lost = false;
     let rules = StepRules { ours: Severity::Warning, gaps: Severity::Warning, valuations: None };
-    let mut run: Option<RunSummary> = None;
+    let mut run: Option<CheckedRun> = None;
     for position in 0..game.steps.len() {
         let Some(known) = game.steps.get(position) else { break };
         let step = Step {
@@ -113,7 +114,7 @@ fn game_steps(
             }
             None => {
                 rules.first(at, label, &step, findings);
-                run = Some(RunSummary::begin(game.run_id, &step));
+                run = Some(CheckedRun::begin(game.run_id, &step));
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{games, runs, steps};
-use crate::check::{At, Findings, Selection};
+use crate::check::{FindingPlace, Findings, Selection};
 use crate::error::Result;
 use crate::game2048::Game;
 
@@ -18,11 +18,11 @@ impl GameGate {
         Ok(GameGate { selection: Selection::new(all, Vec::new(), Vec::new(), false)? })
     }
 
-    /// Whether a game may be written; else the cause. Steps that were left out are no error here: the sink
-    /// counts such games.
+    /// Checks whether a game may be written; the error is the cause. Missing steps are no error
+    /// here: the sink counts such games.
     pub fn check(&self, game: &Game) -> Result<(), String> {
         let mut findings = Findings::of_gate(&self.selection);
-        games::known(game, At::file(Path::new("")), &mut findings);
+        games::known(game, FindingPlace::file(Path::new("")), &mut findings);
         findings.refusal()
     }
 }

@@ -5,17 +5,17 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::files::{PoolFiles, PoolShards};
-use super::runs::{RunChecker, RunSummary};
+use super::runs::{CheckedRun, RunChecker};
 use super::steps::{Step, StepLabel, StepRules};
-use crate::check::{At, CheckContext, CheckedChunk, Findings, Severity};
+use crate::check::{CheckContext, CheckedChunk, FindingPlace, Findings, Severity};
 use crate::error::Result;
 use crate::format::pools::Valuations;
 use crate::game2048::{RowLayout, StepRow};
 
-/// 3 MB.
+/// How many rows a chunk has: 3 MB.
 const CHUNK_ROWS: u64 = 1 << 16;
 
-/// Checks all rows and runs; gives the number of runs.
+/// Checks all rows and runs; returns the number of runs.
 pub(super) fn check(
     directory: &Path,
     files: &PoolFiles,
@@ -32,8 +32,8 @@ pub(super) fn check(
     let of_shortened = StepRules { gaps: Severity::Warning, ..rules.clone() };
     let shortened = runs.shortened().clone();
     let rules_of = |run| if shortened.contains_key(&run) { &of_shortened } else { &rules };
-    let at = |run: &RunSummary| At::file(directory).record("run", run.id);
-    let mut open: Option<RunSummary> = None;
+    let at = |run: &CheckedRun| FindingPlace::file(directory).record("run", run.id);
+    let mut open: Option<CheckedRun> = None;
     let make_worker =
         || |chunk, findings: &mut Findings<'_>| Ok(look((rows, layout), rules_of, chunk, findings));
     context.check_chunks(chunks(rows).map(Ok), make_worker, findings, |chunk, findings| {
@@ -55,7 +55,7 @@ pub(super) fn check(
     runs.finish(true, findings)
 }
 
-/// The valuation ids that have names, up to 255.
+/// Returns the valuation ids that have names, up to 255.
 fn known_ids(valuations: &Valuations) -> Box<[bool; 256]> {
     let mut known = Box::new([false; 256]);
     for (id, _) in valuations.names() {
@@ -79,20 +79,21 @@ fn chunks(rows: &PoolShards) -> impl Iterator<Item = Chunk> + Send + '_ {
     })
 }
 
-/// Checks the rows of a chunk. Its runs are the summary; the first may have begun before it.
+/// Checks the rows of a chunk. Its runs are the summary; the first run may have begun in an earlier
+/// chunk.
 fn look<'a>(
     (rows, layout): (&PoolShards, RowLayout),
     rules_of: impl Fn(u64) -> &'a StepRules,
     chunk: Chunk,
     findings: &mut Findings<'_>,
-) -> CheckedChunk<Vec<RunSummary>> {
+) -> CheckedChunk<Vec<CheckedRun>> {
     let (path, mapped) = &rows.shards[chunk.shard];
-    let mut runs: Vec<RunSummary> = Vec::new();
+    let mut runs: Vec<CheckedRun> = Vec::new();
     let earlier = before(rows, layout, &chunk).map(|row| (row.run_id, step(&row)));
     let size = rows.row_bytes();
     let (mut run_id, mut rules) = (0, rules_of(0));
     for (number, row) in chunk.rows.clone().zip(layout.rows(mapped.part(chunk.rows.clone()))) {
-        let at = At::file(path).record("row", number);
+        let at = FindingPlace::file(path).record("row", number);
         let id = u64::from(row.run_id);
         if run_id != id {
             (run_id, rules) = (id, rules_of(id));
@@ -112,17 +113,17 @@ fn look<'a>(
                     Some((_, before)) => rules.next(at, StepLabel::None, before, &step, findings),
                     None => rules.first(at, StepLabel::None, &step, findings),
                 }
-                runs.push(RunSummary::begin(id, &step));
+                runs.push(CheckedRun::begin(id, &step));
             }
         }
     }
     let records = chunk.rows.end - chunk.rows.start;
-    // Mapped memory counts as ours.
+    // Mapped memory counts as our memory.
     mapped.release(chunk.rows);
     CheckedChunk { records, bytes: records * size as u64, summary: runs }
 }
 
-/// The row before a chunk, in its shard or the one before.
+/// Returns the row before a chunk, in its shard or the shard before.
 fn before(rows: &PoolShards, layout: RowLayout, chunk: &Chunk) -> Option<StepRow> {
     let row = match chunk.rows.start.checked_sub(1) {
         Some(number) => rows.shards[chunk.shard].1.row(number),

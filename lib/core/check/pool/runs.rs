@@ -6,14 +6,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::steps::Step;
-use crate::check::{At, Findings, Severity, checks};
+use crate::check::{FindingPlace, Findings, Severity, checks};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseReader, RunRow, journals, run_of_key,
 };
 use crate::format::pools;
-use crate::game2048::{Game, Played};
+use crate::game2048::{Game, RunSummary};
 use crate::json::{Kind, Reader};
 use crate::wording::exactly;
 
@@ -44,37 +44,37 @@ checks! {
         "max_score is not the sum of the run's merged tiles (of games that begin with two tiles)";
 }
 
-/// What is kept of the steps of a run until all were seen.
+/// The facts of a run that are kept until all its steps were seen.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RunSummary {
+pub(super) struct CheckedRun {
     pub id: u64,
     pub first: Step,
     pub last: Step,
-    played: Played,
+    played: RunSummary,
 }
 
-impl RunSummary {
-    /// A run of one step.
-    pub fn begin(id: u64, step: &Step) -> RunSummary {
-        let played = Played::begin(step.step_index, &step.board, step.exact_slide());
-        RunSummary { id, first: *step, last: *step, played }
+impl CheckedRun {
+    /// Begins a run with one step.
+    pub fn begin(id: u64, step: &Step) -> CheckedRun {
+        let played = RunSummary::begin(step.step_index, &step.board, step.exact_slide());
+        CheckedRun { id, first: *step, last: *step, played }
     }
 
-    /// The same run with one more step.
+    /// Adds a step to the run.
     #[inline]
     pub fn push(&mut self, step: &Step) {
         self.played.push(step.step_index, step.exact_slide());
         self.last = *step;
     }
 
-    /// The same run with the steps after it, which began as a run of their own.
-    pub fn join(&mut self, later: &RunSummary) {
+    /// Appends the later steps of the run, which began as a run of their own.
+    pub fn join(&mut self, later: &CheckedRun) {
         self.played.join(&later.played);
         self.last = later.last;
     }
 }
 
-/// What is stated of a run outside its rows.
+/// The facts that are stated of a run outside its rows.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct RunClaims {
     pub seed: Option<u64>,
@@ -84,13 +84,13 @@ pub(super) struct RunClaims {
 }
 
 impl RunClaims {
-    /// Compares it with the run's steps; `None`: it has none. `severity` is that of missing steps,
-    /// which a sampled pool leaves out on purpose.
+    /// Compares the claims with the run's steps; `None`: the run has no steps. `severity` is the
+    /// severity of missing steps, which a sampled pool leaves out on purpose.
     pub fn compare(
         &self,
-        run: Option<&RunSummary>,
+        run: Option<&CheckedRun>,
         severity: Severity,
-        at: At<'_>,
+        at: FindingPlace<'_>,
         findings: &mut Findings<'_>,
     ) {
         let steps = run.map_or(0, |run| run.played.steps());
@@ -112,7 +112,7 @@ impl RunClaims {
             let message = format_args!("the seed {seed} is stated, its steps have {rows}");
             findings.add(&RUN_SEED, at, message);
         }
-        // How a truncated run would have ended is not known.
+        // It is not known how a run ended whose last steps are missing.
         if self.steps.is_some_and(|stated| stated != steps) {
             return;
         }
@@ -143,17 +143,16 @@ impl From<&Game> for RunClaims {
     }
 }
 
-/// `metadata.db`, and which runs have been seen.
+/// Compares the runs with `metadata.db`.
 pub(super) struct RunChecker {
     path: PathBuf,
     database: Option<DatabaseReader>,
-    /// The rows of a run in a pack are together, and its runs are numbered; in other pools they
-    /// need not be.
+    /// Whether the pool is a pack: there the rows of a run are adjacent, and runs are numbered.
     is_pack: bool,
     seen: HashSet<u64>,
-    /// The runs from which steps were left out, with the moves of their games.
+    /// The runs from which steps were left out, with the number of moves of their games.
     shortened: HashMap<u64, u64>,
-    /// All runs below this one were seen, or are without steps.
+    /// All runs below this one were seen, or have no steps.
     passed: u64,
 }
 
@@ -175,7 +174,7 @@ impl RunChecker {
                 }
                 None
             }
-            // Is reported as a journal.
+            // It is reported as a journal.
             Err(DatabaseError { cause: DatabaseCause::Journal(_), .. }) => None,
             Err(error) => {
                 bad(&error.or_unavailable()?.cause);
@@ -209,8 +208,8 @@ impl RunChecker {
     /// Adds a run whose rows have all been seen.
     pub fn close(
         &mut self,
-        run: &RunSummary,
-        at: At<'_>,
+        run: &CheckedRun,
+        at: FindingPlace<'_>,
         findings: &mut Findings<'_>,
     ) -> Result<()> {
         let count = self.seen.len() as u64;
@@ -239,13 +238,13 @@ impl RunChecker {
         Ok(())
     }
 
-    /// The runs from which steps were left out, with the moves of their games: the steps of such a run
-    /// need not follow each other.
+    /// Returns the runs from which steps were left out, with the number of moves of their games:
+    /// the steps of such a run need not follow each other.
     pub fn shortened(&self) -> &HashMap<u64, u64> {
         &self.shortened
     }
 
-    /// Adds a run whose rows cannot be read: it exists.
+    /// Adds a run whose rows cannot be read: the run exists.
     pub fn pass(&mut self, id: u64) {
         self.seen.insert(id);
     }
@@ -254,8 +253,8 @@ impl RunChecker {
         if self.is_pack { Severity::Error } else { Severity::Warning }
     }
 
-    /// Whether run `id` cannot follow when `count` runs with rows came before: those between may
-    /// be games without steps.
+    /// Whether run `id` cannot follow after `count` runs with rows: the runs between may be games
+    /// without steps.
     fn is_misplaced(&mut self, count: u64, id: u64) -> Result<bool> {
         if id < count {
             return Ok(true);
@@ -270,7 +269,7 @@ impl RunChecker {
         Ok(false)
     }
 
-    /// What the database says of a run. That it is damaged is reported elsewhere.
+    /// Returns what the database states of a run. Damage of it is reported elsewhere.
     fn run(&self, id: u64) -> Result<Option<RunRow>> {
         let Some(database) = &self.database else { return Ok(None) };
         match database.run(id) {
@@ -282,7 +281,7 @@ impl RunChecker {
         }
     }
 
-    /// What the session says of runs.
+    /// Checks what the session states of runs.
     fn session(
         &self,
         database: &DatabaseReader,
@@ -305,14 +304,14 @@ impl RunChecker {
         Ok(())
     }
 
-    /// Checks the runs that have no rows (if rows were read), and the session; gives the number of
-    /// runs.
+    /// Checks the runs that have no rows (if rows were read), and the session; returns the number
+    /// of runs.
     pub fn finish(self, saw_rows: bool, findings: &mut Findings<'_>) -> Result<u64> {
         let Some(database) = &self.database else { return Ok(self.seen.len() as u64) };
         let (mut next, mut count) = (0u64, 0);
         let mut known = HashSet::new();
         let listed = database.runs(|run| {
-            let at = At::file(&self.path).record("run", run.id);
+            let at = FindingPlace::file(&self.path).record("run", run.id);
             count += 1;
             known.insert(run.id);
             if saw_rows && !self.seen.contains(&run.id) {
@@ -329,16 +328,16 @@ impl RunChecker {
     }
 }
 
-/// Whether a text is a JSON object, as those who write and read sidecars see it: they keep values as they are
-/// written, numbers that no float holds too.
+/// Whether a text is a JSON object, as readers and writers of sidecars see it: they keep values as
+/// they are written, even numbers that no float can hold.
 fn is_object(text: &str) -> bool {
     let mut reader = Reader::new(text);
     let is_whole = |reader: &mut Reader<'_>| reader.skip().and_then(|()| reader.end()).is_ok();
     matches!(reader.peek(), Ok(Kind::Object)) && is_whole(&mut reader)
 }
 
-/// The runs whose `session` has moves of their own, which `npy-pack` writes if they are not the number
-/// of the rows. Damage of the database is reported where all of it is read.
+/// Returns the runs whose `session` has moves of their own, which `npy-pack` writes if they differ
+/// from the number of rows. Damage of the database is reported where all of it is read.
 fn shortened(database: &DatabaseReader) -> HashMap<u64, u64> {
     #[derive(serde::Deserialize)]
     struct Moves {
@@ -357,13 +356,13 @@ fn shortened(database: &DatabaseReader) -> HashMap<u64, u64> {
     shortened
 }
 
-/// Bytes 18 and 19 of a database are its file format versions: 2 means write-ahead logging
-/// (sqlite.org/fileformat.html, 1.3.3).
+/// Whether a database is in WAL mode: bytes 18 and 19 are its file format versions, and 2 means
+/// write-ahead logging (sqlite.org/fileformat.html, 1.3.3).
 fn is_in_wal_mode(path: &Path) -> Result<bool> {
     let mut header = [0u8; 20];
     match crate::files::open_member(path).and_then(|mut file| file.read_exact(&mut header)) {
         Ok(()) => Ok(header[18..20].contains(&2)),
-        // Too short for a database, which is reported.
+        // The file is too short for a database, which is reported.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         Err(error) => Err(Error::io(path, &error)),
     }

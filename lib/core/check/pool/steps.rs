@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::check::{At, Findings, Severity, checks};
+use crate::check::{FindingPlace, Findings, Severity, checks};
 use crate::game2048::{Board, Direction, Slide, survey};
 
 checks! {
@@ -37,7 +37,7 @@ checks! {
         "a valuation_type that valuation_types.json does not name";
 }
 
-/// The directions of the bits that are set, for messages: formatted only where one is kept.
+/// The directions whose bits are set, for messages: formatted only if the message is kept.
 struct Names(u8);
 
 impl fmt::Display for Names {
@@ -63,15 +63,15 @@ impl fmt::Display for Seed {
 /// How strict the rules are in this pool.
 #[derive(Debug, Clone)]
 pub(super) struct StepRules {
-    /// For rules that only our packs keep.
+    /// The severity of rules that only our packs keep.
     pub ours: Severity,
-    /// For gaps between steps.
+    /// The severity of gaps between steps.
     pub gaps: Severity,
-    /// The valuation ids that have names, up to 255; `None`: all.
+    /// The valuation ids that have names, up to 255; `None` means all.
     pub valuations: Option<Box<[bool; 256]>>,
 }
 
-/// Which step a message is about, if the finding's place does not say it.
+/// Names the step of a message, if the finding's place does not.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum StepLabel {
     None,
@@ -87,12 +87,12 @@ impl fmt::Display for StepLabel {
     }
 }
 
-/// A step; what its source does not have is `None`.
+/// A step; a value that its source does not have is `None`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
     pub step_index: u32,
     pub board: Board,
-    /// Whether the board is known: which of its cells are 16 and which 17.
+    /// Whether the board is exact: it is known which cells are 16 and which 17.
     pub exact: bool,
     pub board_eval: Option<i32>,
     pub move_dir: Option<u8>,
@@ -100,9 +100,9 @@ pub(super) struct Step {
     pub ev_legal: Option<u8>,
     pub max_rank: Option<u8>,
     pub seed: Option<u64>,
-    /// 0.0 where there is none.
+    /// Values of the branches; 0.0 where there is none.
     pub branch_evs: [f32; 4],
-    /// The board after the move, before a new tile, and what the move gains.
+    /// The board after the move, before a new tile, and the score that the move gains.
     pub slide: Option<Slide>,
 }
 
@@ -111,13 +111,13 @@ impl Step {
         self.move_dir.and_then(Direction::from_index)
     }
 
-    /// What its move does, if its board is known.
+    /// Returns the effect of its move, if its board is known.
     #[inline(always)]
     pub fn exact_slide(&self) -> Option<&Slide> {
         self.slide.as_ref().filter(|_| self.exact)
     }
 
-    /// The same step, its board slid.
+    /// Returns the same step with its board slid.
     #[inline(always)]
     pub fn slid(self) -> Step {
         let slide = self.direction().map(|direction| self.board.slide(direction));
@@ -128,7 +128,7 @@ impl Step {
 /// The exponent of 32768.
 pub(super) const LARGEST: u8 = 15;
 
-/// Whether a tile over 2^15 stands on a board that cannot store it: the move before makes one, or
+/// Whether a tile over 2^15 is on a board that cannot store it: the move before makes one, or
 /// `max_rank` says so.
 pub(super) fn is_past_32768(before: Option<&Step>, step: &Step) -> bool {
     let makes = |slide: &Slide| slide.cells.iter().any(|&cell| cell > LARGEST);
@@ -136,7 +136,7 @@ pub(super) fn is_past_32768(before: Option<&Step>, step: &Step) -> bool {
     of_rank
         || before.is_some_and(|before| match (&before.slide, before.move_dir) {
             (Some(slide), _) => makes(slide),
-            // Without its move: no other one leads here.
+            // Without its move: no other move leads here.
             (None, None) => {
                 let all = || (0..4).filter_map(Direction::from_index);
                 let leads = |direction| step.board.follows(&before.board, direction);
@@ -148,14 +148,20 @@ pub(super) fn is_past_32768(before: Option<&Step>, step: &Step) -> bool {
 }
 
 impl StepRules {
-    /// Reports a mask with bits of cells that are not 15.
-    pub fn mask(&self, at: At<'_>, mask: u16, findings: &mut Findings<'_>) {
+    /// Reports a mask that has bits of cells which are not 15.
+    pub fn mask(&self, at: FindingPlace<'_>, mask: u16, findings: &mut Findings<'_>) {
         findings.add(&MASK, at, format_args!("the mask is {mask:#06x}"));
     }
 
-    /// The rules of a step by itself. `label` is put before each message.
+    /// Checks the rules of a step by itself. `label` is put before each message.
     #[inline]
-    pub fn step(&self, at: At<'_>, label: StepLabel, step: &Step, findings: &mut Findings<'_>) {
+    pub fn step(
+        &self,
+        at: FindingPlace<'_>,
+        label: StepLabel,
+        step: &Step,
+        findings: &mut Findings<'_>,
+    ) {
         let survey = survey(&step.board);
         let max_rank = step.board.max_rank();
         let legal = survey.legal;
@@ -188,7 +194,7 @@ impl StepRules {
     #[allow(clippy::too_many_arguments)] // one place, and all of it is what was found
     fn report_board(
         &self,
-        at: At<'_>,
+        at: FindingPlace<'_>,
         label: StepLabel,
         step: &Step,
         eval: i32,
@@ -227,8 +233,14 @@ impl StepRules {
         }
     }
 
-    /// The rules of the first step of a run.
-    pub fn first(&self, at: At<'_>, label: StepLabel, step: &Step, findings: &mut Findings<'_>) {
+    /// Checks the rules of the first step of a run.
+    pub fn first(
+        &self,
+        at: FindingPlace<'_>,
+        label: StepLabel,
+        step: &Step,
+        findings: &mut Findings<'_>,
+    ) {
         if step.step_index != 0 {
             let message =
                 format_args!("{label}the first step_index of its run is {}", step.step_index);
@@ -236,11 +248,11 @@ impl StepRules {
         }
     }
 
-    /// The rules of a step and the one before it in its run.
+    /// Checks the rules of a step and the one before it in its run.
     #[inline]
     pub fn next(
         &self,
-        at: At<'_>,
+        at: FindingPlace<'_>,
         label: StepLabel,
         before: &Step,
         step: &Step,
@@ -262,7 +274,7 @@ impl StepRules {
         }
         let leads = match &before.slide {
             Some(slide) => step.board.follows_slide(&before.board, slide),
-            // Without a move, any that leads here will do.
+            // If the move is not known, any move that leads here is accepted.
             None if before.move_dir.is_none() => (0..4)
                 .filter_map(Direction::from_index)
                 .any(|direction| step.board.follows(&before.board, direction)),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::dataset;
 use crate::check::inventory;
-use crate::check::{At, Check, Findings, checks};
+use crate::check::{Check, FindingPlace, Findings, checks};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::npy::{self, AutoSerialize, Integers, Scalar, TypeChar};
@@ -78,7 +78,12 @@ pub(super) fn check(
         match integers.shape() {
             [_, length] if i64::try_from(*length) == Ok(seq_len) => continue,
             [_, length] => {
-                dataset::wrong_seq_len(At::file(&path(array)), seq_len, *length, findings);
+                dataset::wrong_seq_len(
+                    FindingPlace::file(&path(array)),
+                    seq_len,
+                    *length,
+                    findings,
+                );
             }
             other => findings.add(&SHAPE, &path(array), format_args!("has the shape {other:?}")),
         }
@@ -101,7 +106,7 @@ pub(super) fn check(
     Ok(fits.then_some(ValidSet { inputs, labels, inputs_path, examples }))
 }
 
-/// The arrays that cut a set into puzzles and groups; `None` where one cannot be read.
+/// The arrays that cut a set into puzzles and groups; `None` if one cannot be read.
 struct IndexArrays {
     identifiers: Option<Integers>,
     puzzles: Option<Integers>,
@@ -188,7 +193,7 @@ fn open(path: &Path, findings: &mut Findings<'_>) -> Result<Option<Integers>> {
     }
 }
 
-/// An index of starts, with the end after them.
+/// Checks an index of starts, whose last value is the end.
 fn index(
     index: &Integers,
     path: &Path,
@@ -197,8 +202,8 @@ fn index(
     empty: &'static Check,
     findings: &mut Findings<'_>,
 ) {
-    let at = At::file(path);
-    // A loader adds a place in a puzzle, or the size of a batch, to a start.
+    let at = FindingPlace::file(path);
+    // A loader adds an offset in a puzzle, or the size of a batch, to a start.
     let largest = largest(&index.header().dtype);
     let is_narrow = |count: u64| count.saturating_mul(2) > largest || largest <= 255;
     if let Some(count) = cut.filter(|count| is_narrow(*count)) {
@@ -238,7 +243,7 @@ fn index(
     }
 }
 
-/// The largest number of an integer type.
+/// Returns the largest number of an integer type.
 fn largest(dtype: &npy::DType) -> u64 {
     let Some(scalar) = Scalar::of(dtype) else { return u64::MAX };
     let is_signed = scalar.kind == TypeChar::Int;
@@ -252,14 +257,14 @@ fn identifiers(identifiers: &Integers, path: &Path, count: i64, findings: &mut F
     }
     for (number, value) in (0u64..).zip(identifiers.values()) {
         if !(0..count).contains(&value) {
-            let at = At::file(path).record("puzzle", number);
+            let at = FindingPlace::file(path).record("puzzle", number);
             let message = format_args!("is {value}; num_puzzle_identifiers is {count}");
             findings.add(&IDENTIFIER, at, message);
         }
     }
 }
 
-/// Files of sets that `dataset.json` does not name.
+/// Reports files of sets that `dataset.json` does not name.
 pub(super) fn surplus(
     directory: &Path,
     sets: &[String],

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::check::{At, Findings, Severity, checks, inventory};
+use crate::check::{FindingPlace, Findings, Severity, checks, inventory};
 use crate::error::Result;
 use crate::files;
 use crate::format::json_file;
@@ -47,7 +47,7 @@ pub(super) fn read(directory: &Path, findings: &mut Findings<'_>) -> Result<Opti
     let fields = json_file::read_all(&path);
     let fields = inventory::readable(fields, &path, findings, || Ok(&FORM))?;
     let Some(fields) = fields else { return Ok(None) };
-    let at = At::file(&path);
+    let at = FindingPlace::file(&path);
     let metadata = read_fields(fields, |cause| findings.add(&FORM, at, cause));
     let Some(metadata) = metadata else { return Ok(None) };
     let SetConstants { pad_id, ignore_label_id, blank_identifier_id, vocab_size, .. } =
@@ -71,7 +71,7 @@ pub(super) fn read(directory: &Path, findings: &mut Findings<'_>) -> Result<Opti
     Ok(Some(metadata))
 }
 
-/// Reads the fields; `bad` gets each one that is missing or of the wrong type.
+/// Reads the fields; `bad` is called for each field that is missing or has the wrong type.
 fn read_fields(fields: Map<String, Value>, mut bad: impl FnMut(String)) -> Option<SplitMetadata> {
     let shown = |name: &str| fields.get(name).map_or("missing".to_string(), Value::to_string);
     let mut whole = true;
@@ -102,7 +102,7 @@ fn read_fields(fields: Map<String, Value>, mut bad: impl FnMut(String)) -> Optio
     serde_json::from_value(Value::Object(fields)).ok().filter(|_| whole)
 }
 
-/// What the arrays of all sets of a split add up to.
+/// The sums over the arrays of all sets of a split.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     pub examples: u64,
@@ -123,7 +123,7 @@ pub(super) fn compare(
         return;
     }
     let path = directory.join("dataset.json");
-    let at = At::file(&path);
+    let at = FindingPlace::file(&path);
     if u64::try_from(metadata.total_groups).ok() != Some(sums.groups) {
         findings.add(
             &GROUPS,
@@ -134,7 +134,7 @@ pub(super) fn compare(
     if sums.puzzles > 0 {
         let (told, mean) =
             (metadata.mean_puzzle_examples, sums.examples as f64 / sums.puzzles as f64);
-        // Some builders round.
+        // Some builders round this number.
         let close = (told - mean).abs() <= 1e-6 * mean;
         // Loaders divide by it.
         let severity = if told > 0.0 { MEAN.severity } else { Severity::Error };
@@ -144,7 +144,12 @@ pub(super) fn compare(
     }
 }
 
-pub(super) fn wrong_seq_len(at: At<'_>, told: i64, found: u64, findings: &mut Findings<'_>) {
+pub(super) fn wrong_seq_len(
+    at: FindingPlace<'_>,
+    told: i64,
+    found: u64,
+    findings: &mut Findings<'_>,
+) {
     findings.add(
         &SEQ_LEN,
         at,
@@ -152,7 +157,12 @@ pub(super) fn wrong_seq_len(at: At<'_>, told: i64, found: u64, findings: &mut Fi
     );
 }
 
-pub(super) fn wrong_identifiers(at: At<'_>, told: i64, found: usize, findings: &mut Findings<'_>) {
+pub(super) fn wrong_identifiers(
+    at: FindingPlace<'_>,
+    told: i64,
+    found: usize,
+    findings: &mut Findings<'_>,
+) {
     findings.add(
         &IDENTIFIERS,
         at,
@@ -160,8 +170,8 @@ pub(super) fn wrong_identifiers(at: At<'_>, told: i64, found: usize, findings: &
     );
 }
 
-/// Both splits must be for one model.
-pub(super) fn agree(
+/// Checks that both splits are for one model.
+pub(super) fn compare_splits(
     a: (&Path, &SplitMetadata),
     b: (&Path, &SplitMetadata),
     findings: &mut Findings<'_>,
@@ -172,7 +182,7 @@ pub(super) fn agree(
         metadata.constants.parameters().into_iter().chain([names])
     };
     for ((name, a), (_, b)) in fields(a.1).zip(fields(b.1)).filter(|((_, a), (_, b))| a != b) {
-        // Some domains are so on purpose.
+        // In some domains they differ on purpose.
         let severity = if name == "seq_len" { Severity::Warning } else { AGREE.severity };
         findings.add_as(
             &AGREE,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::DomainExample;
 use super::arrays::ValidSet;
 use crate::check::repeats::{Repeats, hash};
-use crate::check::{At, CheckContext, CheckedChunk, Findings, checks};
+use crate::check::{CheckContext, CheckedChunk, FindingPlace, Findings, checks};
 use crate::error::Result;
 use crate::format::puzzle_dir::SetConstants;
 use crate::puzzle::{Domain, Split};
@@ -21,19 +21,19 @@ checks! {
         "all labels of an example are ignored: it teaches nothing";
 }
 
-/// 1 MB of tokens.
+/// How many tokens a chunk has: 1 MB of them.
 const CHUNK_TOKENS: u64 = 1 << 17;
 
-/// What is known of the examples of a set.
+/// The rules for the examples of a set.
 pub(super) struct ExampleRules {
     pub constants: SetConstants,
     pub domain: Option<&'static dyn Domain>,
     pub split: Split,
-    /// Whether our builders made it: only then is a rule that others do not keep an error.
+    /// Whether one of our builders made it: only then is a rule an error that other builders break.
     pub ours: bool,
 }
 
-/// Checks all examples of a set, the `number`th of its root, and keeps their hashes if there are
+/// Checks all examples of a set, which is number `number` of its root, and adds their hashes to
 /// `repeats`.
 pub(super) fn check(
     set: &ValidSet,
@@ -68,7 +68,7 @@ struct ExampleReader<'a> {
 }
 
 impl ExampleReader<'_> {
-    /// The summary is the number of the first example, and the hashes.
+    /// Checks some examples. The summary is the number of the first one, and the hashes.
     fn check(
         &mut self,
         rows: Range<u64>,
@@ -80,7 +80,10 @@ impl ExampleReader<'_> {
             self.set.inputs.read_row(example, &mut self.inputs);
             self.set.labels.read_row(example, &mut self.labels);
             bytes += 8 * self.inputs.len() as u64;
-            self.example(At::file(&self.set.inputs_path).record("example", example), findings);
+            self.example(
+                FindingPlace::file(&self.set.inputs_path).record("example", example),
+                findings,
+            );
             if self.hashed {
                 hashes.push(hash_of(&self.inputs, &self.labels));
             }
@@ -90,7 +93,7 @@ impl ExampleReader<'_> {
         CheckedChunk { records: rows.end - rows.start, bytes, summary: (rows.start, hashes) }
     }
 
-    fn example(&self, at: At<'_>, findings: &mut Findings<'_>) {
+    fn example(&self, at: FindingPlace<'_>, findings: &mut Findings<'_>) {
         let ExampleRules { constants, domain, split, ours } = self.rules;
         let (inputs, labels, vocab_size) = (&self.inputs, &self.labels, constants.vocab_size);
         let is_token = |token: i32| (0..vocab_size).contains(&i64::from(token));

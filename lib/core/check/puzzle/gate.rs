@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::{DomainExample, RULES};
-use crate::check::{At, Check, Findings, Selection};
+use crate::check::{Check, FindingPlace, Findings, Selection};
 use crate::error::Result;
 use crate::puzzle::{Split, domain};
 use crate::record::puzzle::Puzzle;
 
-/// Refuses examples that break a rule of the domain that they state, if it is known.
+/// Refuses examples that break a rule of their stated domain, if the domain is known.
 pub struct PuzzleGate {
     /// Whether one of our builders made the records.
     ours: bool,
@@ -21,14 +21,15 @@ impl PuzzleGate {
         Ok(PuzzleGate { ours, selection: Selection::new(all, Vec::new(), Vec::new(), false)? })
     }
 
-    /// Whether an example, whose tokens are in the vocabulary, may be written; else the cause.
+    /// Checks whether an example, whose tokens are in the vocabulary, may be written; the error is
+    /// the cause.
     pub fn check(&self, example: &Puzzle<'_>) -> Result<(), String> {
         let Some(domain) = example.domain.and_then(domain) else { return Ok(()) };
         let split = Split::ALL.into_iter().find(|split| split.name() == example.split);
         let (inputs, labels, ours) = (example.inputs, example.labels, self.ours);
         let mut findings = Findings::of_gate(&self.selection);
         let checked = DomainExample { inputs, labels, split, ours };
-        checked.check(domain, At::file(Path::new("")), &mut findings);
+        checked.check(domain, FindingPlace::file(Path::new("")), &mut findings);
         findings.refusal()
     }
 }

@@ -20,7 +20,7 @@ use std::sync::LazyLock;
 
 pub use gate::PuzzleGate;
 
-use super::{At, Check, CheckContext, Depth, Family, Findings, Outcome};
+use super::{Check, CheckContext, Depth, Family, FindingPlace, Findings, Outcome};
 use crate::error::Result;
 use crate::format::puzzle_dir;
 use crate::puzzle::{DOMAINS, Domain, Rule, Split};
@@ -59,17 +59,17 @@ static RULES: LazyLock<Vec<(&'static Rule, Check)>> = LazyLock::new(|| {
     DOMAINS.iter().flat_map(of).collect()
 });
 
-/// One example to be checked by the rules of its domain.
+/// One example that is checked by the rules of its domain.
 pub struct DomainExample<'a> {
     pub inputs: &'a [i32],
     pub labels: &'a [i32],
     pub split: Option<Split>,
-    /// Whether our builders made it: only then is a rule that others do not keep an error.
+    /// Whether one of our builders made it: only then is a rule an error that other builders break.
     pub ours: bool,
 }
 
 impl DomainExample<'_> {
-    pub fn check(&self, domain: &dyn Domain, at: At<'_>, findings: &mut Findings<'_>) {
+    pub fn check(&self, domain: &dyn Domain, at: FindingPlace<'_>, findings: &mut Findings<'_>) {
         for finding in domain.check(self.inputs, self.labels, self.split) {
             let rule = RULES.iter().find(|(rule, _)| std::ptr::eq(*rule, finding.rule));
             let Some((rule, check)) = rule else { continue };

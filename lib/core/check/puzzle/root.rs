@@ -9,7 +9,7 @@ use super::examples::{self, ExampleRules};
 use super::{RULES, dataset};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats};
-use crate::check::{At, Check, CheckContext, Findings, Outcome, checks};
+use crate::check::{Check, CheckContext, FindingPlace, Findings, Outcome, checks};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::json_file;
@@ -44,7 +44,7 @@ checks! {
         "a temporary file of a writer that is running, or was killed";
 }
 
-/// One readable set of one split.
+/// A readable set of one split.
 struct OpenedSet {
     split: Split,
     set: ValidSet,
@@ -66,14 +66,14 @@ pub(super) fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outco
     }
     if let [(a, first), (b, second)] = found.metadatas.as_slice() {
         let directories = [a, b].map(|split| root.join(split.name()));
-        dataset::agree((&directories[0], first), (&directories[1], second), &mut findings);
+        dataset::compare_splits((&directories[0], first), (&directories[1], second), &mut findings);
     }
     let domain = domain(&found.metadatas, build.as_ref(), context, &mut notes)?;
     contents(&found.sets, domain, build.is_some(), context, &mut findings)?;
     if let Some(build) = &build {
         let only = (root != path).then(|| splits[0].name());
         files(&root, only, build, context, &mut findings)?;
-        // (A split alone is less than what was built.)
+        // (A single split has less than what was built.)
         if splits.len() == SPLITS.len() && found.is_whole() {
             counts(&root, build, found.examples, &mut findings);
         }
@@ -91,7 +91,7 @@ pub(super) fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outco
     })
 }
 
-/// What the splits of a root hold.
+/// The contents of the splits of a root.
 #[derive(Default)]
 struct FoundSplits {
     sets: Vec<OpenedSet>,
@@ -102,7 +102,7 @@ struct FoundSplits {
 }
 
 impl FoundSplits {
-    /// Whether `examples` counts all that are there.
+    /// Whether `examples` counts all examples.
     fn is_whole(&self) -> bool {
         !self.is_less && !self.metadatas.is_empty()
     }
@@ -135,7 +135,12 @@ impl FoundSplits {
             let stated = metadata.num_puzzle_identifiers;
             if usize::try_from(stated) != Ok(names.len()) {
                 let path = directory.join("dataset.json");
-                dataset::wrong_identifiers(At::file(&path), stated, names.len(), findings);
+                dataset::wrong_identifiers(
+                    FindingPlace::file(&path),
+                    stated,
+                    names.len(),
+                    findings,
+                );
             }
             if self.metadatas.is_empty() {
                 names_of(root, &metadata, names, findings);
@@ -147,7 +152,7 @@ impl FoundSplits {
     }
 }
 
-/// The root of a set and its splits; a path may name one of these alone.
+/// Returns the root of a set and its splits; a path may name one of these alone.
 fn splits(path: &Path) -> Result<(PathBuf, Vec<Split>)> {
     let mut found = Vec::new();
     for split in SPLITS {
@@ -203,7 +208,8 @@ fn names_of(root: &Path, metadata: &SplitMetadata, names: &[String], findings: &
     }
 }
 
-/// The domain of a set: from the user, else from its build, else (without one) guessed from its shape.
+/// Returns the domain of a set: the user's, else the build's, else (without a build) a guess from
+/// its shape.
 fn domain(
     metadatas: &[(Split, SplitMetadata)],
     build: Option<&PuzzleSetManifest>,
@@ -213,7 +219,7 @@ fn domain(
     if let Some(said) = context.options.said()?.domain {
         return Ok(said);
     }
-    // What is stated wins, whatever the constants are.
+    // A stated domain wins, whatever the constants are.
     if let Some(build) = build {
         let Some(name) = build.domain.as_deref() else {
             notes.push("build.json states no domain; try: --domain NAME for its rules".to_string());
@@ -264,7 +270,7 @@ fn contents(
     overlap(repeats.unwrap_or_default(), opened, findings)
 }
 
-/// Examples of test that are in train too, and those that are in their split already.
+/// Reports examples of test that are in train too, and examples that are twice in their split.
 fn overlap(repeats: Repeats, opened: &[OpenedSet], findings: &mut Findings<'_>) -> Result<()> {
     let read = |place: RecordPlace| {
         let (mut inputs, mut labels) = (Vec::new(), Vec::new());
@@ -277,7 +283,7 @@ fn overlap(repeats: Repeats, opened: &[OpenedSet], findings: &mut Findings<'_>) 
         let all = || earlier.iter().chain(same);
         let first = |of: Split| all().find(|place| split(place) == of);
         for place in same {
-            let at = At::file(&opened[place.set].set.inputs_path);
+            let at = FindingPlace::file(&opened[place.set].set.inputs_path);
             let at = at.record("example", place.number);
             if let (Split::Test, Some(trained)) = (split(place), first(Split::Train)) {
                 let message = format_args!("is example {} of train", trained.number);
@@ -318,11 +324,11 @@ fn files(
     Ok(())
 }
 
-/// What `build.json` says became of the records, beside what there is.
+/// Compares the counts of records in `build.json` with the set.
 fn counts(root: &Path, build: &PuzzleSetManifest, examples: u64, findings: &mut Findings<'_>) {
     let path = root.join(puzzle_dir::BUILD);
     let Some(records) = &build.records else {
-        // Sets of version 0.2 have none, and no other member either.
+        // Sets of version 0.2 have no counts, and no unknown member either.
         if let Some(name) = build.unknown_member() {
             let message = format_args!("has no records, and {name:?}, which is not known");
             findings.add(&COUNTS, &path, message);

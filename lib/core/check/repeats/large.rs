@@ -9,7 +9,7 @@ use crate::error::Result;
 /// The places of one hash.
 #[derive(Default)]
 struct Group {
-    /// Those that were handed out: the first of each set.
+    /// Places that were handed out: the first of each set.
     earlier: Vec<RecordPlace>,
     waiting: Vec<RecordPlace>,
 }
@@ -36,8 +36,8 @@ impl Group {
     }
 }
 
-/// As [`super::Repeats::candidates`]. Entries are in the order of their places; of those that share a
-/// hash no more than `most` wait.
+/// Does the same as [`super::Repeats::candidates`]. Entries are in the order of their places; at
+/// most `most` entries that share a hash wait.
 pub(super) fn candidates(
     partition: &mut Partition,
     most: usize,
@@ -71,7 +71,7 @@ fn in_order(
     each: &mut impl FnMut(&[RecordPlace], &[RecordPlace]) -> Result<()>,
 ) -> Result<()> {
     let mut groups: Vec<&mut Group> = groups.values_mut().collect();
-    // A place alone is no repeat yet.
+    // A single place is no repeat yet.
     groups.retain(|group| group.waiting.len() + group.earlier.len() > 1);
     groups.sort_unstable_by_key(|group| group.first());
     groups.into_iter().try_for_each(|group| group.hand_out(each))
@@ -82,7 +82,8 @@ mod tests {
     use super::super::{Repeats, first_and_others};
     use super::*;
 
-    /// Of two hashes in turn the places come in pieces; the first of each set is always known.
+    /// The places of two alternating hashes come in pieces; the first place of each set is always
+    /// known.
     #[test]
     fn equal_records_come_in_pieces() {
         let mut repeats = Repeats::default();

@@ -12,25 +12,25 @@ use crate::error::{Error, Result};
 
 mod large;
 
-/// Entries kept in memory: 32 bytes each.
+/// The most entries in memory: 32 bytes each.
 const IN_MEMORY: usize = 1 << 21;
 /// With the 76 million sequences of SYNTH a partition has 300,000 entries, 7 MB.
 const PARTITIONS: usize = 256;
-/// Places of equal hashes that are kept while a larger partition is read.
+/// How many places of equal hashes are kept while a larger partition is read.
 const WAITING: usize = 1 << 18;
-/// Bytes gathered for a partition before they are written.
+/// How many bytes are gathered for a partition before they are written.
 const BUFFER: usize = 1 << 14;
 const ENTRY: usize = 24;
 
-/// Where a record is: the number of its set or file (given by the caller), and its number in
-/// that.
+/// The place of a record: the number of its set or file (which the caller assigns), and its number
+/// in that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RecordPlace {
     pub set: usize,
     pub number: u64,
 }
 
-/// A place is kept in one number, the set in the upper bits.
+/// A place is kept as one number; the upper bits are the set.
 const NUMBER_BITS: u32 = 44;
 
 /// Collects the hash and the place of every record.
@@ -47,7 +47,7 @@ struct Partition {
     file: File,
 }
 
-/// The hash of a record's bytes; only a hint that two are equal.
+/// Returns the hash of a record's bytes; equal hashes only suggest that two records are equal.
 pub(crate) fn hash(parts: &[&[u8]]) -> u128 {
     if let [whole] = parts {
         return xxh3_128(whole);
@@ -92,9 +92,9 @@ impl Repeats {
     }
 
     /// Calls `each` with the places, ascending, of all records that share a hash. If all hashes are
-    /// in memory or in one partition, the calls are in the order of the first places. Very many
-    /// places of one hash come in several calls: then the first argument has earlier ones, the very
-    /// first and the first of each set.
+    /// in memory or in one partition, the calls are in the order of the first places. If very many
+    /// places share a hash, they come in several calls: the first argument then has earlier places,
+    /// the very first one and the first of each set.
     pub fn candidates(
         mut self,
         mut each: impl FnMut(&[RecordPlace], &[RecordPlace]) -> Result<()>,
@@ -116,7 +116,8 @@ impl Repeats {
         Ok(())
     }
 
-    /// Hands on records that are equal, not only their hashes: `read` gives what is compared.
+    /// Calls `each` with the places of records that are equal, not only their hashes: `read`
+    /// returns what is compared.
     pub fn equal<R: PartialEq>(
         self,
         mut read: impl FnMut(RecordPlace) -> Result<R>,
@@ -147,10 +148,10 @@ impl Repeats {
         })
     }
 
-    /// Moves to disk.
+    /// Moves the entries to disk.
     fn spill(&mut self) -> io::Result<()> {
         for _ in 0..PARTITIONS {
-            // Without a name: it is removed when the process ends, however that happens.
+            // The file has no name: it is removed when the process ends, however that happens.
             let file = tempfile::tempfile_in(std::env::temp_dir())?;
             self.partitions.push(Partition { buffer: Vec::new(), entries: 0, file });
         }
@@ -183,11 +184,11 @@ impl Partition {
         Ok(())
     }
 
-    /// The different hashes, ascending.
+    /// Returns the different hashes, ascending.
     fn hashes(&mut self) -> Result<Vec<u128>> {
         let mut hashes = Vec::new();
         self.each(|hash, _| {
-            // Equal ones go before more memory is taken.
+            // Duplicates are removed before more memory is taken.
             if hashes.len() == hashes.capacity() {
                 sort_different(&mut hashes);
                 hashes.reserve(hashes.len().max(1));
@@ -211,7 +212,7 @@ fn sort_different(hashes: &mut Vec<u128>) {
     hashes.dedup();
 }
 
-/// The places of entries that share a hash, in the order of the first.
+/// Calls `each` with the places of entries that share a hash, in the order of the first places.
 fn in_memory(
     entries: &mut [(u128, u64)],
     each: &mut impl FnMut(&[RecordPlace], &[RecordPlace]) -> Result<()>,
@@ -224,7 +225,7 @@ fn in_memory(
     groups.iter().try_for_each(|places| each(&[], places))
 }
 
-/// Temporary files are not what the user asked for: whatever is wrong with them may pass.
+/// The user did not ask for temporary files: whatever is wrong with them may be temporary.
 fn failed(error: &io::Error) -> Error {
     let cause = format!("a temporary file (TMPDIR): {}", Error::writing(error).cause());
     Error::unavailable(cause).at(std::env::temp_dir().as_path())
@@ -235,7 +236,7 @@ fn place(packed: u64) -> RecordPlace {
     RecordPlace { set, number: packed & ((1 << NUMBER_BITS) - 1) }
 }
 
-/// The first of equal places, and those after it that are new.
+/// Returns the first of equal places, and the new places after it.
 pub(super) fn first_and_others<'a>(
     earlier: &'a [RecordPlace],
     places: &'a [RecordPlace],
@@ -286,7 +287,7 @@ mod tests {
         };
         let all = hashes(&mut memory);
         assert_eq!(all.len(), 9000);
-        // And again.
+        // The second call gives the same.
         assert_eq!([hashes(&mut disk), hashes(&mut disk)], [all.clone(), all]);
         assert_eq!(found(memory), expected);
         assert_eq!(found(disk), expected);

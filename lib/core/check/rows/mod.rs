@@ -58,7 +58,7 @@ impl Family for RowsFamily {
     }
 }
 
-/// What was seen of a file of rows.
+/// The contents of a file of rows.
 pub(super) struct CheckedRows {
     pub what: String,
     pub rows: u64,
@@ -87,8 +87,8 @@ pub(super) fn if_rows(
     Ok(Some(checked))
 }
 
-/// Checks the files of seq-pack in a folder, if it is there: how many there are. Other Parquet files are named
-/// in notes.
+/// Checks the files of seq-pack in a folder, if the folder exists; returns how many there are.
+/// Notes name other Parquet files.
 pub(super) fn folder(
     folder: &Path,
     context: &mut CheckContext<'_>,
@@ -119,7 +119,7 @@ pub(super) fn folder(
     Ok(())
 }
 
-/// What was read; `None`, and a finding, if it cannot be decoded.
+/// Returns what was read; `None`, and a finding, if it cannot be decoded.
 fn readable<T>(path: &Path, read: Result<T>, findings: &mut Findings<'_>) -> Result<Option<T>> {
     inventory::readable(read, path, findings, || Ok(&FORM))
 }
@@ -147,7 +147,7 @@ fn notes(manifest: &RowsManifest) -> Vec<String> {
     notes
 }
 
-/// What a manifest states that cannot be.
+/// Reports statements of a manifest that cannot be true together.
 fn contradictions(path: &Path, manifest: &RowsManifest, findings: &mut Findings<'_>) {
     let RowsManifest { tokens, changed, records, .. } = manifest;
     let of = [tokens.in_rows, tokens.end_of_document, changed.dropped.tokens, changed.cut.tokens];
@@ -180,7 +180,7 @@ fn contradictions(path: &Path, manifest: &RowsManifest, findings: &mut Findings<
     }
 }
 
-/// Reports counts that are others than the manifest's.
+/// Reports counts that differ from the manifest's.
 fn compare(path: &Path, pairs: &[(&str, u64, u64)], findings: &mut Findings<'_>) {
     for (what, found, stated) in pairs.iter().filter(|(_, found, stated)| found != stated) {
         let what = of_plural(*found, what);

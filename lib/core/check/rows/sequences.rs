@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{COUNTS, compare, readable};
-use crate::check::{At, CheckContext, Findings, checks};
+use crate::check::{CheckContext, FindingPlace, Findings, checks};
 use crate::error::{Kind, Result};
 use crate::format::token_rows::{IndexedPiece, OpenedRows, PrefixStore, RowsManifest, read_index};
 use crate::packing::Overflow;
@@ -19,7 +19,7 @@ checks! {
         "a row of an index that is no piece of a sequence, or rows that are not in order or too long";
 }
 
-/// The pieces of all rows, if they say of which sequence they are.
+/// The pieces of all rows, if the rows state their sequences.
 #[derive(Debug, Default)]
 pub(super) struct Pieces(Vec<Place>);
 
@@ -29,7 +29,7 @@ pub(super) struct Place {
     pub sequence: i64,
     pub start: i32,
     pub length: u32,
-    /// Tokens after it.
+    /// How many tokens follow after it.
     pub left: i32,
     pub row: u64,
 }
@@ -39,7 +39,8 @@ impl Pieces {
         self.0.extend(places);
     }
 
-    /// Each sequence is there once, from its first token to its last or to where it is cut.
+    /// Checks that each sequence is there once, from its first token to its last, or to where it is
+    /// cut.
     pub fn check(mut self, path: &Path, manifest: &RowsManifest, findings: &mut Findings<'_>) {
         if self.0.is_empty() {
             return;
@@ -63,7 +64,7 @@ impl Pieces {
                 wrong = wrong.or(Some((last.row, "ends", end, end + i64::from(last.left))));
             }
             if let (Some((row, what, found, wanted)), Some(piece)) = (wrong, pieces.first()) {
-                let at = At::file(path).record("row", row);
+                let at = FindingPlace::file(path).record("row", row);
                 let message = format_args!(
                     "a piece of sequence {} {what} at {found}, not {wanted}",
                     piece.sequence
@@ -123,7 +124,7 @@ pub(super) fn index(
     Ok(())
 }
 
-/// Opens the datasets that an index names, if they are those that it was made of.
+/// Opens the datasets that an index names, if they are the ones from which it was made.
 fn data(
     path: &Path,
     manifest: &RowsManifest,
@@ -161,7 +162,8 @@ fn data(
     Ok((before == findings.has(&DATA)).then_some(store))
 }
 
-/// What is left out at the end of each sequence is an end of document. (An index may be of a slice.)
+/// Checks that the tokens that are left out at the end of each sequence are an end of document. (An
+/// index may be of a slice.)
 fn ends(
     path: &Path,
     store: &PrefixStore,
@@ -182,10 +184,10 @@ struct IndexChecker<'a> {
     path: &'a Path,
     manifest: &'a RowsManifest,
     store: Option<&'a PrefixStore>,
-    /// The row that pieces are of, and the positions that they take.
+    /// The row to which pieces belong, and the positions that they take.
     row: Option<i64>,
     used: u64,
-    /// Rows, tokens, positions.
+    /// The sums of rows, tokens and positions.
     sums: (u64, u64, u64),
     pieces: Pieces,
     read: u64,
@@ -193,7 +195,7 @@ struct IndexChecker<'a> {
 
 impl IndexChecker<'_> {
     fn piece(&mut self, piece: &IndexedPiece, findings: &mut Findings<'_>) {
-        let at = At::file(self.path).record("piece", self.read);
+        let at = FindingPlace::file(self.path).record("piece", self.read);
         self.read += 1;
         let IndexedPiece { row, sequence, start, length } = *piece;
         if self.row != Some(row) {
@@ -233,7 +235,7 @@ impl IndexChecker<'_> {
         self.sums.2 += used;
         let most = self.manifest.seq_length.map_or(u64::MAX, u64::from);
         if used > most {
-            let at = At::file(self.path).record("row", row as u64);
+            let at = FindingPlace::file(self.path).record("row", row as u64);
             findings.add(
                 &PIECE,
                 at,

@@ -8,7 +8,7 @@ use arrow_array::{Array, RecordBatch};
 
 use super::sequences::{Pieces, Place};
 use super::{FORM, readable};
-use crate::check::{At, CheckContext, CheckedChunk, Findings, checks};
+use crate::check::{CheckContext, CheckedChunk, FindingPlace, Findings, checks};
 use crate::error::{Error, Result};
 use crate::format::token_rows::{
     DecodedRows, IGNORED, OpenedRows, PAD, RowPiece, RowsManifest, piece_hash,
@@ -34,7 +34,7 @@ checks! {
         "rows in which nothing is trained on: they cost time and teach nothing";
 }
 
-/// What is counted of rows.
+/// The counts of rows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RowSums {
     pub pieces: u64,
@@ -58,7 +58,7 @@ impl RowSums {
     }
 }
 
-/// The columns alone.
+/// Checks the columns alone.
 pub(super) fn columns(opened: &OpenedRows, manifest: &RowsManifest, findings: &mut Findings<'_>) {
     let empty = RecordBatch::new_empty(opened.file.schema().clone());
     if let Err(cause) = DecodedRows::of(&empty, (manifest.form, manifest.padding.is_some())) {
@@ -115,7 +115,7 @@ pub(super) fn rows(
     readable(path, outcome.map(|()| sums), findings)
 }
 
-/// Every position of a row is looked at.
+/// Checks that every position of a row is attended to.
 fn attention(batch: &RecordBatch, first: u64, checker: &mut RowChecker<'_, '_, '_>) {
     let Some(list) = batch.column_by_name("attention_mask").and_then(|c| c.as_list_opt::<i32>())
     else {
@@ -129,7 +129,7 @@ fn attention(batch: &RecordBatch, first: u64, checker: &mut RowChecker<'_, '_, '
         let values = list.value(row);
         let ones = values.as_primitive_opt::<Int8Type>();
         let is_seen = ones.is_some_and(|ones| ones.values().iter().all(|&value| value == 1));
-        let at = At::file(checker.path).record("row", first + row as u64);
+        let at = FindingPlace::file(checker.path).record("row", first + row as u64);
         if values.len() as i32 != tokens.value_length(row) {
             let message = format!(
                 "{}, {} in attention_mask",
@@ -149,13 +149,13 @@ struct RowChecker<'a, 'f, 's> {
     packing: Packing,
     findings: &'f mut Findings<'s>,
     sums: RowSums,
-    /// Where each piece is from, if the rows say so.
+    /// The place of each piece in its sequence, if the rows state it.
     places: Vec<Place>,
 }
 
 impl RowChecker<'_, '_, '_> {
     fn row(&mut self, number: u64, rows: &DecodedRows<'_>, row: usize) {
-        let at = At::file(self.path).record("row", number);
+        let at = FindingPlace::file(self.path).record("row", number);
         let tokens = rows.tokens(row);
         if let Some(labels) = rows.labels(row) {
             let differ = |(&label, &token): (&i32, &i32)| label != IGNORED && label != token;
@@ -202,7 +202,7 @@ impl RowChecker<'_, '_, '_> {
         self.sums.used += used;
     }
 
-    /// What stands behind a piece.
+    /// Checks the padding after a piece.
     fn padding(&mut self, number: u64, piece: &RowPiece<'_>) {
         let (tokens, mask) = piece.padding;
         self.sums.padding += tokens.len() as u64;
@@ -215,13 +215,13 @@ impl RowChecker<'_, '_, '_> {
             (None, Some(1..)) => "a mask in the padding".to_string(),
             _ => return,
         };
-        let at = At::file(self.path).record("row", number);
+        let at = FindingPlace::file(self.path).record("row", number);
         self.findings.add(&PADDING, at, format_args!("piece {}: {cause}", piece.number));
     }
 
     fn piece(&mut self, number: u64, piece: &RowPiece<'_>) {
         self.padding(number, piece);
-        let at = At::file(self.path).record("row", number);
+        let at = FindingPlace::file(self.path).record("row", number);
         let RowPiece { tokens, mask, place, .. } = piece;
         if let Some(&other) = mask.iter().find(|mask| **mask > 1) {
             self.findings.add(&VALUE, at, format_args!("a loss mask of {}", other as i8));

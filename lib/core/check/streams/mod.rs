@@ -10,7 +10,10 @@ use sha2::{Digest, Sha256};
 
 use super::inventory::name_of;
 use super::repeats::{RecordPlace, Repeats, first_and_others};
-use super::{At, Check, CheckContext, CheckedChunk, Family, Findings, Outcome, Said, checks};
+use super::{
+    AssertedRules, Check, CheckContext, CheckedChunk, Family, FindingPlace, Findings, Outcome,
+    checks,
+};
 use crate::batch::{Batch, Header};
 use crate::cli::{InputArgs, counted};
 use crate::error::{Error, Kind, Position, Result, shown};
@@ -69,7 +72,7 @@ impl Family for StreamFamily {
     }
 }
 
-/// What is known of the records of all inputs so far.
+/// The facts of the records of all inputs so far.
 #[derive(Default)]
 struct StreamSummary {
     what: Option<String>,
@@ -85,9 +88,9 @@ struct StreamSummary {
     ids_files: usize,
 }
 
-/// The most different reasons that are reported.
+/// How many different reasons are reported.
 const REASONS: usize = 10;
-/// The most that are counted each by itself: hostile records have a reason each.
+/// How many reasons are counted separately: hostile records have a reason each.
 const COUNTED_REASONS: usize = 1000;
 
 impl StreamSummary {
@@ -123,7 +126,7 @@ impl StreamSummary {
         }
     }
 
-    /// Reports ids that came more than once. Their keys are 128 bits of sha256: two ids will not
+    /// Reports ids that came more than once. Their keys are 128 bits of sha256: two ids do not
     /// share one by chance.
     fn repeated_ids(&mut self, inputs: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
         std::mem::take(&mut self.ids).candidates(|earlier, places| {
@@ -135,7 +138,7 @@ impl StreamSummary {
                 } else {
                     format!("{}, ", name_of(input(first)))
                 };
-                let at = At::file(input(place)).record("record", place.number);
+                let at = FindingPlace::file(input(place)).record("record", place.number);
                 let message = format_args!("has the id of {name}record {}", first.number);
                 findings.add(&REPEATED_ID, at, message);
             }
@@ -215,7 +218,7 @@ fn records(
     Ok(())
 }
 
-/// Reads an ids file, which is no stream of records: all of its pages.
+/// Reads all pages of an ids file, which is not a stream of records.
 fn ids_file(
     ids: &IdsFile,
     summary: &mut StreamSummary,
@@ -237,7 +240,7 @@ fn ids_file(
     read().or_else(|error| unreadable(ids.path(), error, findings))
 }
 
-/// Checks what an input says of its records before the first; gives their type.
+/// Checks what an input states of its records before the first one; returns their type.
 fn header(
     path: &Path,
     reader: &mut Reader,
@@ -259,7 +262,7 @@ fn header(
         let message = format_args!("{name} records of version {version}; only {known} is known");
         findings.add(&FORM, path, message);
     }
-    // Of columns beyond those of the type, what stands beside messages is checked.
+    // Columns beyond those of the type are checked if they stand beside messages.
     reader.select_whole(record);
     if let Some(known) = TypeChecks::of(record) {
         (known.header)(path, reader.header(), findings);
@@ -267,7 +270,7 @@ fn header(
     Some(record)
 }
 
-/// Bad bytes are a finding; an I/O error is not about the data.
+/// Turns an error into a finding if bytes are bad; an I/O error is not about the data.
 fn unreadable(path: &Path, error: Error, findings: &mut Findings<'_>) -> Result<()> {
     let check = match error.kind() {
         _ if error.failure().is_some() => return Err(error),
@@ -276,14 +279,14 @@ fn unreadable(path: &Path, error: Error, findings: &mut Findings<'_>) -> Result<
         _ => return Err(error),
     };
     let position = error.place().map_or(Position::Whole, |place| place.position);
-    findings.add(check, At::file(path).position(position), error.without_place());
+    findings.add(check, FindingPlace::file(path).position(position), error.without_place());
     Ok(())
 }
 
-/// What is known of the records of a batch, besides findings.
+/// The facts of the records of a batch, besides findings.
 #[derive(Default)]
 pub struct BatchSummary {
-    /// A key for the id of each record that has one, with the record's place in its batch.
+    /// A key for the id of each record that has one, with the record's number in its batch.
     ids: Vec<(u64, u128)>,
     /// Why conversations are refused.
     pub refused: Vec<String>,
@@ -298,40 +301,40 @@ pub struct BatchCheck<'a, 's> {
 }
 
 impl<'a> BatchCheck<'a, '_> {
-    /// The place of a row.
-    pub fn at(&self, row: usize) -> At<'a> {
-        At::file(self.path).position(self.batch.origin.place(row).position)
+    /// Returns the place of a row.
+    pub fn at(&self, row: usize) -> FindingPlace<'a> {
+        FindingPlace::file(self.path).position(self.batch.origin.place(row).position)
     }
 
-    /// Notes the id of a row, to find those that are repeated.
+    /// Notes the id of a row, to find repeated ids.
     pub fn id(&mut self, row: usize, id: &str) {
         let digest = Sha256::digest(id.as_bytes());
         let key = digest.iter().take(16).fold(0, |key, &byte| key << 8 | u128::from(byte));
-        // Records count from 1.
+        // Records are counted from 1.
         self.summary.ids.push((row as u64 + 1, key));
     }
 
-    /// Reports what is not a record.
+    /// Reports input that is not a record.
     fn rejected(&mut self) {
         for rejection in &self.batch.rejected {
-            let at = At::file(self.path).position(rejection.place.position);
+            let at = FindingPlace::file(self.path).position(rejection.place.position);
             self.findings.add(&RECORD, at, &rejection.reason);
         }
     }
 }
 
 /// Records that are checked: implemented by the views of record types.
-pub trait Checked {
-    /// What their checker reports.
+pub trait CheckView {
+    /// Returns the checks of their checker.
     fn checks() -> Vec<&'static Check> {
         Vec::new()
     }
 
-    /// Checks what a stream says of all its records.
+    /// Checks what a stream states of all its records.
     fn header(_path: &Path, _header: &Header, _findings: &mut Findings<'_>) {}
 
-    /// A checker of their records.
-    fn checker(header: &Header, said: Said) -> Box<dyn RecordChecker>;
+    /// Makes a checker of their records.
+    fn checker(header: &Header, said: AssertedRules) -> Box<dyn RecordChecker>;
 }
 
 /// Checks the records of one type; each thread has one.
@@ -339,12 +342,12 @@ pub trait RecordChecker: Send {
     fn check(&mut self, batch: &mut BatchCheck<'_, '_>) -> Result<()>;
 }
 
-/// What is done with records of one type.
+/// The functions that check records of one type.
 struct TypeChecks {
     name: &'static str,
     checks: fn() -> Vec<&'static Check>,
     header: fn(&Path, &Header, &mut Findings<'_>),
-    checker: fn(&Header, Said) -> Box<dyn RecordChecker>,
+    checker: fn(&Header, AssertedRules) -> Box<dyn RecordChecker>,
 }
 
 macro_rules! type_checks {

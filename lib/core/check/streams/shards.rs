@@ -35,7 +35,7 @@ pub struct ParquetShardsFamily;
 const SCHEMA: &str = "synth_harmony_v1";
 const MANIFEST_FILE: &str = "manifest.json";
 
-/// `manifest.json` of schema `synth_harmony_v1`, as far as it is compared.
+/// The fields of a `manifest.json` of schema `synth_harmony_v1` that are compared.
 #[derive(Deserialize)]
 struct Manifest {
     storage: Storage,
@@ -53,7 +53,7 @@ struct Shard {
     #[serde(flatten)]
     stated: StatedShard,
     row_groups: u64,
-    /// In hexadecimal; the published manifests have none.
+    /// The hash in hexadecimal; the published manifests have none.
     sha256: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl Family for ParquetShardsFamily {
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
         let mut findings = context.findings();
-        // Files that are no shards need no manifest of shards.
+        // Files that are not shards need no manifest of shards.
         let (mut files, mut ours, mut rows) = (Vec::new(), 0, 0);
         for file in all_files_in(path)? {
             if let Some(checked) = rows::if_rows(&file, context, &mut findings)? {
@@ -108,7 +108,7 @@ impl Family for ParquetShardsFamily {
     }
 }
 
-/// A manifest, or why it does not have the schema that is known here.
+/// Parses a manifest; the error says why it does not have the schema that is known here.
 fn parsed(text: &[u8]) -> std::result::Result<Manifest, String> {
     let value: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     let schema = &value["schema_version"];
@@ -170,12 +170,12 @@ fn manifest(
 }
 
 impl Shard {
-    /// Whether the file has the size that is stated; what else differs is reported.
+    /// Whether the file has the stated size; other differences are reported.
     fn compare(&self, file: &Path, findings: &mut Findings<'_>) -> Result<bool> {
         let opened = files::open_member(file).map_err(|error| Error::io(file, &error))?;
         let parquet = match ParquetFile::open(opened).map_err(|error| read_error(&error).at(file)) {
             Ok(parquet) => parquet,
-            // One that is damaged is reported when its records are read.
+            // A damaged file is reported when its records are read.
             Err(error) if error.kind() == Kind::Data => return Ok(false),
             Err(error) => return Err(error),
         };

@@ -8,12 +8,12 @@ use super::block::BLOCK;
 use super::{HashedFile, hasher};
 use crate::error::{Error, Result, shown};
 
-/// What `stat` counts blocks in.
+/// The size of the blocks that `stat` counts.
 const BLOCK_OF_STAT: u64 = 512;
 
 impl HashedFile {
-    /// Appends the first bytes of a file; holes stay holes. `look` sees all of them; `name` is the
-    /// file's, for errors.
+    /// Appends the first `bytes` of a file; holes stay holes. `look` is called with all of them;
+    /// `name` is the name of the file in errors.
     pub fn append(
         &mut self,
         from: &File,
@@ -55,7 +55,7 @@ impl HashedFile {
         Ok(())
     }
 
-    /// Lets the block be hashed that is in the file already.
+    /// Hashes the block that is in the file already.
     fn hash_settled(&mut self) -> io::Result<()> {
         if self.filling.bytes().is_empty() {
             return Ok(());
@@ -67,7 +67,7 @@ impl HashedFile {
     }
 }
 
-/// Whether a range of a file is a hole as a whole. (This moves the file's position.)
+/// Whether a range of a file is one hole. (This moves the file's position.)
 fn is_hole(file: &File, at: u64, bytes: u64) -> bool {
     match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(at)) {
         Ok(data) => data >= at + bytes,

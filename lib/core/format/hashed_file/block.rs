@@ -6,14 +6,15 @@ use std::os::unix::fs::FileExt;
 
 use memmap2::MmapMut;
 
-/// Direct writes want memory, lengths and places in the file that are multiples of this: the
-/// largest that disks ask for. (Mapped memory begins at a page.)
+/// Memory, lengths and file positions of direct writes must be multiples of this: it is the largest
+/// that disks require. (Mapped memory begins at a page.)
 const ALIGNMENT: usize = 4096;
-/// Small enough that a few of them in memory do not count, large enough for a disk's full speed:
-/// direct writes of 1 MiB made 450 to 850 MB/s, of 4 MiB 600 to 1,400 (dd, 2026-11-22).
+/// A few blocks of this size in memory do not count, and it is large enough for a disk's full
+/// speed: direct writes of 1 MiB made 450 to 850 MB/s, of 4 MiB 600 to 1,400 (dd, 2026-11-22).
 pub(super) const BLOCK: usize = 2 << 20;
 
-/// Memory that is filled from its start. It is never moved, and not touched before it is filled.
+/// Memory that is filled from its start. It is never moved, and its pages are not touched before
+/// they are filled.
 pub(super) struct Block {
     memory: MmapMut,
     length: usize,
@@ -24,9 +25,9 @@ impl Block {
         Ok(Block { memory: MmapMut::map_anon(BLOCK)?, length: 0 })
     }
 
-    /// A block that will be filled as a whole: one large page, where the system has them, which a
-    /// direct write need not hold page by page. (Of the system's time in writing 520 MB, 0.16 s, that
-    /// is a third.)
+    /// Makes a block that will be filled completely: one large page, where the system has them; a
+    /// direct write need not hold this page by page. (This is a third of the system's 0.16 s in
+    /// writing 520 MB.)
     pub fn large() -> io::Result<Block> {
         let block = Block::new()?;
         #[cfg(target_os = "linux")]
@@ -46,7 +47,7 @@ impl Block {
         self.length = 0;
     }
 
-    /// Takes as many of the bytes as there is room for, and says how many.
+    /// Copies as many of the bytes as there is room for; returns how many.
     pub fn take(&mut self, bytes: &[u8]) -> usize {
         let room = &mut self.memory[self.length..];
         let taken = bytes.len().min(room.len());
@@ -55,7 +56,7 @@ impl Block {
         taken
     }
 
-    /// Puts bytes in place of the first, if it holds a file of `length` bytes as a whole.
+    /// Replaces the first bytes, if the block holds a whole file of `length` bytes.
     pub fn replace_start(&mut self, bytes: &[u8], length: u64) -> bool {
         let is_whole = self.length as u64 == length && bytes.len() <= self.length;
         if is_whole {
@@ -64,7 +65,7 @@ impl Block {
         is_whole
     }
 
-    /// Makes it this long, at most [`BLOCK`], and gives all of it, to be filled.
+    /// Sets the length, at most [`BLOCK`]; returns all of it, to be filled.
     pub fn resize(&mut self, length: usize) -> &mut [u8] {
         self.length = length.min(BLOCK);
         &mut self.memory[..self.length]
@@ -73,19 +74,19 @@ impl Block {
 
 /// Writes whole blocks at the position of a file.
 ///
-/// Bytes in the system's cache are copied there, and page by page made ready for the disk, all on
+/// Bytes in the system's cache are copied there and made ready for the disk page by page, all on
 /// this process's time: 537 MB with their sync took 0.15 to 1.2 s of processor time that way,
-/// directly 0.05 (dd, 2026-11-22). What is written here is synced before it is published: the cache
-/// would save nothing but a later reader's first look.
+/// written directly 0.05 s (dd, 2026-11-22). All that is written here is synced before it is
+/// published: the cache would only save a later reader's first read.
 pub(super) struct BlockWriter {
-    file: Direct,
+    file: UncachedFile,
 }
 
 impl BlockWriter {
-    /// `position` is that of the file.
+    /// `position` is the position of the file.
     pub fn new(file: File, position: u64) -> BlockWriter {
         let is_aligned = position.is_multiple_of(ALIGNMENT as u64);
-        BlockWriter { file: Direct::new(file, is_aligned) }
+        BlockWriter { file: UncachedFile::new(file, is_aligned) }
     }
 
     pub fn write(&mut self, block: &Block) -> io::Result<()> {
@@ -94,7 +95,7 @@ impl BlockWriter {
             match self.file.file.write(rest) {
                 Ok(written) => {
                     rest = &rest[written..];
-                    // What is left of it would not be aligned.
+                    // The rest of the block would not be aligned.
                     if !written.is_multiple_of(ALIGNMENT) || written == 0 {
                         self.file.stop()?;
                     }
@@ -105,25 +106,25 @@ impl BlockWriter {
         self.file.file.write_all(rest)
     }
 
-    /// Leaves the file as other writers expect it.
+    /// Leaves the file in the state that other writers expect.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.stop()
     }
 }
 
-/// Reads a file in blocks, past the system's cache where the file system can: what was written past
-/// it is not there, and not wanted there.
+/// Reads a file in blocks, past the system's cache where the file system can: bytes that were
+/// written past it are not in the cache, and need not be.
 pub(super) struct BlockReader {
-    file: Direct,
+    file: UncachedFile,
     position: u64,
 }
 
 impl BlockReader {
     pub fn new(file: File) -> BlockReader {
-        BlockReader { file: Direct::new(file, true), position: 0 }
+        BlockReader { file: UncachedFile::new(file, true), position: 0 }
     }
 
-    /// Fills a block; false at the end of the file.
+    /// Fills a block; returns false at the end of the file.
     pub fn read(&mut self, block: &mut Block) -> io::Result<bool> {
         let mut filled = 0;
         let room = block.resize(BLOCK);
@@ -146,25 +147,26 @@ impl BlockReader {
     }
 }
 
-/// An open file, and whether what is read and written goes past the system's cache.
-struct Direct {
+/// An open file that is read and written past the system's cache if `is_direct`.
+struct UncachedFile {
     file: File,
     is_direct: bool,
 }
 
-impl Direct {
-    /// Where the file system cannot, it is only slower.
-    fn new(file: File, is_wanted: bool) -> Direct {
+impl UncachedFile {
+    /// A file system that has no direct access is only slower.
+    fn new(file: File, is_wanted: bool) -> UncachedFile {
         let is_direct = is_wanted && set_direct(&file, true).is_ok();
-        Direct { file, is_direct }
+        UncachedFile { file, is_direct }
     }
 
     fn stop(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.is_direct) { set_direct(&self.file, false) } else { Ok(()) }
     }
 
-    /// Goes on after an error that is none: an interruption; what is not aligned, as at the end of a
-    /// file; a file system that says only now that it cannot.
+    /// Returns `Ok` after an error that does not matter: an interruption; bytes that are not
+    /// aligned, as at the end of a file; a file system that reports only now that it has no direct
+    /// access.
     fn endure(&mut self, error: io::Error) -> io::Result<()> {
         match error.kind() {
             io::ErrorKind::Interrupted => Ok(()),

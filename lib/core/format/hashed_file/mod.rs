@@ -20,21 +20,21 @@ use crate::digest::hex;
 use crate::error::{Error, Result, shown};
 use crate::publish::PendingFile;
 
-/// Blocks of a file: one being filled, one being written, one being hashed.
+/// The blocks of a file: one is filled, one is written, one is hashed.
 const BLOCKS: usize = 3;
 
-/// A file that is being written and hashed.
+/// A file that is written and hashed.
 ///
-/// 520 MB of triples take 0.62 s with the hashes on threads of their own, 0.82 s in line.
+/// 520 MB of triples take 0.62 s with the hashes on threads of their own, and 0.82 s in line.
 pub struct HashedFile {
     file: PendingFile,
-    /// What has not been written yet.
+    /// The bytes that have not been written yet.
     filling: Block,
-    /// Bytes so far, those of `filling` included.
+    /// Bytes so far, with those in `filling`.
     bytes: u64,
-    /// Blocks that exist.
+    /// How many blocks exist.
     blocks: usize,
-    /// Whether they are hashed as they come.
+    /// Whether blocks are hashed as they come.
     is_hashed: bool,
     hasher: Option<Hasher>,
     writer: Option<Writer>,
@@ -45,7 +45,7 @@ pub struct HashedFile {
 pub struct FinishedFile {
     pub file: PendingFile,
     pub bytes: u64,
-    /// Hexadecimal.
+    /// The hash in hexadecimal.
     pub sha256: String,
 }
 
@@ -56,7 +56,8 @@ impl HashedFile {
         Ok(HashedFile { file, filling, bytes: 0, blocks: 1, is_hashed, hasher: None, writer: None })
     }
 
-    /// A file whose beginning is known only at its end, and hashed then; or one that is not hashed.
+    /// Creates a file that is hashed at its end, because its beginning is known only then, or that
+    /// is not hashed at all.
     pub fn create_unhashed(path: &Path) -> Result<HashedFile> {
         Ok(HashedFile { is_hashed: false, ..HashedFile::create(path)? })
     }
@@ -65,12 +66,12 @@ impl HashedFile {
         self.fill(bytes).map_err(|e| Error::write(shown(self.file.path()), &e))
     }
 
-    /// Bytes so far.
+    /// Returns the bytes so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Completes it; nothing is published.
+    /// Completes the file; it is not published.
     pub fn finish(mut self) -> Result<FinishedFile> {
         if !self.is_hashed {
             return self.finish_beginning_with(&[]);
@@ -85,7 +86,7 @@ impl HashedFile {
         Ok(FinishedFile { sha256: hex(&hash.finalize()), bytes: self.bytes, file: self.file })
     }
 
-    /// Completes a file whose hash nobody asks for; nothing is published.
+    /// Completes a file without its hash; it is not published.
     pub fn finish_without_hash(mut self) -> Result<PendingFile> {
         let path = shown(self.file.path());
         let mut settle = || -> io::Result<()> {
@@ -96,11 +97,11 @@ impl HashedFile {
         Ok(self.file)
     }
 
-    /// Completes a file that begins with other bytes than those that were written: it is read once more.
-    /// Nothing is published.
+    /// Completes a file whose first bytes are replaced by `beginning`: it is read once more to be
+    /// hashed. It is not published.
     pub fn finish_beginning_with(mut self, beginning: &[u8]) -> Result<FinishedFile> {
-        // What is still in memory need not be read: direct reads wait for the disk, and large pages for the
-        // system to make room. (A pack of one game on tmpfs: 0.6 ms of 5.6.)
+        // A file that is still in memory need not be read: direct reads wait for the disk, and
+        // large pages for the system to make room. (A pack of one game on tmpfs: 0.6 ms of 5.6.)
         if self.writer.is_none() && self.filling.replace_start(beginning, self.bytes) {
             self.is_hashed = true;
             return self.finish();
@@ -129,7 +130,7 @@ impl HashedFile {
         Ok(())
     }
 
-    /// Lets the block that was filled be written and hashed, and takes an empty one.
+    /// Passes the filled block on to be written and hashed, and takes an empty one.
     fn pass_on(&mut self) -> io::Result<()> {
         if self.writer.as_ref().is_some_and(|writer| writer.has_failed.load(Ordering::Relaxed)) {
             return self.failure();
@@ -160,14 +161,14 @@ impl HashedFile {
         empty.or_else(|_| self.failure())
     }
 
-    /// Waits for the blocks under way and writes the rest, so that everything is in the file; what
-    /// is in `filling` is not hashed yet.
+    /// Waits for the blocks that are being written and writes the rest: all bytes are then in the
+    /// file. The block in `filling` is not hashed yet.
     fn settle(&mut self) -> io::Result<()> {
         self.writer.take().map(Writer::finish).transpose()?;
         self.file.write_all(self.filling.bytes())
     }
 
-    /// Why a thread has ended.
+    /// Returns the error that has ended a thread.
     fn failure<T>(&mut self) -> io::Result<T> {
         self.writer.take().map(Writer::finish).transpose()?;
         Err(ended())
@@ -202,7 +203,7 @@ impl Hasher {
                     hash.update(block.bytes());
                 }
                 block.clear();
-                // Nobody waits for the last.
+                // Nobody waits for the last block.
                 let _ = give_back.send(block);
             }
             hash
@@ -223,7 +224,7 @@ fn hasher(hasher: &mut Option<Hasher>, is_hashed: bool) -> io::Result<&mut Hashe
     }
 }
 
-/// The thread that writes blocks, and then gives them to the one that hashes.
+/// The thread that writes blocks and then passes them on to the hasher.
 struct Writer {
     blocks: SyncSender<Block>,
     has_failed: Arc<AtomicBool>,
@@ -242,7 +243,7 @@ impl Writer {
                     written = file.write(&block);
                     tell.store(written.is_err(), Ordering::Relaxed);
                 }
-                // Also after a failure: the one who fills blocks waits for empty ones.
+                // This is needed after a failure too: the filling thread waits for empty blocks.
                 hash.send(block).map_err(|_| ended())?;
             }
             written.and(file.finish())
@@ -250,14 +251,14 @@ impl Writer {
         Ok(Writer { blocks, has_failed, thread: thread::Builder::new().spawn(write)? })
     }
 
-    /// Everything is in the file then, unless it says why not.
+    /// Waits for the end: all bytes are in the file, or the error says why not.
     fn finish(self) -> io::Result<()> {
         drop(self.blocks);
         self.thread.join().unwrap_or_else(|_| Err(ended()))
     }
 }
 
-/// The hash of a whole file, the next block of which is read meanwhile.
+/// Hashes a whole file; the next block is read meanwhile.
 fn hash_of(file: File) -> io::Result<Sha256> {
     let hasher = Hasher::start(true)?;
     let mut reader = BlockReader::new(file);
@@ -286,7 +287,7 @@ mod tests {
     use super::*;
     use crate::digest::sha256_hex;
 
-    /// A file written in parts of odd sizes, and what it must hold.
+    /// Writes a file in parts of odd sizes; returns it with the bytes that it must hold.
     fn written(name: &str, length: usize, is_hashed: bool) -> (HashedFile, Vec<u8>) {
         let directory = std::env::temp_dir().join("gristmill-hashed-file");
         let path = directory.join(format!("{name}-{length}-{}", std::process::id()));

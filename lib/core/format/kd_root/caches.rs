@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::files;
 use crate::format::mmidx::{PrefixLayout, with_suffix};
 
-/// How the names of cached files end. Before that come 32 hexadecimal digits.
+/// The endings of cached files. Before them the name has 32 hexadecimal digits.
 const ENDINGS: [&str; 6] = [
     "-description.txt",
     "-document_index.npy",
@@ -19,13 +19,13 @@ const ENDINGS: [&str; 6] = [
     "-dataset_sample_index.npy",
 ];
 
-/// The folders in which Megatron caches what belongs to a prefix.
+/// Returns the folders in which Megatron caches files of a prefix.
 fn folders(prefix: &Path) -> impl Iterator<Item = PathBuf> {
     let members = [PrefixLayout::Triple, PrefixLayout::Single].map(PrefixLayout::members).concat();
     members.into_iter().map(|(suffix, ..)| with_suffix(prefix, suffix).join("cache"))
 }
 
-/// The cached files of a prefix. Other files in these folders are not Megatron's.
+/// Returns the cached files of a prefix. Other files in these folders are not Megatron's.
 pub fn caches_of(prefix: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in folders(prefix) {
@@ -47,7 +47,7 @@ pub(super) fn is_cache(path: &Path) -> bool {
         && ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Removes the folders of cached files that are empty now, up to that of the dataset.
+/// Removes the folders of cached files that are now empty, up to the folder of the dataset.
 pub(super) fn remove_empty_folders(caches: &[&PathBuf]) {
     for cache in caches {
         for folder in cache.ancestors().skip(1).take(3) {

@@ -26,8 +26,8 @@ pub const FORMAT: Format = Format {
     refuse_missing,
 };
 
-/// Where the part manifests of a root or of prefixes are, and what their paths are relative to, both
-/// below the dataset's directory.
+/// The folder of the part manifests of a root or of prefixes, the ending of their names, and the
+/// folder to which their paths are relative, below the dataset's directory.
 const PARTS: [(&str, &str, &str); 4] = [
     ("parts", ".json", ""),
     ("", ".part.json", ""),

@@ -28,30 +28,30 @@ use crate::record::ids::{IdBuilder, IdColumns, schema};
 use crate::record::tokens::Identity;
 use crate::wording::exactly;
 
-/// Its name among the files of a split in manifests.
+/// The key of the ids file among the files of a split in manifests.
 pub const IDS: &str = "ids";
-/// Rows, or bytes of text, that are given to the encoder at once.
+/// The most rows, and bytes of text, that are given to the encoder at once.
 const CHUNK_ROWS: usize = 1 << 13;
 const CHUNK_BYTES: usize = 1 << 20;
 /// The most rows in a row group.
 const ROW_GROUP_ROWS: usize = 1 << 17;
 /// The column of ids.
 const ID: &str = "id";
-/// How often the Bloom filter of a row group may be wrong of an id that is not there: it costs a byte
-/// an id, and a row group that is decoded in vain.
+/// How often the Bloom filter of a row group may wrongly say that it has an id. A filter costs a
+/// byte an id; a wrong answer costs a row group that is decoded in vain.
 const FALSE_POSITIVES: f64 = 0.05;
 
-/// The ids file of a prefix outside a root.
+/// Returns the path of the ids file of a prefix outside a root.
 pub fn ids_beside(prefix: &Path) -> PathBuf {
     with_suffix(prefix, "_ids.parquet")
 }
 
-/// The ids file of a root's shard.
+/// Returns the path of the ids file of a root's shard.
 pub fn ids_in_root(root: &Path, split: &str, name: &str) -> PathBuf {
     root.join(IDS).join(split).join(format!("{name}.parquet"))
 }
 
-/// The ids file of a prefix, beside it or in the `ids` of its root, if there is one.
+/// Returns the ids file of a prefix, beside it or in the `ids` of its root, if there is one.
 pub fn find_ids(prefix: &Path) -> Result<Option<PathBuf>> {
     let mut places = vec![ids_beside(prefix)];
     let in_root = PlaceInRoot::of(prefix)?;
@@ -59,13 +59,13 @@ pub fn find_ids(prefix: &Path) -> Result<Option<PathBuf>> {
     Ok(files::find(&places, |path| files::is_member(path))?.cloned())
 }
 
-/// Writes the ids of one split. The file is created with it.
+/// Writes the ids of one split; creates the file.
 pub struct IdsWriter {
     writer: ArrowWriter<HashedFile>,
     path: String,
     /// Rows that wait for the encoder.
     waiting: IdBuilder,
-    /// What is in the row group.
+    /// Rows in the row group.
     rows: usize,
     bytes: usize,
 }
@@ -74,7 +74,7 @@ impl IdsWriter {
     pub fn create(path: &Path) -> Result<IdsWriter> {
         let file = HashedFile::create(path)?;
         let path = shown(path);
-        // A row group of few ids has them all in its dictionary, and needs no filter.
+        // A row group of few ids has all of them in its dictionary, and needs no filter.
         let properties = writer_properties()
             .set_max_row_group_row_count(None)
             .set_column_bloom_filter_fpp(ID.into(), FALSE_POSITIVES)
@@ -124,7 +124,7 @@ pub struct IdsFile {
 }
 
 impl IdsFile {
-    /// Fails with an error of the kind `Data` if it is none.
+    /// Opens a file; the error is of the kind `Data` if it is not an ids file.
     pub fn open(path: &Path) -> Result<IdsFile> {
         let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
         let file = ParquetFile::open(file).map_err(|e| read_error(&e).at(path))?;
@@ -141,7 +141,8 @@ impl IdsFile {
         Ok(IdsFile { path: path.to_path_buf(), file })
     }
 
-    /// Opens a file if it is one by its columns, and has no others. What is damaged is for others to judge.
+    /// Opens a file if it has the columns of an ids file and no others. Damage is reported
+    /// elsewhere.
     pub fn if_ids(path: &Path) -> Result<Option<IdsFile>> {
         if path.extension().is_none_or(|ending| ending != "parquet") || !files::is_file(path)? {
             return Ok(None);
@@ -163,7 +164,7 @@ impl IdsFile {
         self.file.rows()
     }
 
-    /// The file, if it has this number of sequences; else it is bad data.
+    /// Returns the file if it has this number of sequences; else it is bad data.
     pub fn of_sequences(self, sequences: u64) -> Result<IdsFile> {
         match self.rows() {
             rows if rows == sequences => Ok(self),
@@ -178,12 +179,12 @@ impl IdsFile {
         }
     }
 
-    /// Checks what reading the rows does not.
+    /// Checks the pages beyond what reading the rows checks.
     pub fn check_pages(&self) -> Result<()> {
         self.file.check_pages().map_err(|e| read_error(&e).at(self.path()))
     }
 
-    /// The rows of ascending runs, one after another.
+    /// Reads the rows of ascending runs, one after another.
     pub fn read(&self, runs: &[Range<u64>]) -> Result<IdRows> {
         let names: Vec<String> =
             schema().fields().iter().map(|field| field.name().clone()).collect();
@@ -193,8 +194,8 @@ impl IdsFile {
         Ok(IdRows { path: self.path.clone(), batches, batch, row: 0, numbers })
     }
 
-    /// The rows of a range that have one of these ids, with the id. Of the file only the row groups
-    /// that may have one are decoded, and texts are compared where the decoder leaves them.
+    /// Returns the rows of a range that have one of these ids, with the id. Only the row groups
+    /// that may have one are decoded, and texts are compared in the decoder's memory.
     pub fn find(&self, ids: &HashSet<&str>, rows: Range<u64>) -> Result<Vec<(u64, String)>> {
         let texts: Vec<&str> = ids.iter().copied().collect();
         let groups = self.file.may_hold(ID, &texts);
@@ -229,9 +230,9 @@ impl IdsFile {
     }
 }
 
-/// The rows of a column that hold an id.
+/// Returns the rows of a column that hold an id.
 fn rows_with(id: &str, column: &BinaryViewArray) -> impl Iterator<Item = usize> {
-    // Length and first bytes stand in the view; ids of one dataset differ at their end.
+    // Length and first bytes are in the view; ids of one dataset differ at their end.
     let end = id.as_bytes().last_chunk::<8>();
     column.iter().enumerate().filter_map(move |(row, other)| {
         let other = other.filter(|other| other.len() == id.len())?;
@@ -246,7 +247,7 @@ pub struct IdRows {
     batch: RecordBatch,
     /// The next row of the batch.
     row: usize,
-    /// The numbers in the file of it and of those after it.
+    /// The numbers of this row and the later ones in the file.
     numbers: VecDeque<Range<u64>>,
 }
 
@@ -257,12 +258,12 @@ impl std::fmt::Debug for IdRows {
 }
 
 impl IdRows {
-    /// The number of the next row in the file.
+    /// Returns the number of the next row in the file.
     fn number(&self) -> u64 {
         self.numbers.front().map_or(0, |run| run.start)
     }
 
-    /// Calls `each` with the next row: what it identifies, and its number of tokens.
+    /// Calls `each` with the identity and the number of tokens of the next row.
     pub fn next<R>(&mut self, each: impl FnOnce(Identity<'_>, i32) -> R) -> Result<R> {
         while self.row >= self.batch.num_rows() {
             let Some(batch) = self.batches.next() else {
@@ -284,7 +285,8 @@ impl IdRows {
         Ok(each(columns.identity(row), columns.tokens.get(row).unwrap_or(-1)))
     }
 
-    /// Hands on the next identity, of a sequence of `length` tokens; another number of tokens is bad data.
+    /// Calls `each` with the next identity, which must be of a sequence of `length` tokens; another
+    /// number of tokens is bad data.
     pub fn next_of<R>(&mut self, length: i32, each: impl FnOnce(Identity<'_>) -> R) -> Result<R> {
         let number = self.number();
         let (tokens, answer) = self.next(|identity, tokens| (tokens, each(identity)))?;

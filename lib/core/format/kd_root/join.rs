@@ -14,10 +14,10 @@ use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
 use crate::format::RecordCounts;
 use crate::format::unchanged::Unchanged;
-use crate::provenance::{BuildRun, InputManifest, Made};
+use crate::provenance::{BuildRun, DatasetOrigin, InputManifest};
 use crate::publish::PendingFile;
 
-/// The parts of a shard, and where they go.
+/// The parts of a shard, and where it is published.
 #[derive(Debug)]
 pub struct ShardJoin<'a> {
     /// The root of each part, in the order of their slices.
@@ -25,20 +25,20 @@ pub struct ShardJoin<'a> {
     pub root: &'a Path,
     /// The shard's name, in the parts and in the root.
     pub name: &'a str,
-    /// The manifest beside the inputs now. A shard that came later may have changed it since the
-    /// parts were made: what it says of their own inputs is compared by the caller.
+    /// The manifest that is beside the inputs now. A shard that came later may have changed it
+    /// since the parts were made; the caller compares what it states of their own inputs.
     pub manifest: Option<&'a InputManifest>,
-    /// What a script made it of, to be recorded.
-    pub made: Made,
-    /// Whether the bytes of a part that is the whole shard are compared with its manifest. (Those of
-    /// others always are: they are copied.)
+    /// How a script made the shard, to be recorded.
+    pub made: DatasetOrigin,
+    /// Whether the bytes of a part that is the whole shard are compared with its manifest. (Other
+    /// parts are copied, and always compared.)
     pub verify: bool,
 }
 
-/// Arguments that say which slice of its input a filter reads.
+/// The flags that state which slice of its input a filter reads.
 const SLICE_FLAGS: [&str; 2] = ["--slice", "--source-slice"];
 
-/// Makes the entry of a filter in a chain that of a run over all of its input.
+/// Changes a filter's entry in a chain to that of a run over the whole input.
 pub fn forget_slice(entry: &mut Value) {
     let Some(arguments) = entry.get_mut("arguments").and_then(Value::as_array_mut) else { return };
     let is_slice = |word: &Value| SLICE_FLAGS.iter().any(|flag| word == flag);
@@ -93,7 +93,7 @@ impl ShardJoin<'_> {
         Ok((files, part))
     }
 
-    /// The files of a part that is the whole shard.
+    /// Returns the files of a part that is the whole shard.
     fn adopt(&self, root: &Path, part: &KdPart) -> Result<Vec<PendingFile>> {
         let mut files = Vec::new();
         for split in part.splits.values() {
@@ -113,7 +113,7 @@ impl ShardJoin<'_> {
         Ok(files)
     }
 
-    /// The manifests of the parts, which must be of one run of the pipeline.
+    /// Reads the manifests of the parts; they must be of one run of the pipeline.
     fn read(&self) -> Result<Vec<Arc<KdPart>>> {
         let mut parts: Vec<Arc<KdPart>> = Vec::new();
         for root in self.parts {
@@ -138,7 +138,7 @@ impl ShardJoin<'_> {
         Ok(parts)
     }
 
-    /// A part as if it were of the whole shard, but for its slice: with the chain of that run.
+    /// Returns a part's manifest as a part of the whole shard states it; only its slice stays.
     fn whole(&self, mut part: KdPart) -> KdPart {
         for entry in &mut part.provenance {
             forget_slice(entry);
@@ -154,7 +154,7 @@ impl ShardJoin<'_> {
         part
     }
 
-    /// The manifest of the shard, but for its splits.
+    /// Returns the manifest of the shard without its splits.
     fn describe(&self, parts: &[Arc<KdPart>]) -> Result<KdPart> {
         let all = || parts.iter().map(|part| &**part);
         let none = || Error::usage(format!("{} has no parts", self.name)).at(self.root);

@@ -18,32 +18,32 @@ use crate::format::json_file;
 use crate::format::mmidx::PrefixLayout;
 use crate::format::stated::refuse_other_sizes;
 
-/// The cause where a dataset lies in a root, but in none of its splits.
+/// The cause for a dataset that is in a root but in none of its splits.
 pub const STRAY: &str = "is in the root, but in none of its splits";
 
-/// One prefix: a dataset or three.
+/// One prefix: it has one dataset, or three.
 #[derive(Debug, Clone)]
 pub struct KdPrefix {
     pub path: PathBuf,
     pub layout: PrefixLayout,
-    /// The split that it belongs to.
+    /// The split to which the prefix belongs.
     pub split: Option<&'static str>,
 }
 
 /// The prefixes that a path names: train before valid, by name.
 #[derive(Debug)]
 pub struct KdListing {
-    /// The directory that paths in manifests are relative to.
+    /// The directory to which paths in manifests are relative.
     pub base: PathBuf,
     pub is_root: bool,
     pub prefixes: Vec<KdPrefix>,
 }
 
-/// What a manifest says of one prefix.
-struct Stated {
+/// The facts that a manifest states of one prefix.
+struct StatedPrefix {
     prefix: PathBuf,
     files: KdFiles,
-    /// The directory that the paths of the files are relative to.
+    /// The directory to which the paths of the files are relative.
     base: PathBuf,
 }
 
@@ -64,14 +64,15 @@ impl KdListing {
             is_root |= !of_split.is_empty();
             prefixes.extend(of_split);
         }
-        // A folder of a root is named as its prefixes are looked up; a root may have any name.
+        // A folder in a root needs its name, since its prefixes are found by it; a root may have
+        // any name.
         let base = if is_root { path.to_path_buf() } else { named(path)? };
         prefixes.extend(prefixes_in(&base, None)?);
         let is_any = is_root || !prefixes.is_empty();
         Ok(is_any.then_some(KdListing { base, is_root, prefixes }))
     }
 
-    /// The first prefix of a root that is in none of its splits.
+    /// Returns the first prefix of a root that is in none of its splits.
     pub fn stray(&self) -> Option<&KdPrefix> {
         self.prefixes.iter().find(|prefix| self.is_root && prefix.split.is_none())
     }
@@ -83,7 +84,7 @@ impl KdListing {
         }
     }
 
-    /// Refuses the first prefix that is not among those known.
+    /// Refuses the first prefix that is not among `known`.
     pub(super) fn refuse_unknown(&self, known: &HashSet<PathBuf>, cause: &str) -> Result<()> {
         match self.prefixes.iter().find(|prefix| !known.contains(&prefix.path)) {
             Some(prefix) => Err(Error::data(cause).at(prefix.path.as_path())),
@@ -92,7 +93,7 @@ impl KdListing {
     }
 
     /// Checks that the files are those that the manifests name, by name and size, and that a root
-    /// with a manifest has no others. Datasets without manifests are taken as they are.
+    /// with a manifest has no others. Datasets without manifests are accepted as they are.
     pub fn confirm(&self) -> Result<()> {
         self.refuse_stray()?;
         let (stated, is_complete) = self.all_stated()?;
@@ -104,14 +105,14 @@ impl KdListing {
         Ok(())
     }
 
-    /// The files as the manifests state them.
+    /// Returns the files as the manifests state them.
     pub fn stated(&self) -> Result<Vec<FileEntry>> {
         let (stated, _) = self.all_stated()?;
         Ok(files_of(&stated))
     }
 
-    /// What the manifests state of the prefixes, and whether that is all that there may be.
-    fn all_stated(&self) -> Result<(Vec<Stated>, bool)> {
+    /// Returns the prefixes that the manifests state, and whether there may be no others.
+    fn all_stated(&self) -> Result<(Vec<StatedPrefix>, bool)> {
         let manifest = if self.is_root { root_manifest(&self.base)? } else { None };
         Ok(match &manifest {
             Some(root) => (of_root(&self.base, root), true),
@@ -119,8 +120,9 @@ impl KdListing {
         })
     }
 
-    /// The part manifests, by path: all of a root, those beside the prefixes of a directory, or that
-    /// of one prefix; and the split of the part that the prefix is, where it is one alone.
+    /// Returns the paths of the part manifests: all of a root, those beside the prefixes of a
+    /// directory, or the one of a single prefix. The value is the split of the part that a single
+    /// prefix is.
     pub fn part_manifests(&self) -> Result<BTreeMap<PathBuf, Option<String>>> {
         let mut manifests = BTreeMap::new();
         let mut beside = |directory: &Path, ending: &str, split: Option<&str>| -> Result<()> {
@@ -148,15 +150,18 @@ impl KdListing {
         Ok(manifests)
     }
 
-    /// What the part manifests say: of a root, beside the prefixes of a directory, or that of one.
-    fn of_parts(&self) -> Result<Vec<Stated>> {
+    /// Returns the prefixes that the part manifests state: those of a root, beside the prefixes of
+    /// a directory, or of one prefix.
+    fn of_parts(&self) -> Result<Vec<StatedPrefix>> {
         if self.is_root {
             let stated = |found: super::manifest::FoundPart| {
                 let base = self.base.clone();
-                found.part.splits.into_iter().map(move |(split, KdSplit { files, .. })| Stated {
-                    prefix: base.join(split).join(&found.part.name),
-                    files,
-                    base: base.clone(),
+                found.part.splits.into_iter().map(move |(split, KdSplit { files, .. })| {
+                    StatedPrefix {
+                        prefix: base.join(split).join(&found.part.name),
+                        files,
+                        base: base.clone(),
+                    }
                 })
             };
             return Ok(find_parts(&self.base)?.into_iter().flat_map(stated).collect());
@@ -169,17 +174,17 @@ impl KdListing {
             let above = manifest.parent().unwrap_or(Path::new(""));
             let base = if split == ALL { above } else { above.parent().unwrap_or(Path::new("")) };
             let base = base.to_path_buf();
-            stated.push(Stated { prefix: base.join(&part.name), files, base });
+            stated.push(StatedPrefix { prefix: base.join(&part.name), files, base });
         }
         Ok(stated)
     }
 }
 
-fn files_of(stated: &[Stated]) -> Vec<FileEntry> {
-    stated.iter().flat_map(|Stated { files, base, .. }| files.stated(base)).collect()
+fn files_of(stated: &[StatedPrefix]) -> Vec<FileEntry> {
+    stated.iter().flat_map(|StatedPrefix { files, base, .. }| files.stated(base)).collect()
 }
 
-/// The manifest of a root, if it is one that is known here.
+/// Returns the manifest of a root, if its schema is known here.
 pub(super) fn root_manifest(root: &Path) -> Result<Option<KdRootManifest>> {
     let path = root.join(MANIFEST);
     if !files::is_member(&path)? {
@@ -193,19 +198,19 @@ pub(super) fn root_manifest(root: &Path) -> Result<Option<KdRootManifest>> {
     }
 }
 
-fn of_root(base: &Path, root: &KdRootManifest) -> Vec<Stated> {
+fn of_root(base: &Path, root: &KdRootManifest) -> Vec<StatedPrefix> {
     let of_split = |(split, sums): (&String, &super::KdRootSplit)| {
         let split = base.join(split);
         let stated = sums.shards.iter().map(|shard| {
             let mut files = shard.files.clone();
-            // Another builder's paths are relative to where it was run.
+            // Paths of another builder's manifest are relative to the directory in which it ran.
             if root.is_published() {
                 let name = |path: &String| {
                     Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned()
                 };
                 files.paths.values_mut().for_each(|path| *path = name(path));
             }
-            Stated {
+            StatedPrefix {
                 prefix: split.join(&shard.name),
                 files,
                 base: if root.is_published() { split.clone() } else { base.to_path_buf() },
@@ -216,7 +221,7 @@ fn of_root(base: &Path, root: &KdRootManifest) -> Vec<Stated> {
     root.splits.iter().flat_map(of_split).collect()
 }
 
-/// The prefix of a path, which may also name one of its files.
+/// Returns the prefix of a path, which may also name one of its files.
 pub fn prefix_of(path: &Path) -> Result<PathBuf> {
     let text = path.to_string_lossy();
     let stem = text.strip_suffix(".idx").or_else(|| text.strip_suffix(".bin"));
@@ -230,7 +235,8 @@ pub fn prefix_of(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// The prefixes in a directory, by name. A prefix counts even if only one of its files exists.
+/// Returns the prefixes in a directory, by name. A prefix counts even if only one of its files
+/// exists.
 fn prefixes_in(directory: &Path, split: Option<&'static str>) -> Result<Vec<KdPrefix>> {
     let paths = files::paths_if_there(directory)?;
     let names: BTreeSet<&str> =

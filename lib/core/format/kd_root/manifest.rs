@@ -19,26 +19,26 @@ use crate::provenance::{BuildRun, InputManifest, git_sha};
 use crate::publish::{TargetLock, manifest_of, publish_file_locked, refuse_half_published};
 use crate::wording::exactly;
 
-/// `ROOT/manifest.json`. Published builders leave out what has a default here.
+/// `ROOT/manifest.json`. Fields with a default are not in the manifests of published builders.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KdRootManifest {
     pub schema_version: String,
     pub git_sha: Option<String>,
     pub config: KdConfig,
-    /// `None` if some of the config is unknown.
+    /// `None` if a part of the config is unknown.
     #[serde(deserialize_with = "json_file::stated")]
     pub config_hash: Option<String>,
     pub input: KdRootInput,
     #[serde(default)]
     pub renderer: KdRenderer,
-    /// Type, path, hash and padded size of the vocabulary.
+    /// The type, path, hash and padded size of the vocabulary.
     pub tokenizer: Value,
     #[serde(default)]
     pub limits: SourceLimits,
-    /// `None` in the manifests of published builders, which count no supervised tokens either.
+    /// `None` in the manifests of published builders, which do not count supervised tokens either.
     #[serde(default)]
     pub records: Option<RecordCounts>,
-    /// By the split's name.
+    /// The splits by name.
     pub splits: BTreeMap<String, KdRootSplit>,
     #[serde(default)]
     pub provenance: Vec<KdChain>,
@@ -53,7 +53,8 @@ pub struct KdRootInput {
     pub manifest_path: Option<String>,
     pub manifest_sha256: Option<String>,
     pub glob: Option<String>,
-    /// As in the sources of the parts, each once; `None` if those of a part are not known.
+    /// Files as the sources of the parts state them, each once; `None` if the files of a part are
+    /// not known.
     #[serde(default)]
     pub files: Option<Vec<Value>>,
 }
@@ -66,7 +67,7 @@ pub struct KdRenderer {
     pub roles_preserved: Option<Vec<String>>,
 }
 
-/// A split of the root: what its shards add up to.
+/// A split of the root: the sum of its shards.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct KdRootSplit {
     pub rows: u64,
@@ -94,30 +95,30 @@ pub struct KdChain {
     pub filters: Vec<Value>,
 }
 
-/// What the command line says of the whole dataset; the parts do not have it.
+/// What the command line states of the whole dataset; the parts do not have it.
 #[derive(Debug, Default)]
 pub struct RootSettings {
-    /// Directory of the inputs, as the user names it.
+    /// The directory of the inputs as the user names it.
     pub dataset_dir: Option<PathBuf>,
     pub glob: Option<String>,
-    /// Limits of the whole build; those of the parts are shares of it.
+    /// The limit of the whole build; the limits of parts are shares of it.
     pub rows: Option<u64>,
-    /// A limit of each shard.
+    /// The limit of each shard.
     pub rows_per_shard: Option<u64>,
     pub tokens: Option<u64>,
-    /// The shards that must be there; empty: any.
+    /// The shards that must exist; if empty, any.
     pub shards: Vec<String>,
 }
 
-/// A part and where its manifest is.
+/// A part, and the path of its manifest.
 pub(super) struct FoundPart {
     pub path: PathBuf,
     pub part: KdPart,
 }
 
 impl KdRootManifest {
-    /// Collects the parts of a root and checks them against one another and against the disk
-    /// (names and sizes; ds-check checks the bytes themselves).
+    /// Collects the parts of a root, and compares them with one another and with the disk (names
+    /// and sizes; ds-check compares the bytes).
     pub fn collect(root: &Path, settings: &RootSettings, run: BuildRun) -> Result<KdRootManifest> {
         let parts = find_parts(root)?;
         let Some(first) = parts.first() else {
@@ -133,7 +134,8 @@ impl KdRootManifest {
             return Err(Error::data("tokens without masks").at(first.path.as_path()));
         };
         parts.iter().try_for_each(|found| check_same(found, first))?;
-        // Without a plan the limit that all parts share is that of each; of one alone it is that of all.
+        // Without a plan a limit that all parts share is the limit of each shard; a single part has
+        // the limit of the whole build.
         let shared = common(&parts, |limits| limits.rows);
         let (rows, rows_per_shard) = match (settings.rows, settings.rows_per_shard) {
             (None, None) if parts.len() == 1 => (shared, None),
@@ -170,23 +172,24 @@ impl KdRootManifest {
         })
     }
 
-    /// Whether another builder wrote it: its paths are relative to where that was run.
+    /// Whether another builder wrote it: then its paths are relative to the directory in which that
+    /// one ran.
     pub fn is_published(&self) -> bool {
         self.records.is_none()
     }
 
-    /// Why this is not a manifest of the known schema, if it is not.
+    /// Returns the cause if the schema is not the known one.
     pub fn other_schema(&self) -> Option<String> {
         json_file::other_schema(&self.schema_version, ROOT_SCHEMA)
     }
 
-    /// Writes `ROOT/manifest.json`, under the lock under which it was collected.
+    /// Writes `ROOT/manifest.json`; `lock` is the lock under which the parts were collected.
     pub fn publish(&self, root: &Path, lock: &TargetLock) -> Result<()> {
         let path = root.join(MANIFEST);
         publish_file_locked(json_file::pending(&path, self)?, lock)
     }
 
-    /// What there is to say if no row went to valid, where half a row or more was to be expected.
+    /// Returns a warning if no row went to valid where half a row or more was to be expected.
     pub fn nothing_in_valid(&self) -> Option<String> {
         let rows = |split: &str| self.splits.get(split).map_or(0, |split| split.rows);
         let fraction = self.config.valid_fraction?;
@@ -200,7 +203,7 @@ impl KdRootManifest {
         })
     }
 
-    /// Rows, tokens and supervised tokens of each split, one line each.
+    /// Returns rows, tokens and supervised tokens of each split, one line each.
     pub fn summary(&self) -> String {
         let line = |(name, split): (&String, &KdRootSplit)| {
             let of = |span: &str| split.supervised_tokens.get(span).copied().unwrap_or(0);
@@ -223,7 +226,7 @@ impl KdRootManifest {
 }
 
 impl KdRootSplit {
-    /// `None` where a sum is more than a number holds.
+    /// Adds a split; `None` where a sum does not fit its number.
     fn add(&mut self, name: &str, split: &KdSplit) -> Option<()> {
         self.rows = self.rows.checked_add(split.rows)?;
         self.tokens = self.tokens.checked_add(split.tokens)?;
@@ -239,14 +242,14 @@ impl KdRootSplit {
     }
 }
 
-/// Whether a `manifest.json` is that of a root.
+/// Whether a `manifest.json` is the manifest of a root.
 pub(super) fn is_root_manifest(path: &Path) -> Result<bool> {
     let text = files::read_member(path).map_err(|e| Error::io(shown(path), &e))?;
     let manifest = serde_json::from_slice::<Value>(&text).unwrap_or_default();
     Ok(manifest.get("schema_version").is_some_and(|schema| schema == ROOT_SCHEMA))
 }
 
-/// The part manifests of a root, by name: those of shards, and those of concatenations.
+/// Returns the part manifests of a root, by name, of shards and of concatenations.
 pub(super) fn find_parts(root: &Path) -> Result<Vec<FoundPart>> {
     let mut parts = Vec::new();
     for (directory, suffix, split) in [
@@ -265,7 +268,7 @@ pub(super) fn find_parts(root: &Path) -> Result<Vec<FoundPart>> {
         }
         for path in paths.into_iter().filter(is_part) {
             let mut part = KdPart::read(&path)?;
-            // A concatenation is of one split; its paths are relative to its own directory.
+            // A concatenation has one split; its paths are relative to its own directory.
             if let Some(split) = split
                 && let Some(mut all) = part.splits.remove(ALL)
             {
@@ -278,7 +281,7 @@ pub(super) fn find_parts(root: &Path) -> Result<Vec<FoundPart>> {
     Ok(parts)
 }
 
-/// Checks that the parts are exactly those expected.
+/// Checks that the parts are exactly the expected ones.
 fn check_complete(root: &Path, settings: &RootSettings, parts: &[FoundPart]) -> Result<()> {
     let expected = &settings.shards;
     if expected.is_empty() {
@@ -297,7 +300,7 @@ fn check_complete(root: &Path, settings: &RootSettings, parts: &[FoundPart]) -> 
     }
 }
 
-/// Checks that each dataset of the root is that of one part.
+/// Checks that each dataset of the root belongs to one part.
 fn check_claims(root: &Path, parts: &[FoundPart]) -> Result<()> {
     let mut claimed = HashSet::new();
     for FoundPart { path, part } in parts {
@@ -313,7 +316,7 @@ fn check_claims(root: &Path, parts: &[FoundPart]) -> Result<()> {
     listing.refuse_unknown(&claimed, "no part manifest names it")
 }
 
-/// Checks that a part was made as the first was.
+/// Checks that a part was made in the same way as the first.
 fn check_same(found: &FoundPart, first: &FoundPart) -> Result<()> {
     let (part, other) = (&found.part, &first.part);
     let difference = first_difference(&[
@@ -329,7 +332,7 @@ fn check_same(found: &FoundPart, first: &FoundPart) -> Result<()> {
     }
 }
 
-/// Both splits, with the shards whose files are there as their manifests say.
+/// Returns both splits, with the shards whose files exist as their manifests state.
 fn splits(root: &Path, parts: &[FoundPart]) -> Result<BTreeMap<String, KdRootSplit>> {
     let mut splits: BTreeMap<String, KdRootSplit> =
         SPLITS.map(|name| (name.to_string(), KdRootSplit::default())).into();
@@ -364,13 +367,13 @@ fn input(
     }
 }
 
-/// The run of a whole build: as long as its parts and this took together.
+/// Returns the run of a whole build: its time is the time of the parts and of this step together.
 fn of_build(run: BuildRun, parts: &[FoundPart]) -> BuildRun {
     let seconds: f64 = parts.iter().map(|found| found.part.run.seconds).sum();
     BuildRun { seconds: ((run.seconds + seconds) * 1000.0).round() / 1000.0, ..run }
 }
 
-/// The values of all lists, each once, in the order in which they come.
+/// Returns the values of all lists, each once, in the order in which they come.
 pub(super) fn union<'a, T: Clone + Eq + Hash + 'a>(
     lists: impl Iterator<Item = &'a Vec<T>>,
 ) -> Vec<T> {
@@ -378,7 +381,7 @@ pub(super) fn union<'a, T: Clone + Eq + Hash + 'a>(
     lists.flatten().filter(|value| seen.insert(*value)).cloned().collect()
 }
 
-/// The values of all lists, each once ([`union`]); not known if one of the lists is not.
+/// Returns the values of all lists, each once ([`union`]); `None` if one of the lists is unknown.
 pub(super) fn union_of_known<'a, T: Clone + Eq + Hash + 'a>(
     lists: impl Iterator<Item = &'a Option<Vec<T>>>,
 ) -> Option<Vec<T>> {
@@ -386,7 +389,7 @@ pub(super) fn union_of_known<'a, T: Clone + Eq + Hash + 'a>(
     lists.map(|lists| union(lists.into_iter()))
 }
 
-/// A limit that all parts share.
+/// Returns a limit that all parts share.
 fn common<T: PartialEq>(
     parts: &[FoundPart],
     limit: impl Fn(&SourceLimits) -> Option<T>,
@@ -396,7 +399,7 @@ fn common<T: PartialEq>(
     limits.all(|other| other.as_ref() == Some(&first)).then_some(first)
 }
 
-/// The provenance chain of each part.
+/// Returns the provenance chain of each part.
 fn chains(parts: &[FoundPart]) -> Vec<KdChain> {
     let chain = |FoundPart { part, .. }: &FoundPart| KdChain {
         part: part.name.clone(),
@@ -410,7 +413,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A part with one split without files.
+    /// Makes a part with one split without files.
     fn part(name: &str, rows: u64) -> FoundPart {
         let split = json!({
             "rows": rows, "tokens": rows, "supervised_tokens": {"1": rows},

@@ -17,8 +17,8 @@ use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::hashed_file::FinishedFile;
 use crate::format::mmidx::{
-    Appended, Concatenation, DatasetFiles, FinishedSplit, LayoutMember, MmidxDataset, MmidxDtype,
-    PrefixLayout, check_aligned, with_suffix,
+    AppendedDataset, Concatenation, DatasetFiles, FinishedSplit, LayoutMember, MmidxDataset,
+    MmidxDtype, PrefixLayout, check_aligned, with_suffix,
 };
 use crate::format::unchanged::Unchanged;
 use crate::format::{RecordCounts, checked_sum};
@@ -30,11 +30,11 @@ use crate::wording::exactly;
 /// One prefix of the concatenation.
 pub(super) struct MergeInput {
     prefix: PathBuf,
-    /// Its manifest; none for a foreign prefix.
+    /// The manifest of the prefix; `None` for a foreign prefix.
     manifest: Option<InputPart>,
 }
 
-/// The manifest of a prefix, and the split that the prefix is.
+/// The manifest of a prefix, and which of its splits the prefix is.
 pub(super) struct InputPart {
     path: PathBuf,
     part: Arc<KdPart>,
@@ -43,7 +43,7 @@ pub(super) struct InputPart {
 }
 
 impl InputPart {
-    /// The manifest at `path` for one of its splits.
+    /// Takes one of the splits of the manifest at `path`.
     fn of_split(path: &Path, part: &Arc<KdPart>, name: &str) -> Result<InputPart> {
         let split = part.splits.get(name).cloned();
         let missing = || Error::data(format!("has no split {name:?}")).at(path);
@@ -58,7 +58,7 @@ impl InputPart {
 }
 
 impl MergeInput {
-    /// A shard's split in a root of its own.
+    /// Takes a split of a shard in a root of its own.
     pub(super) fn in_root(root: &Path, part: &Arc<KdPart>, split: &str) -> Result<MergeInput> {
         let path = manifest_in_root(root, &part.name);
         let prefix = root.join(split).join(&part.name);
@@ -74,7 +74,8 @@ impl MergeInput {
         Ok(is_named || find_ids(&self.prefix)?.is_some())
     }
 
-    /// Its ids file; one that its manifest names must be there, and be that one.
+    /// Returns its ids file. An ids file that the manifest names must exist and be the one that was
+    /// written.
     fn ids(&self) -> Result<Option<IdsFile>> {
         let named = self.split().and_then(|split| split.files.sha256.get(IDS));
         let path = match (find_ids(&self.prefix)?, named) {
@@ -93,9 +94,9 @@ impl MergeInput {
     }
 }
 
-/// Concatenates prefixes into `out`: the files in publishing order, and the part manifest. Nothing
-/// is published. `foreign`: prefixes without manifests are taken as they are; `with_ids`: the ids
-/// of their sequences come along.
+/// Concatenates prefixes into `out`; returns the files in publishing order, and the part manifest.
+/// Nothing is published. `foreign`: prefixes without manifests are accepted; `with_ids`: the ids of
+/// the sequences are written too.
 pub fn concatenate(
     prefixes: &[PathBuf],
     out: &Path,
@@ -124,7 +125,7 @@ pub(super) struct JoinedSplit {
     pub dtype: MmidxDtype,
 }
 
-/// Writes what the inputs are together: the datasets, and the ids where they go. Paths in the
+/// Writes the joined datasets of the inputs, and their ids if `ids` names a file. Paths in the
 /// description are relative to `base`.
 pub(super) fn join(
     inputs: &[MergeInput],
@@ -134,7 +135,7 @@ pub(super) fn join(
     let parts: Vec<&InputPart> =
         inputs.iter().filter_map(|input| input.manifest.as_ref()).collect();
     check_together(&parts)?;
-    // A part without rows has no files; a foreign prefix always has.
+    // A part without rows has no files; a foreign prefix always has files.
     let filled: Vec<&MergeInput> =
         inputs.iter().filter(|input| input.split().is_none_or(|split| split.rows > 0)).collect();
     let layout = filled.first().map(|input| PrefixLayout::found(&input.prefix)).transpose()?;
@@ -152,7 +153,7 @@ pub(super) fn join(
     Ok((files, JoinedSplit { split, dtype }))
 }
 
-/// Writes the datasets side by side, each checked against the manifests of its parts; counts the
+/// Writes the datasets side by side, and compares each with the manifests of its parts; counts the
 /// supervised tokens by span id.
 fn write(
     inputs: &[&MergeInput],
@@ -188,7 +189,7 @@ fn write(
     Ok((finished, supervised))
 }
 
-/// Does something with each item, on a thread for each.
+/// Calls `each` with every item, each on a thread of its own.
 fn side_by_side<T: Sync, R: Send>(
     items: &'static [T],
     each: impl Fn(&'static T) -> Result<R> + Sync,
@@ -207,7 +208,7 @@ fn side_by_side<T: Sync, R: Send>(
     })
 }
 
-/// Writes the ids of all inputs, if one has any: nulls for those that have none.
+/// Writes the ids of all inputs, if at least one has ids; inputs without ids get nulls.
 fn join_ids(
     inputs: &[&MergeInput],
     layout: PrefixLayout,
@@ -256,8 +257,8 @@ fn find(prefix: &Path, foreign: bool) -> Result<MergeInput> {
     Ok(MergeInput { prefix: prefix.to_path_buf(), manifest })
 }
 
-/// Checks that the parts are of one dataset: config, split, policy, tokenizer agree, and slices are
-/// all there, in order.
+/// Checks that the parts are of one dataset: config, split, policy and tokenizer agree, and the
+/// slices are complete and in order.
 fn check_together(inputs: &[&InputPart]) -> Result<()> {
     let Some(first) = inputs.first() else { return Ok(()) };
     let best = best_known(inputs.iter().map(|input| &*input.part));
@@ -279,7 +280,7 @@ fn check_together(inputs: &[&InputPart]) -> Result<()> {
     check_slices(inputs)
 }
 
-/// Parts that are slices are all there, in order.
+/// Checks that parts that are slices are complete and in order.
 fn check_slices(inputs: &[&InputPart]) -> Result<()> {
     let slice_of = |part: &KdPart| part.source.limits.slice.as_deref().map(str::parse::<Slice>);
     if inputs.iter().all(|input| input.part.source.limits.slice.is_none()) {
@@ -333,8 +334,8 @@ fn check_datasets(inputs: &[&MergeInput], layout: PrefixLayout) -> Result<Option
     Ok(dtype)
 }
 
-/// Checks that what was read is what the part manifests say was written.
-fn check_contents(inputs: &[&MergeInput], name: &str, appended: &[Appended]) -> Result<()> {
+/// Checks that the bytes that were read are those that the part manifests state.
+fn check_contents(inputs: &[&MergeInput], name: &str, appended: &[AppendedDataset]) -> Result<()> {
     for (input, appended) in inputs.iter().zip(appended) {
         let Some(split) = input.split() else { continue };
         let key = format!("{name}_bin");
@@ -394,13 +395,14 @@ fn describe(
     })
 }
 
-/// Where the records of all parts together came from: what is the same in all, and the inputs of all.
+/// Returns the source of all parts together: the values that are the same in all, and all inputs.
 pub(super) fn joined_source<'a>(parts: impl Iterator<Item = &'a KdPart> + Clone) -> KdSource {
     let Some(KdPart { source: first, .. }) = parts.clone().next() else {
         return KdSource::default();
     };
     let mut source = first.clone();
-    // All slices together are not a slice; limits of rows or tokens stay only if all share them.
+    // All slices together are not a slice; limits of rows or tokens stay only if all parts share
+    // them.
     source.limits.slice = None;
     let limits = |part: &KdPart| (part.source.limits.rows, part.source.limits.tokens);
     if !parts.clone().all(|part| limits(part) == (source.limits.rows, source.limits.tokens)) {

@@ -26,7 +26,7 @@ pub use listing::{KdListing, KdPrefix, STRAY, prefix_of};
 pub use manifest::{KdChain, KdRootManifest, KdRootSplit, RootSettings};
 pub use merge::concatenate;
 pub use part::{
-    KdConfig, KdFiles, KdPart, KdSource, KdSplit, PART_SCHEMA, SourceLimits, agree,
+    KdConfig, KdFiles, KdPart, KdSource, KdSplit, PART_SCHEMA, SourceLimits, agree_if_known,
     are_one_tokenizer, configs_agree, find_manifest, manifest_beside, manifest_in_root,
     manifests_of,
 };
@@ -39,9 +39,9 @@ pub use target_args::KdTargetArgs;
 
 /// The splits of a root, in the order in which their rows are read back.
 pub const SPLITS: [&str; 2] = ["train", "valid"];
-/// The one split of a prefix that was written without any.
+/// The name of the only split of a prefix that was written without splits.
 pub const ALL: &str = "all";
-/// The root's manifest.
+/// The name of the root's manifest.
 pub const MANIFEST: &str = "manifest.json";
 
 pub const ROOT_SCHEMA: &str = "synth_kd_v1";

@@ -19,7 +19,7 @@ use crate::format::mmidx::{PrefixLayout, with_suffix};
 use crate::format::{RecordCounts, json_file};
 use crate::harmony::unsupervised;
 use crate::json::PythonFormatter;
-use crate::provenance::{BuildRun, InputManifest, Made};
+use crate::provenance::{BuildRun, DatasetOrigin, InputManifest};
 use crate::publish::PendingFile;
 use crate::wording::exactly;
 
@@ -32,7 +32,7 @@ pub struct KdPart {
     /// The part's name: `shard_00`.
     pub name: String,
     pub git_sha: Option<String>,
-    /// `None` where the sequences are tokens alone.
+    /// `None` if the sequences have tokens alone.
     #[serde(deserialize_with = "json_file::stated")]
     pub config: Option<KdConfig>,
     #[serde(deserialize_with = "json_file::stated")]
@@ -41,36 +41,36 @@ pub struct KdPart {
     pub dtype: String,
     pub source: KdSource,
     pub records: RecordCounts,
-    /// By the split's name; `all` if there is no split.
+    /// The splits by name; the name is `all` if there is only one without a name.
     pub splits: BTreeMap<String, KdSplit>,
     pub provenance: Vec<Value>,
-    /// If a script joined it of parts.
+    /// How a script joined it of parts, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made: Option<Made>,
-    /// The only part that changes from run to run.
+    pub made: Option<DatasetOrigin>,
+    /// The only field that changes from run to run.
     pub run: BuildRun,
 }
 
-/// Decides the bytes: two parts of one dataset must agree on it. The fields are sorted by name, as
-/// the hash wants them.
+/// The settings that decide the bytes: two parts of one dataset must have the same. The fields are
+/// sorted by name, as the hash requires.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KdConfig {
-    /// `None` where the spans did not come with the masks (NDJSON).
+    /// `None` if the spans did not come with the masks (NDJSON).
     #[serde(deserialize_with = "json_file::stated")]
     pub assistant_channels: Option<Vec<String>>,
     pub eod_token_id: i32,
     pub hash: String,
-    /// The field that ids are of, which decides the splits; absent if it is the contract's.
+    /// The field from which ids come, which decides the splits; absent if it is the contract's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_field: Option<String>,
     pub loss_mask_alignment: String,
-    /// `None` where the policy did not come with the tokens.
+    /// `None` if the policy did not come with the tokens.
     #[serde(deserialize_with = "json_file::stated")]
     pub roles_preserved: Option<Vec<String>>,
-    /// The span id of each channel; absent if these are the contract's, or not known.
+    /// The span id of each channel; absent if they are the contract's, or not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spans: Option<BTreeMap<String, i64>>,
-    /// `None` where there is no split.
+    /// `None` if there is no split.
     pub valid_fraction: Option<f64>,
 }
 
@@ -90,17 +90,17 @@ impl KdConfig {
         }
     }
 
-    /// Whether nothing of it is unknown.
+    /// Whether all of the config is known.
     pub fn is_known(&self) -> bool {
         self.assistant_channels.is_some() && self.roles_preserved.is_some()
     }
 
-    /// Its hash; `None` if some of it is unknown.
+    /// Returns the hash of the config; `None` if a part of it is unknown.
     pub fn known_sha256(&self) -> Result<Option<String>> {
         self.is_known().then(|| self.sha256()).transpose()
     }
 
-    /// Whether both cannot be of one dataset. What is unknown contradicts nothing.
+    /// Whether the two configs cannot be of one dataset. Unknown values contradict nothing.
     pub fn contradicts(&self, other: &KdConfig) -> bool {
         let Self { assistant_channels, roles_preserved, .. } = self;
         let are_known = assistant_channels.is_some() && other.assistant_channels.is_some();
@@ -123,7 +123,7 @@ impl KdConfig {
         own != filled
     }
 
-    /// That of both together: unknown where one of them is.
+    /// Returns the config of both together: a value is unknown if one of them lacks it.
     fn and(mut self, other: &KdConfig) -> KdConfig {
         self.assistant_channels =
             self.assistant_channels.filter(|_| other.assistant_channels.is_some());
@@ -132,14 +132,15 @@ impl KdConfig {
         self
     }
 
-    /// That of parts that do not contradict one another; `None` if one has none.
+    /// Returns the common config of parts that do not contradict one another; `None` if one has
+    /// none.
     pub(super) fn of_all<'a>(mut parts: impl Iterator<Item = &'a KdPart>) -> Option<KdConfig> {
         let first = parts.next()?.config.clone()?;
         parts.try_fold(first, |all, part| Some(all.and(part.config.as_ref()?)))
     }
 
-    /// sha256 (hex) of the config as JSON with sorted keys, no spaces, ASCII, and the fraction as
-    /// Python's `repr` prints it.
+    /// Returns the sha256 (hex) of the config as JSON with sorted keys, no spaces, ASCII, and the
+    /// fraction as Python's `repr` prints it.
     pub fn sha256(&self) -> Result<String> {
         let text = PythonFormatter::COMPACT.text(self).map_err(Error::data)?;
         Ok(sha256_hex(text.as_bytes()))
@@ -149,42 +150,43 @@ impl KdConfig {
 /// Where the records came from and how they were made: from the stream's header, or from flags.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct KdSource {
-    /// Name, size, rows and hash of each input file; `None` if they are not known.
+    /// The name, size, rows and hash of each input file; `None` if they are not known.
     #[serde(deserialize_with = "json_file::stated")]
     pub inputs: Option<Vec<Value>>,
     /// The manifest beside the inputs, if there is one.
     #[serde(deserialize_with = "json_file::stated")]
     pub manifest: Option<InputManifest>,
-    /// `None` if it did not come with the tokens.
+    /// `None` if the policy did not come with the tokens.
     #[serde(deserialize_with = "json_file::stated")]
     pub policy: Option<String>,
     pub limits: SourceLimits,
     /// Type, path, hash and padded size of the vocabulary.
     #[serde(deserialize_with = "json_file::stated")]
     pub tokenizer: Option<Value>,
-    /// The span id of each supervised channel; `None` if it did not come with the masks.
+    /// The span id of each supervised channel; `None` if they did not come with the masks.
     #[serde(deserialize_with = "json_file::stated")]
     pub spans: Option<Value>,
-    /// The field that ids are of, where the user has named one.
+    /// The field from which ids come, if the user has named one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_field: Option<String>,
 }
 
 impl KdSource {
-    /// The first property by which the sequences of two parts are not of one dataset. What is unknown
-    /// differs from nothing.
+    /// Returns the first property that shows that the sequences of two parts are not of one
+    /// dataset. Unknown values differ from nothing.
     pub fn difference(&self, other: &KdSource) -> Option<&'static str> {
         let are_known = self.policy.is_some() && other.policy.is_some();
         first_difference(&[
-            ("policy", agree(&self.policy, &other.policy)),
+            ("policy", agree_if_known(&self.policy, &other.policy)),
             ("tokenizer", are_one_tokenizer(&self.tokenizer, &other.tokenizer)),
-            ("spans", agree(&self.spans, &other.spans)),
+            ("spans", agree_if_known(&self.spans, &other.spans)),
             ("id field", !are_known || self.id_field == other.id_field),
         ])
     }
 }
 
-/// Whether two vocabularies are one: by the hash, wherever the file was, or in the program.
+/// Whether two vocabularies are the same: they are compared by hash, whatever their paths, and
+/// whether or not they are in the program.
 pub fn are_one_tokenizer(a: &Option<Value>, b: &Option<Value>) -> bool {
     let hash = |of: &Option<Value>| of.as_ref()?.get("model_sha256")?.as_str().map(str::to_string);
     let size = |of: &Option<Value>| of.as_ref()?.get("vocab_size").cloned();
@@ -192,7 +194,7 @@ pub fn are_one_tokenizer(a: &Option<Value>, b: &Option<Value>) -> bool {
 }
 
 impl KdPart {
-    /// What to say of a part with masks in which nothing is supervised.
+    /// Returns a warning for a part with masks in which nothing is supervised.
     pub fn unsupervised(&self) -> Option<String> {
         let masked =
             self.splits.values().filter(|split| split.files.paths.contains_key("span_bin"));
@@ -201,7 +203,7 @@ impl KdPart {
         if supervised.any(|&tokens| tokens > 0) { None } else { unsupervised(rows, rows) }
     }
 
-    /// What it is, for people: a line.
+    /// Describes the source in one line.
     pub fn summary(&self) -> String {
         let split = |(name, split): (&String, &KdSplit)| {
             let name = if name == ALL { String::new() } else { format!("{name} ") };
@@ -215,15 +217,15 @@ impl KdPart {
         format!("{}: {splits}", self.name)
     }
 
-    /// Whether some of its messages are not trained on, by their weights: then a message without a span
-    /// may be one of them.
+    /// Whether weights keep some of its messages from being trained on: a message without a span
+    /// may then be one of them.
     pub fn has_weights(&self) -> bool {
         self.splits.values().any(|split| split.untrained_messages > 0)
     }
 }
 
 impl KdSource {
-    /// The rows of the inputs, up to the limit; `None` if they are not known.
+    /// Returns the rows of the inputs, up to the limit; `None` if they are not known.
     pub fn rows(&self) -> Option<u64> {
         let inputs = self.inputs.as_ref().filter(|inputs| !inputs.is_empty())?;
         let mut rows = inputs.iter().map(|input| input.get("rows")?.as_u64());
@@ -231,23 +233,24 @@ impl KdSource {
         Some(self.limits.rows.map_or(all, |limit| limit.min(all)))
     }
 
-    /// The input files as far as they are known.
+    /// Returns the input files as far as they are known.
     pub fn known_inputs(&self) -> &[Value] {
         self.inputs.as_deref().unwrap_or_default()
     }
 
-    /// The hash of the input's manifest.
+    /// Returns the hash of the input's manifest.
     pub fn manifest_sha256(&self) -> Option<&str> {
         self.manifest.as_ref().map(|manifest| manifest.sha256.as_str())
     }
 }
 
-/// Which part of its inputs a part holds; null is no limit.
+/// Which share of its inputs a part holds; `None` (null) is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceLimits {
-    /// Of a part the first rows of its inputs, of a root those of all shards together.
+    /// In a part: the limit of rows of its inputs. In a root: the limit of rows of all shards
+    /// together.
     pub rows: Option<u64>,
-    /// Of a root: the first rows of each shard.
+    /// In a root: the limit of rows of each shard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_per_shard: Option<u64>,
     pub tokens: Option<u64>,
@@ -261,7 +264,7 @@ pub struct KdSplit {
     pub tokens: u64,
     /// Supervised tokens by span id ("1" analysis, "2" final).
     pub supervised_tokens: BTreeMap<String, u64>,
-    /// Messages that are not trained on, by their weights, whatever their channels.
+    /// Messages that are not trained on because of their weights, whatever their channels.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub untrained_messages: u64,
     #[serde(flatten)]
@@ -275,16 +278,17 @@ fn is_zero(count: &u64) -> bool {
 /// The files of one split of a part, by their names in the manifest (`tokens_bin`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct KdFiles {
-    /// Relative to the directory that the manifest describes: ROOT, or that of the prefix.
+    /// Paths relative to the directory that the manifest describes: ROOT, or the prefix's
+    /// directory.
     pub paths: BTreeMap<String, String>,
     pub bytes: BTreeMap<String, u64>,
-    /// In hexadecimal. Published builders leave it out.
+    /// Hashes in hexadecimal. Published builders do not state them.
     #[serde(default)]
     pub sha256: BTreeMap<String, String>,
 }
 
 impl KdFiles {
-    /// As files below the directory that the manifest describes.
+    /// Returns the files below the directory that the manifest describes.
     pub fn stated(&self, base: &Path) -> Vec<FileEntry> {
         let of = |(key, path): (&String, &String)| {
             let bytes = self.bytes.get(key).copied().unwrap_or(0);
@@ -293,7 +297,7 @@ impl KdFiles {
         self.paths.iter().map(of).collect()
     }
 
-    /// As files in a directory, whatever directories the manifest has before their names.
+    /// Returns the files as files in `directory`, whatever directories the manifest states.
     pub fn stated_by_name(&self, directory: &Path) -> Vec<FileEntry> {
         let mut all = self.stated(directory);
         for file in &mut all {
@@ -302,7 +306,7 @@ impl KdFiles {
         all
     }
 
-    /// The first file that is not there with the size it had, as a cause.
+    /// Returns the cause for the first file that does not exist with its stated size.
     pub fn missing(&self, root: &Path) -> Result<Option<String>> {
         for (key, path) in &self.paths {
             let expected = self.bytes.get(key).copied().unwrap_or(0);
@@ -335,14 +339,14 @@ impl KdPart {
         }
     }
 
-    /// Why the file at `path` is not the manifest of this part, if its name is another's.
+    /// Returns the cause if the name of the file at `path` belongs to another part.
     pub fn misnamed(&self, path: &Path) -> Option<String> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let stem = name.strip_suffix(".part.json").or_else(|| name.strip_suffix(".json"));
         (stem != Some(&*self.name)).then(|| format!("is the manifest of the part {:?}", self.name))
     }
 
-    /// Why the files that it names are not all its own: another part has the same.
+    /// Returns the cause if one of its files belongs to another part.
     pub fn foreign_file(&self) -> Option<String> {
         let is_own = |key: &str, file: &str| {
             if key == super::IDS {
@@ -360,25 +364,25 @@ impl KdPart {
         foreign.map(|(_, path)| format!("names {path}, which is not a file of {:?}", self.name))
     }
 
-    /// Why this is not a part manifest of the known schema, if it is not.
+    /// Returns the cause if the schema is not the known one.
     pub fn other_schema(&self) -> Option<String> {
         json_file::other_schema(&self.schema_version, PART_SCHEMA)
     }
 
-    /// Why this part is not the finished result of a run with these settings; `None` if it is, and
-    /// its files exist.
+    /// Returns why this part is not the finished result of a run with these settings; `None` if it
+    /// is, and its files exist.
     pub fn differs(
         &self,
         root: &Path,
         config: &KdConfig,
         source: &KdSource,
     ) -> Result<Option<String>> {
-        // (Flags do not say which field ids are of.)
+        // (Flags do not state from which field ids come.)
         let id_field = self.config.as_ref().and_then(|own| own.id_field.clone());
         let config = &KdConfig { id_field, ..config.clone() };
         let difference = first_difference(&[
             ("its config", self.config.as_ref().is_some_and(|own| !own.contradicts(config))),
-            ("its policy", agree(&self.source.policy, &source.policy)),
+            ("its policy", agree_if_known(&self.source.policy, &source.policy)),
             ("its limits", self.source.limits == source.limits),
             ("its input", self.source.inputs == source.inputs),
             ("its input manifest", self.source.manifest_sha256() == source.manifest_sha256()),
@@ -395,9 +399,9 @@ impl KdPart {
         Ok(None)
     }
 
-    /// The records of one of its splits. Rejected and skipped records are in none: they count with `train`,
-    /// or with `valid` where that has all rows, so that the splits add up to the part, and the
-    /// concatenations of each split to all parts together.
+    /// Returns the records of one of its splits. Rejected and skipped records are in no split: they
+    /// count with `train`, or with `valid` if that has all rows. So the splits add up to the part,
+    /// and the concatenations of each split add up to all parts together.
     pub fn records_of(&self, split: &str) -> RecordCounts {
         let rows = |name: &str| self.splits.get(name).map_or(0, |split| split.rows);
         let [train, valid] = SPLITS;
@@ -411,13 +415,13 @@ impl KdPart {
         RecordCounts::written(written, Counts::new(written, dropped))
     }
 
-    /// The manifest as a file that is complete but not published.
+    /// Writes the manifest to a file that is complete but not published.
     pub fn pending(&self, path: &Path) -> Result<PendingFile> {
         json_file::pending(path, self)
     }
 }
 
-/// Whether a name without its prefix is that of a file of a dataset.
+/// Whether the rest of a name after its prefix is that of a dataset's file.
 fn is_member(rest: &str) -> bool {
     let layouts = [PrefixLayout::Triple, PrefixLayout::Single];
     let mut members = layouts.iter().flat_map(|layout| layout.members());
@@ -426,49 +430,50 @@ fn is_member(rest: &str) -> bool {
     })
 }
 
-/// A value, or one that stands for it where it is unknown.
+/// Returns `value`, or `other` if it is unknown.
 fn if_known<T: Clone>(value: &Option<T>, other: &Option<T>) -> Option<T> {
     value.as_ref().or(other.as_ref()).cloned()
 }
 
 /// Whether two values are equal, as far as both are known.
-pub fn agree<T: PartialEq>(a: &Option<T>, b: &Option<T>) -> bool {
+pub fn agree_if_known<T: PartialEq>(a: &Option<T>, b: &Option<T>) -> bool {
     a.as_ref().zip(b.as_ref()).is_none_or(|(a, b)| a == b)
 }
 
-/// Whether the configs of two parts agree; parts without masks have none.
+/// Whether the configs of two parts agree; parts without masks have no config.
 pub fn configs_agree(a: &KdPart, b: &KdPart) -> bool {
     match (&a.config, &b.config) {
         (Some(of_a), Some(of_b)) => {
-            !of_a.contradicts(of_b) && agree(&a.config_hash, &b.config_hash)
+            !of_a.contradicts(of_b) && agree_if_known(&a.config_hash, &b.config_hash)
         }
         (a, b) => a.is_none() && b.is_none(),
     }
 }
 
-/// The part that others are compared with: the first of which all is known, else the first.
+/// Returns the part with which the others are compared: the first whose values are all known, or
+/// else the first.
 pub fn best_known<'a>(mut parts: impl Iterator<Item = &'a KdPart> + Clone) -> Option<&'a KdPart> {
     let is_known = |part: &&KdPart| part.config.as_ref().is_some_and(KdConfig::is_known);
     parts.clone().find(is_known).or_else(|| parts.next())
 }
 
-/// The first of several properties that two manifests do not share.
+/// Returns the first property that two manifests do not share.
 pub(super) fn first_difference(same: &[(&'static str, bool)]) -> Option<&'static str> {
     same.iter().find(|(_, same)| !same).map(|(what, _)| *what)
 }
 
-/// Where the part manifest of a prefix outside a root is written.
+/// Returns the path of the part manifest of a prefix outside a root.
 pub fn manifest_beside(prefix: &Path) -> PathBuf {
     with_suffix(prefix, ".part.json")
 }
 
-/// Where the part manifest of a root's shard is written.
+/// Returns the path of the part manifest of a root's shard.
 pub fn manifest_in_root(root: &Path, name: &str) -> PathBuf {
     root.join("parts").join(format!("{name}.json"))
 }
 
-/// The manifest of a prefix, and which of its splits the prefix is: beside the prefix, or in the
-/// `parts` of its root.
+/// Finds the manifest of a prefix, beside the prefix or in the `parts` of its root, and which of
+/// its splits the prefix is.
 pub fn find_manifest(prefix: &Path) -> Result<Option<(PathBuf, String)>> {
     let beside = manifest_beside(prefix);
     if files::is_member(&beside)? {
@@ -479,7 +484,7 @@ pub fn find_manifest(prefix: &Path) -> Result<Option<(PathBuf, String)>> {
     Ok(files::is_member(&in_root)?.then(|| (in_root, split.to_string())))
 }
 
-/// Where the manifest of a prefix may be.
+/// Returns the paths at which the manifest of a prefix may be.
 pub fn manifests_of(prefix: &Path) -> Result<Vec<PathBuf>> {
     let in_root = PlaceInRoot::of(prefix)?.map(|place| manifest_in_root(&place.root, &place.name));
     Ok([manifest_beside(prefix)].into_iter().chain(in_root).collect())

@@ -60,8 +60,8 @@ pub struct AssertedSource {
 }
 
 impl AssertedSource {
-    /// Where the records came from: what the header says, else what the flags say. The two may not
-    /// contradict each other.
+    /// Returns where the records came from: what the header states, or else what the flags state.
+    /// They must not contradict each other.
     pub fn or_header(&self, header: &Header) -> Result<KdSource> {
         let described: Result<Vec<Value>> =
             self.source.iter().map(|path| describe_source(path)).collect();
@@ -83,8 +83,9 @@ impl AssertedSource {
         let policy = stated("policy").and_then(Value::as_str).map(str::to_string);
         let of_chats = stated(CONVERSION).and_then(|made| made.get("id_field"));
         let id_field = stated(ID_FIELD).or(of_chats);
-        let rows = agree("--source-limit", number("rows"), self.source_limit)?;
-        let tokens = agree("--source-max-tokens", number("tokens"), self.source_max_tokens)?;
+        let rows = stated_or_asserted("--source-limit", number("rows"), self.source_limit)?;
+        let tokens =
+            stated_or_asserted("--source-max-tokens", number("tokens"), self.source_max_tokens)?;
         let embedded = json!({
             "type": "o200k_harmony",
             "model_path": "embedded",
@@ -92,30 +93,39 @@ impl AssertedSource {
             "vocab_size": PADDED_VOCABULARY_SIZE,
         });
         Ok(KdSource {
-            inputs: agree("--source", stated_inputs, inputs)?,
+            inputs: stated_or_asserted("--source", stated_inputs, inputs)?,
             manifest,
-            policy: agree("--policy", policy, self.policy.map(|policy| policy.name().to_string()))?,
+            policy: stated_or_asserted(
+                "--policy",
+                policy,
+                self.policy.map(|policy| policy.name().to_string()),
+            )?,
             limits: SourceLimits {
                 rows,
                 rows_per_shard: None,
                 tokens,
-                slice: agree("--source-slice", stated_slice, slice)?,
+                slice: stated_or_asserted("--source-slice", stated_slice, slice)?,
             },
             tokenizer: Some(stated("tokenizer").cloned().unwrap_or(embedded)),
-            spans: agree("--span", stated("spans").cloned(), self.spans())?,
+            spans: stated_or_asserted("--span", stated("spans").cloned(), self.spans())?,
             id_field: id_field.and_then(Value::as_str).map(str::to_string),
         })
     }
 }
 
 impl AssertedSource {
-    /// The span ids that the flags state, as span-mask puts them into a header.
+    /// Returns the span ids that the flags state, as span-mask writes them to a header.
     fn spans(&self) -> Option<Value> {
         (!self.span.is_empty()).then(|| Spans::synth_kd_v1(&self.span).to_json())
     }
 }
 
-fn agree<T: PartialEq>(flag: &str, stated: Option<T>, asserted: Option<T>) -> Result<Option<T>> {
+/// Returns the stated value, or the asserted one if none is stated. Fails if they differ.
+fn stated_or_asserted<T: PartialEq>(
+    flag: &str,
+    stated: Option<T>,
+    asserted: Option<T>,
+) -> Result<Option<T>> {
     match (&stated, &asserted) {
         (Some(stated), Some(asserted)) if stated != asserted => {
             Err(Error::usage(format!("{flag} is not what the stream's header says")))
@@ -124,8 +134,8 @@ fn agree<T: PartialEq>(flag: &str, stated: Option<T>, asserted: Option<T>) -> Re
     }
 }
 
-/// The config of the contract, with the roles of the policy and the supervised channels, as far as these
-/// are known.
+/// Returns the config of the contract, with the roles of the policy and the supervised channels, as
+/// far as these are known.
 fn config(target: &KdTarget, source: &KdSource) -> KdConfig {
     let mut config = KdConfig::synth_kd_v1(target.valid_fraction());
     config.eod_token_id = EOD;
@@ -151,8 +161,8 @@ fn describe_source(path: &Path) -> Result<Value> {
     parquet::describe(path)?.ok_or_else(|| Error::usage("not a Parquet file").at(path))
 }
 
-/// Whether the part that these arguments would make is finished: `done`, `missing` or `stale`
-/// with the cause.
+/// Returns whether the part that these arguments would make is finished: `done`, `missing`, or
+/// `stale` with the cause.
 pub fn status(target: &KdTarget, asserted: &AssertedSource) -> Result<String> {
     let path = target.manifest();
     if !files::is_member(&path)? {
@@ -176,14 +186,14 @@ pub struct PartSink {
     rule: Option<RowRule>,
     allow_unsupervised: bool,
     written: u64,
-    /// The chain in it goes into the manifest.
+    /// The header; its provenance chain goes into the manifest.
     header: Header,
     source: KdSource,
     start: Instant,
 }
 
 impl PartSink {
-    /// `header` is that of the records, with the provenance chain for the manifest.
+    /// `header` is the header of the records; its provenance chain goes into the manifest.
     pub fn create(
         target: KdTarget,
         (layout, dtype): (PrefixLayout, MmidxDtype),
@@ -210,27 +220,27 @@ impl PartSink {
         })
     }
 
-    /// Refuses rows that are not as this rule wants them.
+    /// Refuses rows that break this rule.
     pub fn rule(self, rule: RowRule) -> PartSink {
         PartSink { rule: Some(rule), ..self }
     }
 
-    /// Whether a part may be published in which nothing is supervised.
+    /// Sets whether a part may be published in which nothing is supervised.
     pub fn allow_unsupervised(self, allow_unsupervised: bool) -> PartSink {
         PartSink { allow_unsupervised, ..self }
     }
 
-    /// The policy under which the records were accepted, if it is known.
+    /// Returns the policy under which the records were accepted, if it is known.
     pub fn policy(&self) -> Option<Policy> {
         self.source.policy.as_deref().and_then(Policy::from_name)
     }
 
-    /// The span ids of the channels, if they are known.
+    /// Returns the span ids of the channels, if they are known.
     pub fn spans(&self) -> Option<Spans> {
         self.source.spans.as_ref().map(Spans::from_json)
     }
 
-    /// What the user should know of sequences in which nothing is supervised.
+    /// Returns warnings about sequences in which nothing is supervised.
     fn unsupervised(&self) -> Result<Vec<String>> {
         let (without, all) = (self.sequences.unsupervised(), self.written);
         let Some(cause) = unsupervised(without, all) else { return Ok(Vec::new()) };
@@ -278,17 +288,17 @@ impl Sink for PartSink {
     }
 }
 
-/// Publishes a part, its manifest last. Returns what the user should know.
+/// Publishes a part, its manifest last. Returns notes for the user.
 pub fn publish_part(
     target: &KdTarget,
     files: Vec<PendingFile>,
     overwrite: bool,
 ) -> Result<Vec<String>> {
-    Ok(told_of_withdrawn(&publish(target, files, overwrite)?))
+    Ok(clean_up_withdrawn(&publish(target, files, overwrite)?))
 }
 
-/// Removes the folders that are empty without what was withdrawn. Returns what the user should know.
-pub(super) fn told_of_withdrawn(withdrawn: &[PathBuf]) -> Vec<String> {
+/// Removes the folders that are empty after files were withdrawn. Returns notes for the user.
+pub(super) fn clean_up_withdrawn(withdrawn: &[PathBuf]) -> Vec<String> {
     let (caches, manifests): (Vec<&PathBuf>, Vec<&PathBuf>) =
         withdrawn.iter().partition(|path| is_cache(path));
     remove_empty_folders(&caches);

@@ -16,7 +16,7 @@ pub(super) struct PlaceInRoot {
 }
 
 impl PlaceInRoot {
-    /// `None` if the folder of the prefix is not named as a split is.
+    /// `None` if the folder of the prefix does not have the name of a split.
     pub fn of(prefix: &Path) -> Result<Option<PlaceInRoot>> {
         Ok(PlaceInRoot::of_named(&named(prefix)?))
     }
@@ -30,7 +30,8 @@ impl PlaceInRoot {
     }
 }
 
-/// The path of a prefix or folder, with the name of the split that it is in or is.
+/// Returns the path of a prefix or folder with the name of its split, even if it was written
+/// without it.
 pub(super) fn named(path: &Path) -> Result<PathBuf> {
     let whole = match (path.parent(), path.file_name()) {
         (Some(folder), Some(name)) => with_name(folder)?.map(|folder| folder.join(name)),
@@ -39,7 +40,8 @@ pub(super) fn named(path: &Path) -> Result<PathBuf> {
     Ok(whole.unwrap_or_else(|| path.to_path_buf()))
 }
 
-/// A folder that is written without its name (`.`, `..`, nothing), with it, if that is the name of a split.
+/// Returns a folder that is written without its name (`.`, `..`, nothing) with its name, if that is
+/// the name of a split.
 fn with_name(folder: &Path) -> Result<Option<PathBuf>> {
     if folder.file_name().is_some() {
         return Ok(None);

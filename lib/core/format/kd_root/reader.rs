@@ -36,21 +36,21 @@ const BATCH_TOKENS: usize = 1 << 18;
 /// Reads prefixes one after another.
 #[derive(Debug)]
 pub struct KdReader {
-    /// With the ascending runs of their sequences that are read.
+    /// Prefixes, with the ascending runs of sequences that are read.
     waiting: VecDeque<(PathBuf, Vec<Range<u64>>)>,
-    /// Whether these were selected: then only they are checked.
+    /// Whether the runs were selected: then only these sequences are checked.
     selected: bool,
     layout: PrefixLayout,
     current: Option<OpenPrefix>,
     rows: u64,
     /// The types of the tokens, each once.
     dtypes: Vec<&'static str>,
-    /// What the manifests say of the prefixes that are read: the part, and the split that the prefix is;
-    /// `None` where there is no manifest.
+    /// For each prefix that is read, its part manifest and which split it is; `None` if it has no
+    /// manifest.
     stated: Vec<Option<(Arc<KdPart>, String)>>,
-    /// Whether only some of their sequences are read.
+    /// Whether only some of the sequences are read.
     is_part: bool,
-    /// The spans of prefixes some of whose messages weights keep from being trained on.
+    /// The spans of prefixes in which weights keep some messages from being trained on.
     weighted: HashMap<PathBuf, Spans>,
 }
 
@@ -59,12 +59,12 @@ pub struct KdReader {
 struct OpenPrefix {
     prefix: Arc<str>,
     datasets: Vec<MmidxDataset>,
-    /// Those that are read after `rows`.
+    /// Runs that are read after `rows`.
     runs: VecDeque<Range<u64>>,
     rows: Range<u64>,
     /// The ids of `rows` and `runs`.
     id_rows: Option<IdRows>,
-    /// The spans, if some messages have none by their weights.
+    /// The spans, if some messages have none because of their weights.
     weighted: Option<Spans>,
 }
 
@@ -126,7 +126,7 @@ impl KdReader {
         Ok(KdReader { waiting, selected, layout, current, rows, dtypes, stated, is_part, weighted })
     }
 
-    /// The parts that are read, each once; `None` if it is not known what one of the prefixes is of.
+    /// Returns the parts that are read, each once; `None` if the part of one prefix is not known.
     fn parts(&self) -> Option<Vec<&KdPart>> {
         let mut parts: Vec<&KdPart> = Vec::new();
         let mut seen = HashSet::new();
@@ -145,7 +145,8 @@ impl RecordSource for KdReader {
         Ok(Some(&TOKENS))
     }
 
-    /// What the part manifests say of all that is read; nothing of a prefix without one.
+    /// Returns what the part manifests state of all that is read; a prefix without one states
+    /// nothing.
     fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&TOKENS);
         header.set("alignment", "label");
@@ -245,7 +246,7 @@ impl RecordSource for KdReader {
         Ok(Some(selected))
     }
 
-    /// Of a part of the sequences it is not known which of the dropped records belong to it.
+    /// If a part of the sequences is read, it is not known which dropped records belong to it.
     fn dropped(&self) -> Dropped {
         let of = |stated: &Option<(Arc<KdPart>, String)>| {
             let dropped =
@@ -257,7 +258,7 @@ impl RecordSource for KdReader {
         if self.is_part { all.of_part() } else { all }
     }
 
-    /// The types of the tokens of all prefixes.
+    /// Returns the types of the tokens of all prefixes.
     fn encoding(&self) -> String {
         self.dtypes.join(" and ")
     }
@@ -277,7 +278,7 @@ impl RecordSource for KdReader {
     }
 }
 
-/// The manifest of a prefix, each read once, and the split that the prefix is.
+/// Returns the manifest of a prefix (each is read once), and which split the prefix is.
 fn part_of(
     prefix: &Path,
     manifests: &mut HashMap<PathBuf, Arc<KdPart>>,
@@ -291,20 +292,20 @@ fn part_of(
     Ok(Some((part, split)))
 }
 
-/// The spans of a part, if it states that weights keep some messages from being trained on.
+/// Returns the spans of a part, if it states that weights keep some messages from being trained on.
 fn spans_of_weighted(part: &KdPart) -> Option<Spans> {
     let spans = part.source.spans.as_ref().filter(|_| part.has_weights());
     spans.map(Spans::from_json)
 }
 
-/// The ids of a prefix: as many as it has sequences.
+/// Returns the ids of a prefix; there must be as many as it has sequences.
 fn ids_of(prefix: &Path, datasets: &[MmidxDataset]) -> Result<Option<IdsFile>> {
     let Some(path) = find_ids(prefix)? else { return Ok(None) };
     let sequences = datasets.first().map_or(0, |tokens| tokens.index.sequences);
     IdsFile::open(&path)?.of_sequences(sequences).map(Some)
 }
 
-/// Opens the datasets of a prefix, the first of which holds tokens.
+/// Opens the datasets of a prefix; the first one holds tokens.
 fn open_datasets(prefix: &Path, layout: PrefixLayout) -> Result<Vec<MmidxDataset>> {
     let datasets = layout.open(prefix)?;
     match datasets.first().map(|tokens| (tokens, tokens.index.dtype)) {
@@ -317,7 +318,7 @@ fn open_datasets(prefix: &Path, layout: PrefixLayout) -> Result<Vec<MmidxDataset
 }
 
 impl OpenPrefix {
-    /// Whether there are rows to read; goes on to the next run of them after the last.
+    /// Whether there are rows to read; at the end of a run it goes on to the next.
     fn begin_run(&mut self, selected: bool) -> Result<bool> {
         while self.rows.is_empty() {
             let Some(rows) = self.runs.pop_front() else { return Ok(false) };
@@ -329,7 +330,7 @@ impl OpenPrefix {
         Ok(true)
     }
 
-    /// Checks that sequences have one length in all datasets.
+    /// Checks that sequences have the same length in all datasets.
     fn check_lengths(&self, rows: &Range<u64>) -> Result<()> {
         let Some((tokens, others)) = self.datasets.split_first() else { return Ok(()) };
         for dataset in others {
@@ -352,7 +353,7 @@ impl OpenPrefix {
         Ok(())
     }
 
-    /// Reads sequences of as many runs as a batch holds.
+    /// Reads sequences of as many runs as fit a batch.
     fn next_batch(
         &mut self,
         layout: PrefixLayout,
@@ -370,7 +371,7 @@ impl OpenPrefix {
         Ok((builder.finish()?, origin))
     }
 
-    /// Reads sequences of a run, as many as a batch holds.
+    /// Reads as many sequences of a run as fit a batch.
     fn read_run(&mut self, builder: &mut TokensBuilder) -> Result<()> {
         let Some(tokens) = self.datasets.first() else { return Ok(()) };
         let mut segments = Segments::default();
@@ -417,7 +418,7 @@ impl OpenPrefix {
     }
 }
 
-/// Values of any integer dtype as int32 tokens.
+/// Appends values of any integer dtype as int32 tokens.
 fn append_tokens(dataset: &MmidxDataset, bytes: &[u8], tokens: &mut Vec<i32>) -> Result<()> {
     let size = dataset.index.dtype.size();
     match dataset.index.dtype {

@@ -26,17 +26,17 @@ use crate::wording::exactly;
 /// Why a sequence without masks is refused, which span-mask makes.
 pub const NO_MASKS: &str = "no masks";
 
-/// Where sequences go.
+/// The dataset to which sequences are written.
 #[derive(Debug, Clone)]
 pub enum KdTarget {
-    /// `ROOT/{train,valid}/NAME_...`, by the hash of the id.
+    /// `ROOT/{train,valid}/NAME_...`: the hash of the id decides the split.
     Root { root: PathBuf, name: String, valid_fraction: ValidFraction },
-    /// `PREFIX_...`, all of them.
+    /// `PREFIX_...`: all sequences.
     Prefix(PathBuf),
 }
 
 impl KdTarget {
-    /// The splits: name and prefix.
+    /// Returns the name and the prefix of each split.
     fn splits(&self) -> Vec<(&'static str, PathBuf)> {
         match self {
             KdTarget::Root { root, name, .. } => super::SPLITS
@@ -47,7 +47,7 @@ impl KdTarget {
         }
     }
 
-    /// The root that paths in the part manifest are relative to, if there is one.
+    /// Returns the root to which paths in the part manifest are relative, if there is one.
     pub fn root(&self) -> &Path {
         match self {
             KdTarget::Root { root, .. } => root,
@@ -55,7 +55,7 @@ impl KdTarget {
         }
     }
 
-    /// Where the part manifest goes.
+    /// Returns the path of the part manifest.
     pub fn manifest(&self) -> PathBuf {
         match self {
             KdTarget::Root { root, name, .. } => super::manifest_in_root(root, name),
@@ -63,7 +63,7 @@ impl KdTarget {
         }
     }
 
-    /// The part's name.
+    /// Returns the name of the part.
     pub fn name(&self) -> String {
         match self {
             KdTarget::Root { name, .. } => name.clone(),
@@ -80,7 +80,7 @@ impl KdTarget {
         }
     }
 
-    /// Where the ids of a split go.
+    /// Returns the path of the ids of a split.
     pub(super) fn ids(&self, split: &str) -> PathBuf {
         match self {
             KdTarget::Root { root, name, .. } => ids_in_root(root, split, name),
@@ -88,7 +88,7 @@ impl KdTarget {
         }
     }
 
-    /// Every file that a run may write, in the order in which they are published.
+    /// Returns every file that a run may write, in the order in which they are published.
     fn files(&self) -> Vec<PathBuf> {
         let of_split = |(split, prefix): &(&str, PathBuf)| {
             let layouts = [PrefixLayout::Triple, PrefixLayout::Single];
@@ -101,7 +101,7 @@ impl KdTarget {
         files
     }
 
-    /// The root whose manifest describes what is written here.
+    /// Returns the root whose manifest describes the output.
     fn above(&self) -> Option<PathBuf> {
         match self {
             KdTarget::Root { root, .. } => Some(root.clone()),
@@ -115,7 +115,7 @@ impl KdTarget {
 }
 
 impl Target for KdTarget {
-    /// The root, whose manifest is made under the same lock.
+    /// Returns the root; its manifest is made under the same lock.
     fn directory(&self) -> PathBuf {
         match self {
             KdTarget::Root { root, .. } => root.clone(),
@@ -167,29 +167,30 @@ pub struct KdSink {
     dtype: MmidxDtype,
     valid_fraction: Option<ValidFraction>,
     outputs: Vec<SplitOutput>,
-    /// Sequences that were written and in which nothing is supervised.
+    /// How many of the written sequences have masks in which nothing is supervised.
     unsupervised: u64,
     bytes: Vec<u8>,
 }
 
-/// What a row must be, beyond what the format asks for; the cause if it is not.
+/// What a row must satisfy beyond what the format requires; returns the cause if it does not.
 pub type RowRule = Box<dyn FnMut(&Tokens<'_>, usize) -> Result<(), String>>;
 
 struct SplitOutput {
     split: &'static str,
     writer: SplitWriter,
-    /// Where the ids go; `None` if they are left out.
+    /// The path of the ids; `None` if they are left out.
     ids_path: Option<PathBuf>,
-    /// Made with the first sequence.
+    /// Created with the first sequence.
     ids: Option<IdsWriter>,
     /// Supervised tokens by span id.
     supervised: [u64; 256],
-    /// Messages that are not trained on, by their weights.
+    /// Messages that are not trained on because of their weights.
     untrained: u64,
 }
 
 impl KdSink {
-    /// `dtype` is that of tokens without masks (int32 or uint16); `ids`: the ids are written too.
+    /// `dtype` is the type of tokens without masks (int32 or uint16). `ids`: whether the ids are
+    /// written too.
     pub fn new(target: &KdTarget, layout: PrefixLayout, dtype: MmidxDtype, ids: bool) -> KdSink {
         let output = |(split, prefix): (&'static str, PathBuf)| SplitOutput {
             split,
@@ -209,12 +210,12 @@ impl KdSink {
         }
     }
 
-    /// The number of sequences with masks so far in which nothing is supervised.
+    /// Returns how many sequences with masks so far have nothing supervised.
     pub fn unsupervised(&self) -> u64 {
         self.unsupervised
     }
 
-    /// Writes the valid rows of a batch, and gives the others with the cause to `refuse`. Returns
+    /// Writes the valid rows of a batch; calls `refuse` with the cause for each other row. Returns
     /// the number of rows written.
     pub fn write(
         &mut self,
@@ -223,7 +224,7 @@ impl KdSink {
         mut refuse: impl FnMut(usize, String),
     ) -> Result<u64> {
         let mut written = 0;
-        // Consecutive rows of one split go to its files at once.
+        // Consecutive rows of one split are written at once.
         let mut run = RowRun { output: 0, rows: 0..0 };
         for row in 0..view.len() {
             let is_as_ruled = |()| rule.as_mut().map_or(Ok(()), |rule| rule(view, row));
@@ -248,7 +249,7 @@ impl KdSink {
         Ok(written)
     }
 
-    /// Whether a row may be written; the cause if not.
+    /// Checks whether a row may be written; the error is the cause.
     fn check(&self, view: &Tokens<'_>, row: usize) -> Result<(), String> {
         let tokens = view.tokens(row);
         if tokens.is_empty() {
@@ -322,7 +323,7 @@ impl KdSink {
         }
     }
 
-    /// Completes the files; nothing is published. The files are in publishing order.
+    /// Completes the files; they are not published. The files are in publishing order.
     pub fn finish(
         self,
         target: &KdTarget,
@@ -367,13 +368,14 @@ struct RowRun {
     rows: Range<usize>,
 }
 
-/// Whether one of the values is so; looks at all, which is fast where none is: 0.1 ns a token, and 0.5 with
-/// an end at the first (rustc -O, 2026-11-26), where all of mmidx-write takes about 6.
+/// Whether `is_so` holds for one of the values. It looks at all of them, which is fast where it
+/// holds for none: 0.1 ns a token, and 0.5 with an early return (rustc -O, 2026-11-26), where all
+/// of mmidx-write takes about 6.
 fn any<T>(values: &[T], is_so: impl Fn(&T) -> bool) -> bool {
     values.iter().fold(false, |found, value| found | is_so(value))
 }
 
-/// The span ids that supervise something, as manifests state them.
+/// Returns the counts of span ids that supervise something, as manifests state them.
 pub(super) fn by_span_id(counts: &[u64; 256]) -> BTreeMap<String, u64> {
     let supervised = counts.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
     supervised.map(|(span, count)| (span.to_string(), *count)).collect()
@@ -381,7 +383,7 @@ pub(super) fn by_span_id(counts: &[u64; 256]) -> BTreeMap<String, u64> {
 
 /// Adds up how often each span id is in `span`.
 pub fn count_spans(span: &[u8], counts: &mut [u64; 256]) {
-    // Nearly all sequences have only the contract's ids, which are counted quickly.
+    // Nearly all sequences have only the contract's ids; these are counted fast.
     const USUAL: [u8; 3] = [0, 1, 2];
     let usual = USUAL.map(|id| memchr::memchr_iter(id, span).count());
     if usual.iter().sum::<usize>() == span.len() {
@@ -391,8 +393,8 @@ pub fn count_spans(span: &[u8], counts: &mut [u64; 256]) {
     }
 }
 
-/// Token-aligned masks end one position too late: the last supervised position is then the last of
-/// a message, not the one before it.
+/// Refuses token-aligned masks: they end one position too late, and their last supervised position
+/// is the last of a message, not the one before it.
 fn check_alignment(view: &Tokens<'_>, row: usize, span: &[u8]) -> Result<(), String> {
     let Some(last) = span.iter().rposition(|&id| id > 0) else { return Ok(()) };
     let shifted = last + 1 < span.len();
@@ -405,7 +407,7 @@ fn check_alignment(view: &Tokens<'_>, row: usize, span: &[u8]) -> Result<(), Str
     Ok(())
 }
 
-/// The description of a finished split; its files are appended in publishing order.
+/// Returns the description of a finished split; appends its files in publishing order.
 pub(super) fn describe(
     finished: FinishedSplit,
     ids: Option<FinishedFile>,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use blake2::digest::consts::U8;
 use blake2::{Blake2b, Digest};
 
-/// A fraction between 0 and 1, taken exactly as its decimal digits say (0.001 is not the binary
+/// A fraction between 0 and 1, with the exact value of its decimal digits (0.001 is not the binary
 /// float nearest to it).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ValidFraction {
@@ -16,23 +16,23 @@ pub struct ValidFraction {
 }
 
 impl ValidFraction {
-    /// Of nothing: all is train.
+    /// The fraction 0: all is train.
     pub const NONE: ValidFraction = ValidFraction { threshold: 0, float: 0.0 };
 
-    /// Whether the conversation of this id is in the valid split:
-    /// blake2b-8(id), read as a big-endian number, is less than floor(fraction × 2^64).
+    /// Whether the conversation with this id is in the valid split: blake2b-8(id), read as a
+    /// big-endian number, is less than floor(fraction × 2^64).
     pub fn is_valid(&self, id: &str) -> bool {
         u128::from(blake2b_8(id.as_bytes())) < self.threshold
     }
 
-    /// The binary float nearest to it.
+    /// Returns the binary float nearest to the fraction.
     pub fn as_f64(&self) -> f64 {
         self.float
     }
 }
 
-/// blake2b with a digest of 8 bytes, as a big-endian number. (The digest size is a parameter of
-/// the hash: this is not a truncated longer digest.)
+/// Returns blake2b with a digest of 8 bytes as a big-endian number. (The digest size is a parameter
+/// of the hash: this is not a truncated longer digest.)
 fn blake2b_8(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(Blake2b::<U8>::digest(bytes).into())
 }
@@ -79,7 +79,7 @@ impl FromStr for ValidFraction {
     }
 }
 
-/// floor(0.d1 d2 d3 ... × 2^64), by doubling the decimal digits 64 times.
+/// Returns floor(0.d1 d2 d3 ... × 2^64); doubles the decimal digits 64 times.
 fn floor_times_2_64(mut decimals: Vec<u8>) -> u128 {
     let mut result = 0u128;
     for _ in 0..64 {

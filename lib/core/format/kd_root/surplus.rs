@@ -12,7 +12,7 @@ use crate::files;
 use crate::format::whole::understood;
 use crate::publish::{TargetLock, marked, withdraw};
 
-/// The cause where a shard is none of those expected.
+/// The cause for a shard that is not one of the expected ones.
 pub(super) const UNEXPECTED: &str = "is not one of the shards expected";
 
 /// The shards and concatenations of a root that a build does not make.
@@ -23,14 +23,15 @@ pub struct Surplus<'a> {
 }
 
 impl Surplus<'_> {
-    /// What the root holds beside the shards of these names. It is an error if some of it belongs to
-    /// nothing that a manifest names: then it is not known what it is.
+    /// Returns what the root holds besides these shards. Fails if a file belongs to no shard that a
+    /// manifest names: then it is not known what it is.
     pub fn of<'a>(root: &'a Path, shards: &HashSet<&str>) -> Result<Surplus<'a>> {
         let mut names = named_in(&root.join("parts"), ".json")?;
         let manifest = understood(root_manifest(root))?.flatten();
         let splits = manifest.iter().flat_map(|manifest| manifest.splits.values());
         names.extend(splits.flat_map(|split| &split.shards).map(|shard| shard.name.clone()));
-        // (A manifest may name anything; what is not below the root is none of its shards.)
+        // (A manifest may name anything; files that are not below the root belong to no shard of
+        // it.)
         names.retain(|name| is_file_name(name) && !shards.contains(name.as_str()));
         let of_shard = |name: &String| KdTarget::Root {
             root: root.to_path_buf(),
@@ -72,7 +73,7 @@ impl Surplus<'_> {
         Ok(Surplus { root, targets })
     }
 
-    /// Fails if there is any.
+    /// Fails if there are any.
     pub fn refuse(&self, hint: &str) -> Result<()> {
         match self.targets.first() {
             Some(target) => Err(Error::data(UNEXPECTED).at(target.manifest().as_path()).hint(hint)),
@@ -80,15 +81,15 @@ impl Surplus<'_> {
         }
     }
 
-    /// Removes it, and the manifest of the root with it.
+    /// Removes them, and the manifest of the root with them.
     pub fn withdraw(&self, lock: &TargetLock) -> Result<()> {
         for target in &self.targets {
-            part_sink::told_of_withdrawn(&withdraw(target, lock)?);
+            part_sink::clean_up_withdrawn(&withdraw(target, lock)?);
         }
         if !self.targets.is_empty() {
             let folders = super::FORMAT.folders.iter().filter(|folder| !folder.is_empty());
             for folder in folders.copied().chain(["ids"]) {
-                // Those that are not empty stay.
+                // Folders that are not empty stay.
                 let _ = std::fs::remove_dir(self.root.join(folder));
             }
         }
@@ -96,7 +97,7 @@ impl Surplus<'_> {
     }
 }
 
-/// The names of the parts whose manifests are in a directory, or were to be written there.
+/// Returns the names of the parts whose manifests are, or were to be, in a directory.
 fn named_in(directory: &Path, ending: &str) -> Result<BTreeSet<String>> {
     let paths: Vec<PathBuf> = files::paths_if_there(directory)?;
     let names = paths.iter().filter_map(|path| path.file_name()?.to_str());

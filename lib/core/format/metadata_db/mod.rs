@@ -23,24 +23,24 @@ pub use write::DatabaseWriter;
 
 use crate::error::Error;
 
-/// One row of `runs`. In a pool of another program any column but `id` may be null.
+/// One row of `runs`. In another program's pool any column except `id` may be null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunRow {
     pub id: u64,
     pub seed: Option<u64>,
-    /// Rows of this run in the pool.
+    /// How many rows of the pool belong to this run.
     pub steps: Option<u64>,
     pub max_score: Option<u64>,
     /// The largest tile itself, not its exponent.
     pub highest_tile: Option<u64>,
 }
 
-/// The key of `session` under which a run's sidecar is kept.
+/// Returns the key of `session` under which a run's sidecar is kept.
 pub fn run_key(id: u64) -> String {
     format!("run.{id}")
 }
 
-/// The run that a key of `session` belongs to; `None` for the pool's own keys.
+/// Returns the run to which a key of `session` belongs; `None` for the pool's own keys.
 pub fn run_of_key(key: &str) -> Option<u64> {
     let digits = key.strip_prefix("run.")?;
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -48,7 +48,7 @@ pub fn run_of_key(key: &str) -> Option<u64> {
     if plain { digits.parse().ok() } else { None }
 }
 
-/// What went wrong with which database.
+/// An error of a database, with its path.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {cause}", .path.display())]
 pub struct DatabaseError {
@@ -67,13 +67,13 @@ pub enum DatabaseCause {
     NotADatabase,
     #[error("no table `runs` with a column `id`")]
     NoRuns,
-    /// A value is not what its column holds; `row` names the row by its key.
+    /// A value has the wrong type for its column; `row` names the row by its key.
     #[error("`{table}` row {row}: `{column}` has a value of the wrong type")]
     Value { table: &'static str, row: String, column: &'static str },
     /// A number does not fit SQLite's signed 64 bits.
     #[error("`{column}` is too large for SQLite: {value}")]
     Large { column: &'static str, value: u64 },
-    /// This file beside it has what is not in it.
+    /// This file beside the database holds changes that are not in it.
     #[error("is not complete: the rest of it is in {}", .0.display())]
     Journal(PathBuf),
     #[error("a query takes far more steps than its size explains")]
@@ -84,7 +84,7 @@ pub enum DatabaseCause {
     Io(std::io::Error),
 }
 
-/// An error of reading.
+/// An error in reading.
 impl From<DatabaseError> for Error {
     fn from(DatabaseError { path, cause }: DatabaseError) -> Error {
         let error = match cause {
@@ -102,7 +102,8 @@ impl DatabaseError {
         DatabaseError { path: path.to_owned(), cause }
     }
 
-    /// This error, if it is about the data; else, if the database only cannot be read now, the error to end with.
+    /// Returns this error if it is about the data; fails with it if the database only cannot be
+    /// read now.
     pub fn or_unavailable(self) -> Result<DatabaseError, Error> {
         match &self.cause {
             DatabaseCause::Io(_) => Err(self.into()),
@@ -122,8 +123,8 @@ impl DatabaseError {
         DatabaseError::new(path, cause)
     }
 
-    /// The error of a call on an open database. SQLite calls a file that cannot be read (EIO)
-    /// damaged: what the system has said tells the two apart.
+    /// Returns the error of a call on an open database. SQLite calls a file that cannot be read
+    /// (EIO) damaged: the system's error tells the two apart.
     fn of_connection(
         path: &Path,
         error: rusqlite::Error,
@@ -139,11 +140,11 @@ impl DatabaseError {
     }
 }
 
-/// The error of the last call on the database file that has failed.
+/// Returns the system error of the last failed call on the database file.
 fn last_system_error(connection: &Connection) -> Option<io::Error> {
     let mut number: c_int = 0;
-    // SAFETY: the connection is open, the name of a null pointer is "main", and this request only
-    // writes one int to where it is told to.
+    // SAFETY: the connection is open, a null name means "main", and this request only writes one
+    // int to the pointer.
     let answer = unsafe {
         let (main, request) = (std::ptr::null(), ffi::SQLITE_FCNTL_LAST_ERRNO);
         ffi::sqlite3_file_control(connection.handle(), main, request, (&raw mut number).cast())
@@ -151,7 +152,7 @@ fn last_system_error(connection: &Connection) -> Option<io::Error> {
     (answer == ffi::SQLITE_OK && number != 0).then(|| io::Error::from_raw_os_error(number))
 }
 
-/// Whether an error of SQLite's says nothing of the data.
+/// Whether an SQLite error says nothing about the data.
 fn is_unavailable(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{
         CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, FileLockingProtocolFailed, OutOfMemory,
@@ -169,7 +170,7 @@ fn is_unavailable(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code().is_some_and(|code| codes.contains(&code))
 }
 
-/// The files that SQLite may leave beside a database that was not closed properly.
+/// Returns the files that SQLite may leave beside a database that was not closed properly.
 pub fn journals(path: &Path) -> Result<Vec<PathBuf>, DatabaseError> {
     let beside = ["-wal", "-shm", "-journal"].map(|ending| {
         let mut name = path.as_os_str().to_owned();

@@ -18,19 +18,19 @@ pub struct DatabaseReader {
     connection: Connection,
     path: PathBuf,
     limit: StepLimit,
-    /// The columns of `runs`, with `NULL` for those that are not there.
+    /// The columns of `runs`, with `NULL` for missing ones.
     run_columns: String,
     missing: Vec<&'static str>,
     has_session: bool,
-    /// Something else is called so.
+    /// Whether something else has the name `session`.
     has_other_session: bool,
 }
 
 const COLUMNS: [&str; 5] = ["id", "seed", "steps", "max_score", "highest_tile"];
 
 impl DatabaseReader {
-    /// Opens `path` for reading only. SQLite takes it for a file that nobody changes, so it neither
-    /// locks it nor makes files beside it, in WAL mode either.
+    /// Opens `path` for reading only. SQLite assumes that nobody changes the file, so it neither
+    /// locks it nor makes files beside it, even in WAL mode.
     pub fn open(path: &Path) -> Result<DatabaseReader, DatabaseError> {
         let failed = |error| DatabaseError::new(path, DatabaseCause::Io(error));
         let file = match open_member(path) {
@@ -63,7 +63,7 @@ impl DatabaseReader {
         let limit = StepLimit::of(&mut connection, bytes);
         let limit = limit.map_err(|error| DatabaseError::sqlite(path, error))?;
         let named = |error| DatabaseError::of_connection(path, error, &connection);
-        // A view may be of any other query, also of one without end.
+        // A view may be any query, even an endless one.
         let is_table = |name: &str| -> Result<bool, DatabaseError> {
             let sql = "SELECT 1 FROM sqlite_schema WHERE lower(name) = ?1 AND type = 'table'";
             let found = connection.query_row(sql, [name], |_| Ok(()));
@@ -104,38 +104,38 @@ impl DatabaseReader {
         })
     }
 
-    /// The columns that `runs` does not have.
+    /// Returns the columns that `runs` lacks.
     pub fn missing_columns(&self) -> &[&'static str] {
         &self.missing
     }
 
-    /// Whether there is a `session` that is not such a table. (There may be none.)
+    /// Whether `session` is something else than a table of keys. (There may be no `session`.)
     pub fn has_other_session(&self) -> bool {
         self.has_other_session
     }
 
-    /// The first defect that SQLite finds in the file itself.
+    /// Returns the first defect that SQLite finds in the file itself.
     pub fn damage(&self) -> Result<Option<String>, DatabaseError> {
         self.limit.begin();
         let sql = "PRAGMA quick_check(1)";
         let found: String =
             self.connection.query_row(sql, [], |row| row.get(0)).map_err(|e| self.sqlite(e))?;
-        // A page that the system cannot read is in the list too.
+        // A page that the system cannot read is reported as a defect too.
         match last_system_error(&self.connection).filter(|_| found != "ok") {
             Some(error) => Err(DatabaseError::new(&self.path, DatabaseCause::Io(error))),
             None => Ok((found != "ok").then_some(found)),
         }
     }
 
-    /// Rows of `runs`.
+    /// Returns the number of rows of `runs`.
     pub fn run_count(&self) -> Result<u64, DatabaseError> {
         self.limit.begin();
         let count = self.connection.query_row("SELECT count(*) FROM runs", [], |row| row.get(0));
         count.map(|count: i64| count as u64).map_err(|error| self.sqlite(error))
     }
 
-    /// Calls `f` with every run, by ascending id, in constant memory. The inner error is from `f`,
-    /// and ends the reading.
+    /// Calls `f` with every run, by ascending id, in constant memory. An error of `f` is the inner
+    /// error, and ends the reading.
     pub fn runs<E>(
         &self,
         mut f: impl FnMut(RunRow) -> Result<(), E>,
@@ -152,7 +152,7 @@ impl DatabaseReader {
         Ok(Ok(()))
     }
 
-    /// The run of this id.
+    /// Returns the run with this id.
     pub fn run(&self, id: u64) -> Result<Option<RunRow>, DatabaseError> {
         let Ok(id) = i64::try_from(id) else { return Ok(None) };
         let sql = format!("SELECT {} FROM runs WHERE id = ?1", self.run_columns);
@@ -163,7 +163,7 @@ impl DatabaseReader {
         row.map(|row| self.run_of(row)).transpose()
     }
 
-    /// The session's value of this key.
+    /// Returns the session's value of this key.
     pub fn session(&self, key: &str) -> Result<Option<String>, DatabaseError> {
         if !self.has_session {
             return Ok(None);
@@ -178,8 +178,8 @@ impl DatabaseReader {
         }
     }
 
-    /// Calls `f` with every key of the session that is not null, and its value, by ascending
-    /// bytes of the key; errors as in [`DatabaseReader::runs`].
+    /// Calls `f` with every key of the session that is not null, and its value, ordered by the
+    /// bytes of the key; errors are as in [`DatabaseReader::runs`].
     pub fn session_keys<E>(
         &self,
         mut f: impl FnMut(&str, Option<&str>) -> Result<(), E>,
@@ -244,7 +244,8 @@ impl DatabaseReader {
             ValueRef::Text(text) => {
                 Ok(Some(std::str::from_utf8(text).map_err(|_| wrong())?.to_owned()))
             }
-            // A column of type TEXT turns numbers into text, so these are of other schemas.
+            // A column of type TEXT turns numbers into text, so a number here comes from another
+            // schema.
             ValueRef::Integer(value) => Ok(Some(value.to_string())),
             _ => Err(wrong()),
         }
@@ -255,15 +256,15 @@ impl DatabaseReader {
     }
 }
 
-/// Ends a query that takes more steps of SQLite's than any that a file of this size needs: a
-/// damaged or hostile schema can ask for endless ones.
+/// Ends a query that takes more SQLite steps than any query on a file of this size needs: a damaged
+/// or hostile schema can ask for endless ones.
 #[derive(Debug)]
 struct StepLimit(Arc<AtomicU64>);
 
-/// Steps from one look at the limit to the next.
+/// Steps between two looks at the limit.
 const STEPS: c_int = 1000;
-/// A query may take this many steps, and more for each byte: a row takes at least six bytes, and not
-/// more than a few steps for each of its columns and indices.
+/// A query may take this many steps, and more for each byte: a row takes at least six bytes, and at
+/// most a few steps for each of its columns and indices.
 const LEAST_STEPS: u64 = 1_000_000;
 const STEPS_OF_BYTE: u64 = 16;
 
@@ -278,14 +279,14 @@ impl StepLimit {
         Ok(StepLimit(taken))
     }
 
-    /// Counts anew, for the next query.
+    /// Starts the count of the next query.
     fn begin(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 }
 
-/// Whether a file that was left beside a database has what is not in it: the log of WAL mode has
-/// frames after its 32 bytes of header, a journal that is to be rolled back does not begin with 0.
+/// Whether a file beside a database holds changes that are not in it: a WAL log has frames after
+/// its header of 32 bytes, and a journal that must be rolled back does not begin with 0.
 fn holds_changes(journal: &Path) -> io::Result<bool> {
     const LOG_HEADER: u64 = 32;
     let name = journal.as_os_str().as_encoded_bytes();
@@ -300,10 +301,10 @@ fn holds_changes(journal: &Path) -> io::Result<bool> {
     Ok(file.read(&mut first)? > 0 && first != [0])
 }
 
-/// The URI under which SQLite reads a file without looking for others beside it.
+/// Returns the URI under which SQLite reads a file without looking for others beside it.
 fn immutable_uri(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
-    // Of a path that begins with two slashes the first part would be a host.
+    // In a path that begins with two slashes the first part would be taken for a host.
     let mut uri = if path.is_absolute() { "file://" } else { "file:" }.to_owned();
     for &byte in path.as_os_str().as_bytes() {
         if byte.is_ascii_alphanumeric() || b"/._-".contains(&byte) {

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags, params};
 
 use super::{DatabaseCause, DatabaseError, RunRow};
 
-/// Rows written in one transaction.
+/// How many rows are written in one transaction.
 const BATCH: u32 = 20_000;
 
 const SCHEMA: &str = "
@@ -26,15 +26,16 @@ const PUT_SESSION: &str = "
     INSERT INTO session (meta_key, meta_value) VALUES (?1, ?2)
     ON CONFLICT (meta_key) DO UPDATE SET meta_value = excluded.meta_value";
 
-/// The versions of the format by which the file is written and read: 1 is a file alone, 2 one with a
+/// The offset of the versions for writing and for reading: 1 means a file alone, 2 a file with a
 /// log beside it.
 const VERSIONS: u64 = 18;
-/// The number of changes, big-endian, which is also the number that `sqlite_version` belongs to.
+/// The offsets of the number of changes (big-endian), and of its copy that belongs to
+/// `sqlite_version`.
 const CHANGES: [u64; 2] = [24, 92];
-/// What a database has there that was written in WAL mode, which counts no transactions.
+/// The number of changes in a database that was written in WAL mode, which counts no transactions.
 const CHANGES_OF_WAL: u32 = 3;
 
-/// Checks that the file is one alone, and takes the number of transactions out of it.
+/// Checks that the file has no log, and sets its number of changes to a constant.
 fn seal(file: File) -> io::Result<()> {
     let mut versions = [0; 2];
     file.read_exact_at(&mut versions, VERSIONS)?;
@@ -45,22 +46,23 @@ fn seal(file: File) -> io::Result<()> {
     CHANGES.into_iter().try_for_each(|at| file.write_all_at(&changes, at))
 }
 
-/// Writes a new database. It must not be published before [`DatabaseWriter::finish`]: until
-/// then rows may be in files beside it.
+/// Writes a new database. It must not be published before [`DatabaseWriter::finish`]: until then
+/// rows may be in files beside it.
 ///
 /// The same calls give the same bytes.
 #[derive(Debug)]
 pub struct DatabaseWriter {
     connection: Connection,
     path: PathBuf,
-    /// Rows since the transaction began; none is open at 0.
+    /// Rows in the open transaction; at 0 none is open.
     pending: u32,
 }
 
 impl DatabaseWriter {
     /// Creates the database at `path`, where no file may exist.
     pub fn create(path: &Path) -> Result<DatabaseWriter, DatabaseError> {
-        // SQLite would open what is there, also a file of no bytes, and make one that only the owner writes.
+        // SQLite would open an existing file, even an empty one, and create one that only the owner
+        // can write.
         File::create_new(path).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => DatabaseError::new(path, DatabaseCause::Exists),
             _ => DatabaseError::new(path, DatabaseCause::Io(error)),
@@ -69,9 +71,9 @@ impl DatabaseWriter {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(named)?;
         connection.pragma_update(None, "page_size", 4096).map_err(named)?;
-        // Until it is published nobody else opens it, and a run that fails drops it: there is
-        // nothing to roll back to, and whoever publishes it forces the bytes to the disk. (In WAL
-        // mode SQLite forgets a failed sync when it leaves that mode, and the file stays in it.)
+        // Nobody else opens the file before it is published, and a run that fails drops it: there
+        // is nothing to roll back to, and the publisher syncs the bytes to the disk. (In WAL mode
+        // SQLite forgets a failed sync when it leaves that mode, and the file stays in it.)
         connection.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(named)?;
         connection.pragma_update(None, "journal_mode", "OFF").map_err(named)?;
         connection.pragma_update(None, "synchronous", "OFF").map_err(named)?;
@@ -80,7 +82,7 @@ impl DatabaseWriter {
         Ok(DatabaseWriter { connection, path: path.to_owned(), pending: 0 })
     }
 
-    /// Writes a run, in place of one of the same id.
+    /// Writes a run, in place of one with the same id.
     pub fn put_run(&mut self, run: &RunRow) -> Result<(), DatabaseError> {
         let id = self.signed("id", Some(run.id))?;
         let seed = run.seed.map(|seed| seed as i64);
@@ -99,8 +101,8 @@ impl DatabaseWriter {
         self.put(PUT_SESSION, params![key, value.into()])
     }
 
-    /// Commits and closes: all is in the one file, and a reader needs neither write permission nor
-    /// any file beside it. The bytes are not forced to the disk.
+    /// Commits and closes: all data is in the one file, and a reader needs neither write permission
+    /// nor a file beside it. The bytes are not synced to the disk.
     pub fn finish(mut self) -> Result<(), DatabaseError> {
         self.commit()?;
         let DatabaseWriter { connection, path, .. } = self;

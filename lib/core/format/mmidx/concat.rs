@@ -12,17 +12,17 @@ use crate::error::{Error, Result, shown};
 use crate::format::hashed_file::{FinishedFile, HashedFile};
 use crate::wording::exactly;
 
-/// What one dataset contributed.
+/// The counts of one dataset that was appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendedDataset {
     pub sequences: u64,
     pub bin_bytes: u64,
     /// sha256 (hex) of its `.bin`.
     pub bin_sha256: String,
 }
 
-/// Datasets of one dtype that become one. Each is opened when it is needed, so that there may be more
-/// than files can be open.
+/// Datasets of one dtype that are concatenated. Each is opened when it is needed, so there may be
+/// more than can be open at the same time.
 pub struct Concatenation {
     prefixes: Vec<PathBuf>,
     dtype: MmidxDtype,
@@ -31,8 +31,8 @@ pub struct Concatenation {
 }
 
 impl Concatenation {
-    /// Checks that the datasets can be concatenated: one dtype, no modes (one would be needed for
-    /// each sequence), and every `.bin` exactly what its `.idx` describes.
+    /// Checks that the datasets can be concatenated: they have one dtype and no modes (every
+    /// sequence would need one), and every `.bin` is exactly what its `.idx` describes.
     pub fn new(prefixes: Vec<PathBuf>) -> Result<Option<Concatenation>> {
         let mut all: Option<Concatenation> = None;
         for prefix in &prefixes {
@@ -56,17 +56,17 @@ impl Concatenation {
         Ok(all.map(|sum| Concatenation { prefixes, ..sum }))
     }
 
-    /// Bytes of one value.
+    /// Returns the bytes of one value.
     pub fn value_bytes(&self) -> u64 {
         self.dtype.size() as u64
     }
 
-    /// Writes the `.bin`, and returns what each part contributed. `look` sees all bytes.
+    /// Writes the `.bin`; returns the counts of each part. `look` is called with all bytes.
     pub fn write_bin(
         &self,
         path: &Path,
         mut look: impl FnMut(&[u8]),
-    ) -> Result<(FinishedFile, Vec<Appended>)> {
+    ) -> Result<(FinishedFile, Vec<AppendedDataset>)> {
         let mut out = HashedFile::create(path)?;
         let mut appended = Vec::new();
         for prefix in &self.prefixes {
@@ -76,7 +76,7 @@ impl Concatenation {
                 hash.update(bytes);
                 look(bytes);
             })?;
-            appended.push(Appended {
+            appended.push(AppendedDataset {
                 sequences: part.index.sequences,
                 bin_bytes: part.bin_bytes(),
                 bin_sha256: hex(&hash.finalize()),
@@ -104,7 +104,7 @@ impl Concatenation {
         let mut before = 0i64;
         self.each_part(|part| {
             let mut documents = part.documents();
-            // The first is 0: each part goes on where the one before it ends.
+            // The first index is 0: each part continues where the one before it ends.
             documents.next().transpose()?;
             documents.try_for_each(|document| out.write(&(before + document?).to_le_bytes()))?;
             before += part.index.sequences as i64;
@@ -118,8 +118,9 @@ impl Concatenation {
     }
 }
 
-/// Offsets are the running sum of the lengths, the `.bin` is exactly their end, and the document
-/// indices rise from 0 to the number of sequences: only then do bytes and numbers match.
+/// Checks that offsets are the running sum of the lengths, that the `.bin` ends exactly there, and
+/// that the document indices rise from 0 to the number of sequences: only then do bytes and numbers
+/// match.
 fn check_layout(part: &MmidxDataset) -> Result<()> {
     let index = &part.index;
     let bad = |cause: String| Err(Error::data(cause).at(part.idx_path()));

@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use crate::error::{Error, Result};
 use crate::files;
 
-pub use concat::{Appended, Concatenation};
+pub use concat::{AppendedDataset, Concatenation};
 pub use reader::{IndexError, MmidxDataset, MmidxIndex, check_aligned};
 pub use writer::{DatasetFiles, FinishedSplit, SplitWriter};
 
@@ -23,7 +23,7 @@ const VERSION: u64 = 1;
 /// Magic, version (u64), dtype code (u8), sequences (u64), document indices (u64).
 const HEADER_BYTES: u64 = 9 + 8 + 1 + 8 + 8;
 
-/// The type of a dataset's values, as its `.idx` names it. The command line offers those in
+/// The type of a dataset's values, as its `.idx` states it. The command line offers the types in
 /// which tokens are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MmidxDtype {
@@ -44,7 +44,8 @@ pub enum MmidxDtype {
     UInt16,
 }
 
-/// Every dtype in the order of the codes, which begin with 1: its size in bytes, NumPy's name.
+/// Every dtype in the order of the codes, which begin with 1, with its size in bytes and NumPy's
+/// name.
 const DTYPES: [(MmidxDtype, usize, &str); 8] = [
     (MmidxDtype::UInt8, 1, "uint8"),
     (MmidxDtype::Int8, 1, "int8"),
@@ -61,30 +62,30 @@ impl MmidxDtype {
         DTYPES.get(usize::from(code).checked_sub(1)?).map(|row| row.0)
     }
 
-    /// Its number in an `.idx`.
+    /// Returns its code in an `.idx`.
     pub fn code(self) -> u8 {
         self as u8 + 1
     }
 
-    /// Bytes of one value.
+    /// Returns the bytes of one value.
     pub fn size(self) -> usize {
         DTYPES[self as usize].1
     }
 
-    /// As NumPy calls it.
+    /// Returns its name in NumPy.
     pub fn name(self) -> &'static str {
         DTYPES[self as usize].2
     }
 }
 
-/// `PREFIX` with text appended (`shard_00` and `_tokens.bin`); dots in it are kept.
+/// Appends text to a prefix (`shard_00` and `_tokens.bin`); dots in the prefix are kept.
 pub fn with_suffix(prefix: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(prefix);
     name.push(suffix);
     PathBuf::from(name)
 }
 
-/// Which datasets a prefix has.
+/// The datasets of a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrefixLayout {
     /// `P_tokens`, `P_lossmask`, `P_span`: int32, uint8, uint8.
@@ -93,7 +94,8 @@ pub enum PrefixLayout {
     Single,
 }
 
-/// One dataset of a layout: its suffix, its name in manifests, and its dtype (`None`: as chosen).
+/// One dataset of a layout: its suffix, its name in manifests, and its dtype (`None`: the caller
+/// chooses).
 pub type LayoutMember = (&'static str, &'static str, Option<MmidxDtype>);
 
 const TRIPLE: [LayoutMember; 3] = [
@@ -111,7 +113,7 @@ impl PrefixLayout {
         }
     }
 
-    /// The files of a prefix: every `.bin`, then every `.idx`.
+    /// Returns the files of a prefix: every `.bin`, then every `.idx`.
     pub fn files(self, prefix: &Path) -> Vec<PathBuf> {
         let of = |ending: &str| -> Vec<PathBuf> {
             let name = |(suffix, ..): &LayoutMember| format!("{suffix}.{ending}");
@@ -120,7 +122,7 @@ impl PrefixLayout {
         ["bin", "idx"].map(of).concat()
     }
 
-    /// The layout on disk under a prefix; any file of a layout decides it.
+    /// Returns the layout of a prefix on disk; any file of a layout decides it.
     pub fn found(prefix: &Path) -> Result<Option<PrefixLayout>> {
         let is_there = |layout: &PrefixLayout| -> Result<bool> {
             // Beside an input `x` there may be a folder `x.bin` of something else.
@@ -130,7 +132,7 @@ impl PrefixLayout {
         Ok(files::find(&[PrefixLayout::Triple, PrefixLayout::Single], is_there)?.copied())
     }
 
-    /// Opens the datasets of a prefix, each of the dtype that the layout requires.
+    /// Opens the datasets of a prefix, each with the dtype that the layout requires.
     pub fn open(self, prefix: &Path) -> Result<Vec<MmidxDataset>> {
         let open = |(suffix, _, wanted): &LayoutMember| {
             let dataset = MmidxDataset::open(&with_suffix(prefix, suffix))?;

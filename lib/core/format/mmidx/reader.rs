@@ -25,7 +25,7 @@ pub enum IndexError {
     Version(u64),
     #[error("has the unknown dtype code {0}")]
     Dtype(u8),
-    /// The file's length is not what its counts say.
+    /// The length of the file does not fit its counts.
     #[error("has {}; its counts need {expected}", exactly(*.found, "byte"))]
     Length { found: u64, expected: u64 },
     /// The counts are larger than any file.
@@ -52,7 +52,7 @@ impl From<IndexError> for Error {
     }
 }
 
-/// An opened `.idx` whose length is what its counts say.
+/// An open `.idx` whose length fits its counts.
 #[derive(Debug)]
 pub struct MmidxIndex {
     file: File,
@@ -86,7 +86,7 @@ impl MmidxIndex {
         }
         let dtype = MmidxDtype::from_code(rest[8]).ok_or(IndexError::Dtype(rest[8]))?;
         let (sequences, document_indices) = (u64_at(9), u64_at(17));
-        // u128: no count that fits a u64 can overflow the sum.
+        // In u128 the sum of counts of 64 bits cannot overflow.
         let expected = u128::from(HEADER_BYTES)
             + u128::from(sequences) * 12
             + u128::from(document_indices) * 8;
@@ -99,20 +99,20 @@ impl MmidxIndex {
         Ok(MmidxIndex { file, dtype, sequences, document_indices, has_modes })
     }
 
-    /// Up to `count` lengths from the sequence `first` on, in place of what `out` holds.
+    /// Replaces the content of `out` by up to `count` lengths, from the sequence `first` on.
     pub fn read_lengths(&self, first: u64, count: usize, out: &mut Vec<i32>) -> io::Result<()> {
         let count = (count as u64).min(self.sequences.saturating_sub(first));
         block(&self.file, HEADER_BYTES + 4 * first, count, out, i32::from_le_bytes)
     }
 
-    /// Up to `count` byte offsets from the sequence `first` on, in place of what `out` holds.
+    /// Replaces the content of `out` by up to `count` byte offsets, from the sequence `first` on.
     pub fn read_offsets(&self, first: u64, count: usize, out: &mut Vec<i64>) -> io::Result<()> {
         let start = HEADER_BYTES + 4 * self.sequences + 8 * first;
         let count = (count as u64).min(self.sequences.saturating_sub(first));
         block(&self.file, start, count, out, i64::from_le_bytes)
     }
 
-    /// Up to `count` document indices from number `first` on, in place of what `out` holds.
+    /// Replaces the content of `out` by up to `count` document indices, from number `first` on.
     pub fn read_documents(&self, first: u64, count: usize, out: &mut Vec<i64>) -> io::Result<()> {
         let start = HEADER_BYTES + 12 * self.sequences + 8 * first;
         let count = (count as u64).min(self.document_indices.saturating_sub(first));
@@ -120,7 +120,7 @@ impl MmidxIndex {
     }
 }
 
-/// `count` values of N bytes from a place in a file, at once.
+/// Reads `count` values of N bytes at once, from a position in a file.
 fn block<const N: usize, T>(
     file: &File,
     start: u64,
@@ -135,13 +135,13 @@ fn block<const N: usize, T>(
     Ok(())
 }
 
-/// A reader with its own position, so that several can read one file.
-struct Positioned<'a> {
+/// A reader with its own position: several can read one file.
+struct PositionedFile<'a> {
     file: &'a File,
     at: u64,
 }
 
-impl Read for Positioned<'_> {
+impl Read for PositionedFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read_at(buffer, self.at)?;
         self.at += read as u64;
@@ -171,42 +171,43 @@ impl MmidxDataset {
         Ok(MmidxDataset { index, bin, bin_bytes, idx_path, bin_path })
     }
 
-    /// The length of each sequence, in values.
+    /// Returns the length of each sequence, in values.
     pub fn lengths(&self) -> impl Iterator<Item = Result<i32>> + '_ {
         self.lengths_of(0..self.index.sequences)
     }
 
-    /// The lengths of some sequences.
+    /// Returns the lengths of some sequences.
     pub fn lengths_of(&self, rows: Range<u64>) -> impl Iterator<Item = Result<i32>> + '_ {
         self.values(HEADER_BYTES + 4 * rows.start, self.count(&rows), i32::from_le_bytes)
     }
 
-    /// The byte offset of each of some sequences.
+    /// Returns the byte offsets of some sequences.
     pub fn offsets_of(&self, rows: Range<u64>) -> impl Iterator<Item = Result<i64>> + '_ {
         let start = HEADER_BYTES + 4 * self.index.sequences + 8 * rows.start;
         self.values(start, self.count(&rows), i64::from_le_bytes)
     }
 
-    /// How many of these sequences are there.
+    /// Returns how many of these sequences exist.
     fn count(&self, rows: &Range<u64>) -> u64 {
         rows.end.min(self.index.sequences).saturating_sub(rows.start)
     }
 
-    /// The document indices: the first sequence of each document, then the number of sequences.
+    /// Returns the document indices: the first sequence of each document, and at the end the number
+    /// of sequences.
     pub fn documents(&self) -> impl Iterator<Item = Result<i64>> + '_ {
         let start = HEADER_BYTES + 12 * self.index.sequences;
         self.values(start, self.index.document_indices, i64::from_le_bytes)
     }
 
-    /// `count` values of N bytes from a place in the index.
+    /// Returns `count` values of N bytes from a position in the index.
     fn values<'a, const N: usize, T: 'a>(
         &'a self,
         start: u64,
         count: u64,
         value: fn([u8; N]) -> T,
     ) -> impl Iterator<Item = Result<T>> + 'a {
-        let file = Positioned { file: &self.index.file, at: start };
-        // A single value is often all that is wanted.
+        let file = PositionedFile { file: &self.index.file, at: start };
+        // Often only a single value is asked for.
         let capacity = count.saturating_mul(N as u64).min(1 << 18) as usize;
         let mut reader = BufReader::with_capacity(capacity, file);
         (0..count).map(move |_| {
@@ -232,7 +233,7 @@ impl MmidxDataset {
         &self.bin
     }
 
-    /// Appends the bytes of a sequence. An offset or length that leaves the file is bad data.
+    /// Appends the bytes of a sequence. An offset or length outside the file is bad data.
     pub fn read_sequence(&self, offset: i64, length: i32, into: &mut Vec<u8>) -> Result<()> {
         let bytes = u64::try_from(length).ok().map(|n| n * self.index.dtype.size() as u64);
         let offset_u64 = u64::try_from(offset).ok();
@@ -253,13 +254,13 @@ impl MmidxDataset {
         read.map_err(|e| Error::io(shown(&self.bin_path), &e))
     }
 
-    /// An I/O error of reading the index.
+    /// Returns the error for an I/O error in reading the index.
     pub fn index_error(&self, error: io::Error) -> Error {
         Error::io(shown(&self.idx_path), &error)
     }
 }
 
-/// Checks that all lengths and document indices of the datasets agree.
+/// Checks that the lengths and document indices of all datasets agree.
 pub fn check_aligned(datasets: &[MmidxDataset]) -> Result<()> {
     let Some((a, others)) = datasets.split_first() else { return Ok(()) };
     for b in others {

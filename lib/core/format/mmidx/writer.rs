@@ -23,13 +23,13 @@ pub struct DatasetFiles {
 #[derive(Debug)]
 pub struct FinishedSplit {
     pub sequences: u64,
-    /// Values in each dataset.
+    /// The number of values in each dataset.
     pub values: u64,
     pub datasets: Vec<DatasetFiles>,
 }
 
-/// Writes the datasets of one split side by side; each sequence is a document of its own. The
-/// files are created with the first sequence: a split without any leaves nothing.
+/// Writes the datasets of one split side by side; each sequence is a document of its own. The first
+/// sequence creates the files: a split without sequences leaves none.
 pub struct SplitWriter {
     prefix: PathBuf,
     layout: PrefixLayout,
@@ -40,14 +40,14 @@ pub struct SplitWriter {
 }
 
 impl SplitWriter {
-    /// `dtype` is that of a single dataset's values.
+    /// `dtype` is the type of a single dataset's values.
     pub fn new(prefix: &Path, layout: PrefixLayout, dtype: MmidxDtype) -> SplitWriter {
         let prefix = prefix.to_path_buf();
         SplitWriter { prefix, layout, dtype, bins: Vec::new(), lengths: Vec::new(), values: 0 }
     }
 
-    /// Adds sequences: their lengths, and for each dataset of the layout the values of all, one
-    /// sequence after another, as little-endian bytes.
+    /// Adds sequences: their lengths and, for each dataset of the layout, the values of all of
+    /// them, one sequence after another, as little-endian bytes.
     pub fn push(&mut self, lengths: impl Iterator<Item = usize>, values: &[&[u8]]) -> Result<()> {
         if self.bins.is_empty() {
             for (suffix, ..) in self.layout.members() {
@@ -99,7 +99,7 @@ impl SplitWriter {
     }
 }
 
-/// The fixed part of an `.idx`.
+/// Returns the fixed part of an `.idx`.
 pub(super) fn header(dtype: MmidxDtype, sequences: u64, documents: u64) -> Vec<u8> {
     let mut header = Vec::with_capacity(HEADER_BYTES as usize);
     header.extend_from_slice(&MAGIC);

@@ -8,7 +8,7 @@ use npyz::{AutoSerialize, DType, Endianness, Field, TypeChar};
 use super::Error;
 use crate::game2048::{SelfplayRow, StepRow};
 
-/// A number or a text of fixed width, and how its bytes are read.
+/// The type of a number or a text of fixed width, and how its bytes are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scalar {
     pub kind: TypeChar,
@@ -28,7 +28,8 @@ impl Scalar {
         matches!(self.kind, TypeChar::Int | TypeChar::Uint)
     }
 
-    /// The bits of a number of 1, 2, 4 or 8 bytes, sign-extended if it is signed; 0 of others.
+    /// Returns the bits of a number of 1, 2, 4 or 8 bytes, sign-extended if it is signed; 0 for
+    /// other widths.
     #[inline]
     pub fn bits(&self, bytes: &[u8]) -> u64 {
         let ordered = |bytes: [u8; 8], size: usize| {
@@ -54,7 +55,8 @@ impl Scalar {
         }
     }
 
-    /// The value of an integer. No index, token or score is above 2^63 - 1: more is read as that.
+    /// Returns the value of an integer. No index, token or score is above 2^63 - 1: larger values
+    /// are read as that.
     #[inline]
     pub fn integer(&self, bytes: &[u8]) -> i64 {
         let value = self.bits(bytes);
@@ -65,7 +67,7 @@ impl Scalar {
     }
 }
 
-/// A field's own shape, empty for a single value, and the type of its elements.
+/// Returns a field's own shape, empty for a single value, and the type of its elements.
 pub fn elements(mut dtype: &DType) -> (Vec<u64>, &DType) {
     let mut shape = Vec::new();
     while let DType::Array(length, inner) = dtype {
@@ -82,7 +84,7 @@ pub fn is_padding(field: &Field) -> bool {
         && matches!(element, DType::Plain(text) if text.type_char() == TypeChar::RawData)
 }
 
-/// The offset and type of the field of this name.
+/// Returns the offset and type of the field with this name.
 pub fn field<'a>(dtype: &'a DType, name: &str) -> Option<(usize, &'a DType)> {
     let DType::Record(fields) = dtype else { return None };
     let mut offset = 0usize;
@@ -95,12 +97,13 @@ pub fn field<'a>(dtype: &'a DType, name: &str) -> Option<(usize, &'a DType)> {
     None
 }
 
-/// The text that `numpy.save` writes as `descr`: npyz's own, except a comma at the end of lists.
+/// Returns the text that `numpy.save` writes as `descr`: npyz's text, except for a comma at the end
+/// of lists.
 pub fn descr(dtype: &DType) -> String {
     dtype.descr().replace("), ]", ")]")
 }
 
-/// Checks what npyz does not: that structures have fields, of different names.
+/// Checks what npyz does not check: structures have fields, and their names differ.
 pub(super) fn check_fields(dtype: &DType) -> Result<(), Error> {
     let (_, DType::Record(fields)) = elements(dtype) else { return Ok(()) };
     let mut names = HashSet::new();
@@ -117,7 +120,7 @@ pub(super) fn check_fields(dtype: &DType) -> Result<(), Error> {
     }
 }
 
-/// The 48-byte row of a Macroxue pack, padding included.
+/// Returns the type of the 48-byte row of a Macroxue pack, with its padding.
 pub fn aligned_step_row() -> DType {
     let mut row = packed_step_row();
     if let (DType::Record(fields), Ok(padding)) = (&mut row, "|V2".parse()) {
@@ -127,12 +130,12 @@ pub fn aligned_step_row() -> DType {
     row
 }
 
-/// The same row packed to 46 bytes.
+/// Returns the type of the same row packed to 46 bytes.
 pub fn packed_step_row() -> DType {
     StepRow::default_dtype()
 }
 
-/// The 28-byte row of a self-play v1 pool.
+/// Returns the type of the 28-byte row of a self-play v1 pool.
 pub fn selfplay_row() -> DType {
     SelfplayRow::default_dtype()
 }

@@ -12,17 +12,17 @@ use npyz::TypeStr;
 
 use super::Error;
 
-/// Brackets inside brackets that are read: sixteen structures in one another, and a shape.
+/// The deepest nesting of brackets: sixteen structures in one another, and a shape.
 const MAX_DEPTH: usize = 36;
-/// Items of a tuple that are read; NumPy's arrays have up to 64 axes.
+/// The most items of a tuple; NumPy's arrays have up to 64 axes.
 const MAX_ITEMS: usize = 64;
-/// Bytes of an element that are read, as in NumPy.
+/// The most bytes of an element, as in NumPy.
 const MAX_ITEM_BYTES: u64 = i32::MAX as u64;
 
 const KEYS: [&str; 3] = ["descr", "fortran_order", "shape"];
 
-/// The same dictionary as a literal that npyz reads in linear time, with zeros in its shape, and
-/// that shape. Only white space may follow a dictionary.
+/// Returns the same dictionary as a literal that npyz reads in linear time, with zeros in its
+/// shape, and the shape itself. Only white space may follow the dictionary.
 pub(super) fn canonical(text: &str) -> Result<(String, Vec<u64>), Error> {
     let out = String::with_capacity(text.len() + text.len() / 8);
     let mut guard =
@@ -56,7 +56,7 @@ impl<'a> Guard<'a> {
         Error::Syntax { offset: self.at, expected }
     }
 
-    /// The next character that is not white space.
+    /// Returns the next character that is not white space.
     fn next(&mut self) -> Option<char> {
         let rest = self.text[self.at..].trim_start_matches([' ', '\n', '\r', '\t']);
         self.at = self.text.len() - rest.len();
@@ -81,7 +81,7 @@ impl<'a> Guard<'a> {
         Ok(())
     }
 
-    /// One item, or what is between items.
+    /// Reads one item, or what is between items.
     fn item(&mut self, next: char) -> Result<(), Error> {
         let after_item = !self.out.ends_with(['{', '(', '[', ',', ':']);
         let Some((bracket, commas)) = self.open.last_mut() else {
@@ -98,7 +98,7 @@ impl<'a> Guard<'a> {
                 Ok(())
             }
             ('}', '{') | (')', '(') | (']', '[') if !self.out.ends_with(':') => {
-                // Without a comma `(3)` is not a tuple, but an integer.
+                // Without a comma `(3)` is not a tuple but an integer.
                 if after_item && *bracket == '(' && *commas == 0 {
                     return Err(self.expected("`,`"));
                 }
@@ -146,7 +146,7 @@ impl<'a> Guard<'a> {
         Ok(())
     }
 
-    /// A pair of title and name in place of the name.
+    /// Reads a pair of title and name in place of the name.
     fn titled_name(&mut self) -> Result<(), Error> {
         self.take("(", "a title")?;
         self.string()?;
@@ -156,7 +156,8 @@ impl<'a> Guard<'a> {
         self.take(")", "`)`")
     }
 
-    /// The first item of a tuple is a name; all others, and the value of `descr`, are types.
+    /// Reads a name or a type: the first item of a tuple is a name; all others, and the value of
+    /// `descr`, are types.
     fn name_or_type(&mut self) -> Result<(), Error> {
         let quoted = self.string()?;
         let is_descr = self.out.ends_with(':') && self.keys.last() == Some(&"descr");
@@ -168,7 +169,7 @@ impl<'a> Guard<'a> {
         Ok(())
     }
 
-    /// A string with its quotes. Its escapes are kept.
+    /// Reads a string with its quotes. Its escapes are kept.
     fn string(&mut self) -> Result<&'a str, Error> {
         self.next();
         // Python 2 wrote u'...' for some names.
@@ -223,8 +224,8 @@ impl<'a> Guard<'a> {
     }
 }
 
-/// A scalar's text, such as `<u4` or `|V2`: with the machine's byte order for `=`, and without one
-/// if the type has none.
+/// Returns a scalar's text, such as `<u4` or `|V2`: with the machine's byte order for `=`, and
+/// without a byte order if the type has none.
 fn scalar(text: &str) -> Result<TypeStr, Error> {
     let machine = if cfg!(target_endian = "little") { "<" } else { ">" };
     let (order, rest) = match text.as_bytes().first() {

@@ -8,17 +8,17 @@ use super::dtype::{check_fields, descr};
 use super::{Error, guard};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// Magic, version and the length of a version 1.0 header.
+/// The bytes of magic, version and the length field in version 1.0.
 const PREFIX: usize = 10;
 /// The data starts at a multiple of this.
 const ALIGNMENT: usize = 64;
 /// NumPy leaves room for a first axis of this many digits, so that it can grow in place.
 const GROWTH_DIGITS: usize = 21;
-/// The longest header that is read: all that version 1.0 can have. NumPy itself stops at 10,000
-/// characters; npyz needs up to 200 bytes of memory for each.
+/// The longest header that is read: the longest that version 1.0 can have. NumPy itself stops at
+/// 10,000 characters; npyz needs up to 200 bytes of memory for each.
 const MAX_HEADER: usize = (1 << 16) - 1;
 
-/// What the header of an array says.
+/// The header of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayHeader {
     pub dtype: DType,
@@ -28,14 +28,15 @@ pub struct ArrayHeader {
 }
 
 impl ArrayHeader {
-    /// The header of `rows` rows, each of `dtype` or an array of `row_shape` of it.
+    /// Makes the header of `rows` rows; each row is one `dtype`, or an array of it with the shape
+    /// `row_shape`.
     pub fn of_rows(dtype: DType, rows: u64, row_shape: &[u64]) -> ArrayHeader {
         let shape = [&[rows], row_shape].concat();
         ArrayHeader { dtype, fortran_order: false, shape }
     }
 
-    /// The bytes that `numpy.save` writes before the data. Their number is the same for every
-    /// first axis of up to 20 digits.
+    /// Returns the bytes that `numpy.save` writes before the data. Their number is the same for
+    /// every first axis of up to 20 digits.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let order = if self.fortran_order { "True" } else { "False" };
         let descr = descr(&self.dtype);
@@ -49,7 +50,7 @@ impl ArrayHeader {
         if let Some(length) = growing {
             text.extend(std::iter::repeat_n(' ', GROWTH_DIGITS.saturating_sub(length.len())));
         }
-        // Padding is never empty: a whole block if the text ends at the boundary.
+        // Padding is never empty: if the text ends at the boundary, it is a whole block.
         let padding = ALIGNMENT - (PREFIX + text.len() + 1) % ALIGNMENT;
         text.extend(std::iter::repeat_n(' ', padding));
         text.push('\n');
@@ -65,7 +66,7 @@ impl ArrayHeader {
         Ok(bytes)
     }
 
-    /// Reads a header of version 1.0, 2.0 or 3.0, and how many bytes it has. The reader is
+    /// Reads a header of version 1.0, 2.0 or 3.0; returns it and its length in bytes. The reader is
     /// then at the first byte of data.
     pub fn read(reader: &mut impl Read) -> Result<(ArrayHeader, u64), Error> {
         let mut start = [0; 8];
@@ -88,8 +89,7 @@ impl ArrayHeader {
         }
         let mut text = vec![0; length];
         fill(reader, &mut text)?;
-        // Versions 1.0 and 2.0 are Latin-1, 3.0 is UTF-8; the difference can only be in
-        // names of fields.
+        // Versions 1.0 and 2.0 are Latin-1, 3.0 is UTF-8; only names of fields can differ.
         let text = match version {
             [3, _] => String::from_utf8(text)
                 .map_err(|_| Error::Syntax { offset: prefix, expected: "UTF-8" })?,
@@ -110,17 +110,17 @@ impl ArrayHeader {
         Ok(ArrayHeader { dtype, fortran_order: header.order() == Order::Fortran, shape })
     }
 
-    /// Bytes of one element.
+    /// Returns the bytes of one element.
     pub fn item_bytes(&self) -> Result<usize, Error> {
         self.dtype.num_bytes().ok_or(Error::Overflow)
     }
 
-    /// Rows: the length of the first axis.
+    /// Returns the number of rows: the length of the first axis.
     pub fn rows(&self) -> Result<u64, Error> {
         self.shape.first().copied().ok_or(Error::NoRows)
     }
 
-    /// Bytes of one row: of all elements at one index of the first axis.
+    /// Returns the bytes of one row: of all elements at one index of the first axis.
     pub fn row_bytes(&self) -> Result<usize, Error> {
         let rest = self.shape.get(1..).ok_or(Error::NoRows)?;
         let bytes = rest
@@ -129,7 +129,7 @@ impl ArrayHeader {
         bytes.and_then(|bytes| usize::try_from(bytes).ok()).ok_or(Error::Overflow)
     }
 
-    /// Bytes of all elements.
+    /// Returns the bytes of all elements.
     pub fn data_bytes(&self) -> Result<u64, Error> {
         let bytes = self
             .shape
@@ -138,7 +138,7 @@ impl ArrayHeader {
         bytes.filter(|&bytes| bytes <= i64::MAX as u64).ok_or(Error::Overflow)
     }
 
-    /// Checks that a file of `length` bytes holds this header, of `header_bytes`, and its
+    /// Checks that a file of `length` bytes holds this header, which has `header_bytes`, and its
     /// data, and nothing else.
     pub fn check_length(&self, header_bytes: u64, length: u64) -> Result<(), Error> {
         let expected = self.data_bytes()?.checked_add(header_bytes).ok_or(Error::Overflow)?;

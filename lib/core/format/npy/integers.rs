@@ -6,24 +6,25 @@ use std::fs::File;
 use npyz::TypeChar;
 
 use super::dtype::descr;
-use super::{ArrayHeader, Error, Mapped, Scalar};
+use super::{ArrayHeader, Error, MappedArray, Scalar};
 
 /// A mapped array of integers. Nothing is copied; a value is converted when it is asked for.
 #[derive(Debug)]
 pub struct Integers {
-    mapped: Mapped,
+    mapped: MappedArray,
     scalar: Scalar,
-    /// Elements of one index of the first axis.
+    /// How many elements one index of the first axis has.
     row_len: usize,
-    /// Elements from one row to the next, and from one element of a row to the next.
+    /// The strides in elements: from one row to the next, and from one element of a row to the
+    /// next.
     strides: (usize, usize),
 }
 
 impl Integers {
-    /// Maps a file after checking its length; see [`Mapped::open`]. Refuses elements that are
+    /// Maps a file after checking its length; see [`MappedArray::open`]. Refuses elements that are
     /// not integers, and Fortran order with more than two axes, which nobody writes.
     pub fn open(file: &File) -> Result<Integers, Error> {
-        let mapped = Mapped::open_in_any_order(file)?;
+        let mapped = MappedArray::open_in_any_order(file)?;
         let header = mapped.header();
         let scalar = Scalar::of(&header.dtype).filter(Scalar::is_integer);
         let scalar = scalar.ok_or_else(|| Error::NoIntegers(descr(&header.dtype)))?;
@@ -41,23 +42,23 @@ impl Integers {
         self.mapped.header()
     }
 
-    /// Lengths of the axes.
+    /// Returns the lengths of the axes.
     pub fn shape(&self) -> &[u64] {
         &self.header().shape
     }
 
-    /// Length of the first axis.
+    /// Returns the length of the first axis.
     pub fn rows(&self) -> u64 {
         self.mapped.rows()
     }
 
-    /// Elements of one index of the first axis: 1 where there is no other.
+    /// Returns how many elements one index of the first axis has: 1 if there is no other axis.
     pub fn row_len(&self) -> usize {
         self.row_len
     }
 
-    /// One element; `None` past an end. Values above 2^63 - 1 are larger than any index or token,
-    /// and are read as 2^63 - 1.
+    /// Returns one element; `None` past an end. Values above 2^63 - 1 are larger than any index or
+    /// token, and are read as 2^63 - 1.
     pub fn get(&self, row: u64, column: usize) -> Option<i64> {
         if row >= self.rows() || column >= self.row_len {
             return None;
@@ -68,13 +69,13 @@ impl Integers {
         Some(self.scalar.integer(bytes))
     }
 
-    /// The elements of one row; none past the end.
+    /// Returns the elements of one row; none past the end.
     pub fn row(&self, row: u64) -> impl Iterator<Item = i64> + '_ {
         (0..self.row_len).map_while(move |column| self.get(row, column))
     }
 
-    /// One row in place of what `out` holds; none past the end. Values that do not fit i32 become
-    /// the nearest i32.
+    /// Replaces the content of `out` by one row; by nothing past the end. Values that do not fit
+    /// i32 become the nearest i32.
     pub fn read_row(&self, row: u64, out: &mut Vec<i32>) {
         out.clear();
         let is_little = !self.scalar.is_big_endian;
@@ -82,7 +83,7 @@ impl Integers {
         let start = usize::try_from(row).unwrap_or(usize::MAX).saturating_mul(self.row_len * size);
         let bytes = self.mapped.data().get(start..).and_then(|b| b.get(..self.row_len * size));
         match (bytes, self.scalar.kind, size) {
-            // The usual ones, each in one pass.
+            // The usual types are read in one pass each.
             (Some(bytes), TypeChar::Int, 4) if is_little && self.strides.1 == 1 => {
                 out.extend(bytes.as_chunks::<4>().0.iter().map(|b| i32::from_le_bytes(*b)));
             }
@@ -96,7 +97,7 @@ impl Integers {
         }
     }
 
-    /// Releases the memory of some rows, see [`Mapped::release`].
+    /// Releases the memory of some rows, see [`MappedArray::release`].
     pub fn release(&self, rows: std::ops::Range<u64>) {
         // In Fortran order the values of a row are scattered.
         if !self.header().fortran_order {
@@ -104,7 +105,7 @@ impl Integers {
         }
     }
 
-    /// The first elements of all rows: an array of one axis.
+    /// Returns the first element of every row: all elements of an array of one axis.
     pub fn values(&self) -> impl Iterator<Item = i64> + '_ {
         (0..self.rows()).map_while(|row| self.get(row, 0))
     }

@@ -22,29 +22,29 @@ pub use dtype::{
 pub use header::ArrayHeader;
 pub use integers::Integers;
 pub use npyz::{AutoSerialize, DType, Field, TypeChar};
-pub use read::Mapped;
-pub use write::{Ended, Writer};
+pub use read::MappedArray;
+pub use write::{FinishedArray, Writer};
 
 /// Why a `.npy` file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("not a .npy file: it does not start with \\x93NUMPY")]
     Magic,
-    /// A format version that is not 1.0, 2.0 or 3.0.
+    /// The format version is not 1.0, 2.0 or 3.0.
     #[error(".npy format version {0}.{1} is not known")]
     Version(u8, u8),
     #[error("the file ends inside its .npy header")]
     CutHeader,
-    /// Longer than any header of an array that is read here.
+    /// The header is longer than the header of any array that is read here.
     #[error("a .npy header of {0} bytes")]
     LongHeader(usize),
-    /// The header is not a literal of a dictionary; the offset is one of its bytes.
+    /// The header is not a literal of a dictionary; the offset is in bytes of the header.
     #[error("broken .npy header: {expected} expected at byte {offset}")]
     Syntax { offset: usize, expected: &'static str },
-    /// The dictionary does not make a header.
+    /// The dictionary is not a header.
     #[error("broken .npy header: {0}")]
     Header(String),
-    /// The type is not one that is read here.
+    /// This type is not read here.
     #[error("the .npy type '{0}' is not known")]
     Type(String),
     #[error("the .npy file holds pickled objects")]
@@ -56,7 +56,7 @@ pub enum Error {
     Cut { length: u64, expected: u64 },
     #[error("the .npy file is too long: {}, its header needs {expected}", exactly(*.length, "byte"))]
     Surplus { length: u64, expected: u64 },
-    /// It only matters with two axes and more.
+    /// Fortran order matters only with two axes or more.
     #[error("the .npy array is in Fortran order")]
     FortranOrder,
     #[error("the .npy array is of {0}, not of integers")]

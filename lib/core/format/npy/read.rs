@@ -11,14 +11,14 @@ use memmap2::Mmap;
 use super::{ArrayHeader, Error};
 use crate::signals::heed_lost_pages;
 
-/// No more than this is mapped by one page fault: the largest page.
+/// The most bytes that one page fault maps: the largest page.
 const FAULT_AROUND: usize = 2 << 20;
 
-/// A file mapped to memory, for rows in any order: with [`Mapped::release`] a check of a pack of
+/// A file mapped to memory, for rows in any order: with [`MappedArray::release`] a check of a pack of
 /// 259 MB takes 13 MiB of memory, without it 258 MiB, and as much processor time (`ds-check pack_20`
 /// of scripts/bench.sh, 2026-11-22).
 #[derive(Debug)]
-pub struct Mapped {
+pub struct MappedArray {
     map: Arc<Mmap>,
     header: ArrayHeader,
     data: usize,
@@ -26,31 +26,32 @@ pub struct Mapped {
     rows: u64,
 }
 
-impl Mapped {
-    /// Maps a file after checking its length. While it is mapped nobody may shorten it: that
-    /// ends the process, with a line, when the lost part is touched. Published datasets are renamed
-    /// into place and never written again.
+impl MappedArray {
+    /// Maps a file after checking its length. Nobody may shorten the file while it is mapped:
+    /// touching the lost part ends the process, with a line. Published datasets are renamed into
+    /// place and never written again.
     pub fn open(file: &File) -> Result<Self, Error> {
-        let mapped = Mapped::open_in_any_order(file)?;
+        let mapped = MappedArray::open_in_any_order(file)?;
         if mapped.header.fortran_order && mapped.header.shape.len() > 1 {
             return Err(Error::FortranOrder);
         }
         Ok(mapped)
     }
 
-    /// Maps a file as [`Mapped::open`] does, in C or Fortran order: there a "row" is not a row of the array.
+    /// Maps a file as [`MappedArray::open`] does, in C or Fortran order; in Fortran order a "row"
+    /// is not a row of the array.
     pub(super) fn open_in_any_order(file: &File) -> Result<Self, Error> {
         let mut start = file;
         start.rewind()?;
         let (header, header_bytes) = ArrayHeader::read(&mut start)?;
         let (rows, row_bytes) = (header.rows()?, header.row_bytes()?);
         heed_lost_pages()?;
-        // SAFETY: the map is only read, and only as bytes, for which any content is valid.
-        // The condition stated above is that the file is not changed meanwhile.
+        // SAFETY: the map is only read, and only as bytes, for which any content is valid. The
+        // condition stated above is that the file is not changed meanwhile.
         let map = Arc::new(unsafe { Mmap::map(file)? });
         header.check_length(header_bytes, map.len() as u64)?;
         let data = usize::try_from(header_bytes).map_err(|_| Error::Overflow)?;
-        Ok(Mapped { map, header, data, row_bytes, rows })
+        Ok(MappedArray { map, header, data, row_bytes, rows })
     }
 
     pub fn header(&self) -> &ArrayHeader {
@@ -65,16 +66,16 @@ impl Mapped {
         self.row_bytes
     }
 
-    /// All rows as bytes.
+    /// Returns all rows as bytes.
     pub fn data(&self) -> &[u8] {
         self.map.get(self.data..).unwrap_or_default()
     }
 
-    /// Releases the memory of some rows, which were read and will hardly be read again:
-    /// reading a whole file then takes no more memory than its current part. Only a hint.
+    /// Releases the memory of rows that were read and will hardly be read again: reading a whole
+    /// file then takes no more memory than its current part. This is only a hint.
     pub fn release(&self, rows: Range<u64>) {
         let end = self.place(rows.end);
-        // A page fault maps the pages around it too, also those before, which were released.
+        // A page fault also maps the pages around it, and so pages before it that were released.
         let start = self.place(rows.start).saturating_sub(FAULT_AROUND);
         if start < end {
             // SAFETY: the map is of a file, shared and only read: a released page is read
@@ -86,23 +87,23 @@ impl Mapped {
         }
     }
 
-    /// The bytes of some rows; none past the end.
+    /// Returns the bytes of some rows; none past the end.
     pub fn part(&self, rows: Range<u64>) -> &[u8] {
         self.map.get(self.place(rows.start)..self.place(rows.end)).unwrap_or_default()
     }
 
-    /// The bytes of some rows, none past the end; they keep the file mapped.
+    /// Returns the bytes of some rows, none past the end; they keep the file mapped.
     pub fn share(&self, rows: Range<u64>) -> Bytes {
-        Bytes::from_owner(Shared(self.map.clone())).slice_ref(self.part(rows))
+        Bytes::from_owner(SharedMap(self.map.clone())).slice_ref(self.part(rows))
     }
 
-    /// Where a row begins in the file, or the last ends.
+    /// Returns the offset of a row in the file, or of the end of the last row.
     fn place(&self, row: u64) -> usize {
         let row = usize::try_from(row.min(self.rows)).unwrap_or(usize::MAX);
         row.saturating_mul(self.row_bytes).saturating_add(self.data).min(self.map.len())
     }
 
-    /// The bytes of one row; `None` past the end.
+    /// Returns the bytes of one row; `None` past the end.
     #[inline]
     pub fn row(&self, index: u64) -> Option<&[u8]> {
         if index >= self.rows {
@@ -113,10 +114,10 @@ impl Mapped {
     }
 }
 
-/// Keeps a file mapped as long as some of its bytes are held.
-struct Shared(Arc<Mmap>);
+/// Keeps a file mapped while some of its bytes are used.
+struct SharedMap(Arc<Mmap>);
 
-impl AsRef<[u8]> for Shared {
+impl AsRef<[u8]> for SharedMap {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }

@@ -174,7 +174,7 @@ fn shapes_are_checked_before_anything_is_allocated() {
     bytes.extend([1, 2, 3]);
     std::fs::write(&path, bytes).unwrap();
     assert_eq!(
-        Mapped::open(&File::open(&path).unwrap()).unwrap_err().to_string(),
+        MappedArray::open(&File::open(&path).unwrap()).unwrap_err().to_string(),
         "the .npy file is cut: 131 bytes, its header needs 4398046511232"
     );
     std::fs::remove_file(&path).unwrap();
@@ -188,7 +188,7 @@ fn rows_come_back_mapped() {
     writer.write_rows(&rows).unwrap();
     drop(writer.finish().unwrap());
 
-    let mapped = Mapped::open(&File::open(&path).unwrap()).unwrap();
+    let mapped = MappedArray::open(&File::open(&path).unwrap()).unwrap();
     assert_eq!((mapped.rows(), mapped.row_bytes()), (100_000, 28));
     assert_eq!(mapped.header().dtype, selfplay_row());
     assert_eq!(mapped.row(77_777).unwrap(), &rows[77_777 * 28..77_778 * 28]);
@@ -199,7 +199,7 @@ fn rows_come_back_mapped() {
     let mut file = File::options().append(true).open(&path).unwrap();
     file.write_all(b"x").unwrap();
     let too_long = "the .npy file is too long: 2800193 bytes, its header needs 2800192";
-    assert_eq!(Mapped::open(&File::open(&path).unwrap()).unwrap_err().to_string(), too_long);
+    assert_eq!(MappedArray::open(&File::open(&path).unwrap()).unwrap_err().to_string(), too_long);
     std::fs::remove_file(&path).unwrap();
 }
 
@@ -209,7 +209,7 @@ fn fortran_order_is_refused_where_it_matters() {
     let open = |shape: &str| {
         let text = format!("{{'descr': '|u1', 'fortran_order': True, 'shape': {shape}}}");
         std::fs::write(&path, [with_text([2, 0], &text), vec![0; 6]].concat()).unwrap();
-        Mapped::open(&File::open(&path).unwrap())
+        MappedArray::open(&File::open(&path).unwrap())
     };
     assert!(matches!(open("(3, 2)"), Err(Error::FortranOrder)));
     assert!(open("(6,)").is_ok());

@@ -6,11 +6,11 @@ use npyz::DType;
 
 use super::{ArrayHeader, Error};
 
-/// Writes a `.npy` file row by row. The header has room for any number of rows and is
-/// patched in place at the end, so that the file is what `numpy.save` would have written.
+/// Writes a `.npy` file row by row. The header has room for any number of rows and is patched in
+/// place at the end, so that the file is what `numpy.save` would have written.
 ///
-/// The bytes go to `out` as they come: `out` should be buffered. Until [`Writer::finish`]
-/// the file says that it has no rows, or as many as are expected.
+/// The bytes go to `out` at once: `out` should be buffered. Until [`Writer::finish`] the header
+/// states no rows, or as many as are expected.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
@@ -21,17 +21,17 @@ pub struct Writer<W> {
     rows: u64,
 }
 
-/// A file to which no more rows are written.
+/// A complete file.
 #[derive(Debug)]
-pub struct Ended<W> {
+pub struct FinishedArray<W> {
     pub out: W,
-    /// What its beginning must be, if it is something else.
+    /// The bytes that its beginning must have, if it has others.
     pub header: Option<Vec<u8>>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Starts a file that will probably have `expected` rows: rows of `dtype`, or of arrays of
-    /// `row_shape` of it.
+    /// Starts a file that will probably have `expected` rows; each row is one `dtype`, or an array
+    /// of it with the shape `row_shape`.
     pub fn expecting(
         expected: u64,
         mut out: W,
@@ -56,34 +56,34 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Rows written so far.
+    /// Returns the rows written so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Bytes of the file so far.
+    /// Returns the bytes of the file so far.
     pub fn bytes(&self) -> u64 {
         self.header_bytes as u64 + self.data_bytes()
     }
 
-    /// Bytes of the rows so far.
+    /// Returns the bytes of the rows so far.
     pub fn data_bytes(&self) -> u64 {
         self.rows * self.row_bytes as u64
     }
 
-    /// Flushes, and says whether the header was right.
-    pub fn end(mut self) -> Result<Ended<W>, Error> {
+    /// Flushes; the result says whether the header was right.
+    pub fn end(mut self) -> Result<FinishedArray<W>, Error> {
         self.out.flush().map_err(Error::Write)?;
         match self.header.shape.first_mut() {
             Some(rows) if *rows != self.rows => *rows = self.rows,
-            _ => return Ok(Ended { out: self.out, header: None }),
+            _ => return Ok(FinishedArray { out: self.out, header: None }),
         }
         let header = self.header.to_bytes()?;
-        // The room reserved is for 20 digits, all that a count of rows can have.
+        // There is room for 20 digits: no count of rows has more.
         if header.len() != self.header_bytes {
             return Err(Error::Overflow);
         }
-        Ok(Ended { out: self.out, header: Some(header) })
+        Ok(FinishedArray { out: self.out, header: Some(header) })
     }
 }
 
@@ -97,7 +97,7 @@ impl<W: Write + Seek> Writer<W> {
     /// Puts the number of rows into the header, flushes, and returns `out`, at its end.
     pub fn finish(self) -> Result<W, Error> {
         let start = self.start;
-        let Ended { mut out, header } = self.end()?;
+        let FinishedArray { mut out, header } = self.end()?;
         let mut patch = |header: Vec<u8>| {
             out.seek(SeekFrom::Start(start))?;
             out.write_all(&header)?;

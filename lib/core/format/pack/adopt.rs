@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::format::stated::refuse_others;
 use crate::publish::{PendingFile, publish};
 
-/// Publishes the files of a pack in another directory, in place of what stands there, with this
-/// manifest. `verify`: the bytes are compared with it.
+/// Publishes the files of a pack in another directory, with this manifest, in place of an older
+/// pack. `verify`: the bytes are compared with the manifest.
 pub fn adopt(part: &Path, directory: &Path, manifest: &PackManifest, verify: bool) -> Result<()> {
     if verify {
         refuse_others(&manifest.stated(part))?;

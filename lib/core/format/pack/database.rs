@@ -53,8 +53,8 @@ impl PackDatabase {
         }
     }
 
-    /// Writes a pool's own keys, and returns what its reader says it left out. A key that
-    /// exists already with another value is kept under the number of its pool.
+    /// Writes a pool's own keys; returns what its reader says it left out. A key that exists
+    /// already with another value is kept under the number of its pool.
     pub(super) fn put_pool(&mut self, session: &str) -> Result<Vec<String>> {
         let pool = self.pools;
         self.pools += 1;
@@ -71,7 +71,7 @@ impl PackDatabase {
         };
         for (mut key, value) in keys {
             let value = text(value);
-            // A merged pack may have such keys itself: then the number comes before them again.
+            // A merged pack may have such keys itself: then the number is put before them again.
             while run_of_key(&key).is_some()
                 || self.session.get(&key).is_some_and(|present| *present != value)
             {
@@ -83,7 +83,7 @@ impl PackDatabase {
         Ok(left_out.into_iter().filter_map(text).collect())
     }
 
-    /// The file, complete but not published.
+    /// Returns the file, complete but not published.
     pub(super) fn finish(self) -> Result<PendingFile> {
         self.writer.finish().map_err(|cause| error(&self.directory, cause))?;
         Ok(self.file)
@@ -95,7 +95,8 @@ impl PackDatabase {
     }
 }
 
-/// The sidecar's fields that `runs` has no column for, as a JSON object; `None` if there are none.
+/// Returns the sidecar's fields that have no column in `runs`, as a JSON object; `None` if there
+/// are none.
 fn sidecar(game: &Game, steps: u64) -> Option<String> {
     let mut text = String::new();
     let mut put = |name: &str, value: Option<Value>| {
@@ -107,9 +108,9 @@ fn sidecar(game: &Game, steps: u64) -> Option<String> {
     put("depth", game.depth.map(Value::from));
     put("max_rank", game.max_rank.map(Value::from));
     put("seconds", game.seconds.map(Value::from));
-    // `runs.steps` counts rows: where steps were filtered out, the game's own number stays here.
+    // `runs.steps` counts rows: if steps were filtered out, the game's own number is kept here.
     put("num_moves", game.num_moves.filter(|&moves| moves != steps).map(Value::from));
-    // The rest stays as it was written.
+    // The other fields stay as they were written.
     let rest = game.meta.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     let rest = rest.map(str::trim).filter(|rest| !rest.is_empty());
     if let Some(rest) = rest {
@@ -123,7 +124,7 @@ fn sidecar(game: &Game, steps: u64) -> Option<String> {
     Some(text)
 }
 
-/// An error of writing the database, under its final name.
+/// Returns the error for writing the database, under its final name.
 fn error(directory: &Path, error: DatabaseError) -> Error {
     let path = directory.join(DATABASE);
     let error = match error.cause {

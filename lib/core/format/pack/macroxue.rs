@@ -66,16 +66,16 @@ impl RowMaker for Macroxue {
         Ok(id as u8)
     }
 
-    fn taken(&mut self) {
+    fn accept_game(&mut self) {
         self.names.append(&mut self.game_names);
     }
 
-    fn refused(&mut self) {
+    fn discard_game(&mut self) {
         self.game_names.clear();
     }
 
-    /// Nothing: what the row leaves out (`valuation`, values of illegal branches, exponents of
-    /// several cells over 15) is the layout's own contract, the same for every writer of packs.
+    /// Returns nothing: what the row leaves out (`valuation`, values of illegal branches, exponents
+    /// of several cells over 15) is the layout's own contract, the same for every writer of packs.
     fn lost(&self, _game: &Game) -> Vec<&'static str> {
         Vec::new()
     }
@@ -85,12 +85,12 @@ impl RowMaker for Macroxue {
     }
 }
 
-/// A row has 32 bits for it.
+/// Returns the run id of a row, which has 32 bits for it.
 pub(super) fn row_run_id(run_id: u64) -> Result<u32> {
     u32::try_from(run_id).map_err(|_| Error::data("more runs than a row's run_id can number"))
 }
 
-/// `valuation_types.json`: name to number, in the order of the numbers.
+/// Writes `valuation_types.json`: name to number, in the order of the numbers.
 pub(super) fn lookup(directory: &Path, names: &[String]) -> Result<PendingFile> {
     let ids: Map<String, Value> =
         names.iter().enumerate().map(|(id, name)| (name.clone(), json!(id))).collect();

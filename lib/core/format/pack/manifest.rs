@@ -14,7 +14,7 @@ use crate::file_entry::FileEntry;
 use crate::format::hashed_file::FinishedFile;
 use crate::format::raw_games::Legality;
 use crate::format::{RecordCounts, json_file};
-use crate::provenance::Made;
+use crate::provenance::DatasetOrigin;
 use crate::publish::PendingFile;
 
 pub const MANIFEST: &str = "manifest.json";
@@ -31,41 +31,41 @@ pub struct PackManifest {
     pub rows: u64,
     /// How `ev_legal` was decided; null if not known.
     pub legality: Option<Legality>,
-    /// Games of the whole pipeline.
+    /// The games of the whole pipeline.
     pub records: RecordCounts,
     /// What was lost with `--lossy`.
     pub lost: Vec<String>,
-    /// In the order in which they were published.
+    /// The files in the order in which they were published.
     pub files: Vec<PackFile>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Vec<Value>>,
-    /// If a script joined it of parts.
+    /// How a script joined the pack of parts, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made: Option<Made>,
+    pub made: Option<DatasetOrigin>,
 }
 
 /// A file of the pack.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PackFile {
-    /// Relative to the pack.
+    /// The path relative to the pack.
     pub path: String,
-    /// If it holds rows.
+    /// The number of rows, if the file holds rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
     pub bytes: u64,
-    /// In hexadecimal.
+    /// The hash in hexadecimal.
     pub sha256: String,
 }
 
 impl PackFile {
-    /// A complete file without rows.
+    /// Describes a complete file without rows.
     pub(super) fn of(file: &PendingFile) -> Result<PackFile> {
         let content = File::open(file.temporary()).and_then(sha256_of);
         let (bytes, sha256) = content.map_err(|e| Error::write(shown(file.path()), &e))?;
         Ok(PackFile { path: name_of(file), rows: None, bytes, sha256 })
     }
 
-    /// A complete file of rows.
+    /// Describes a complete file of rows.
     pub(super) fn of_rows(file: &FinishedFile, rows: u64) -> PackFile {
         let FinishedFile { file, bytes, sha256 } = file;
         let (path, sha256) = (name_of(file), sha256.clone());
@@ -78,7 +78,7 @@ fn name_of(file: &PendingFile) -> String {
 }
 
 impl PackManifest {
-    /// What is in the pack, for people.
+    /// Describes the pack in words.
     pub fn summary(&self) -> String {
         format!("{}, {}", counted(self.runs, "game"), counted(self.rows, "row"))
     }
@@ -93,7 +93,7 @@ impl PackManifest {
         }
     }
 
-    /// Its files, in a directory.
+    /// Returns its files in a directory.
     pub fn stated(&self, directory: &Path) -> Vec<FileEntry> {
         let of = |file: &PackFile| {
             FileEntry::below(directory, &file.path, file.bytes, Some(file.sha256.clone()))
@@ -101,7 +101,7 @@ impl PackManifest {
         self.files.iter().map(of).collect()
     }
 
-    /// The files of a pool as its manifest states them; none without a manifest of ours.
+    /// Returns the files of a pool as its manifest states them; none without a manifest of ours.
     pub fn stated_in(directory: &Path) -> Result<Vec<FileEntry>> {
         let is_ours = |manifest: &Value| manifest["schema_version"] == SCHEMA;
         let path = directory.join(MANIFEST);
@@ -111,7 +111,7 @@ impl PackManifest {
         }
     }
 
-    /// The manifest as a file that is complete but not published.
+    /// Writes the manifest to a file that is complete but not published.
     pub(super) fn pending(&self, directory: &Path) -> Result<PendingFile> {
         json_file::pending(&directory.join(MANIFEST), self)
     }

@@ -37,9 +37,9 @@ pub use self::selfplay_v1::LARGE_TILES;
 pub use self::sink::{GameRule, PackSink};
 pub use adopt::adopt;
 
-/// Rows of a self-play v1 pool that lie along its steps.
+/// The folder of embeddings in a self-play v1 pool, one row for each step.
 const EMBEDDINGS: &str = "embeddings";
-/// SQLite writes beside a database while it is open.
+/// The suffixes of files that SQLite writes beside an open database.
 const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// The layouts that are written.
@@ -55,7 +55,7 @@ pub enum PackLayout {
 }
 
 impl PackLayout {
-    /// Its name on the command line and in manifests.
+    /// Returns its name on the command line and in manifests.
     pub fn name(self) -> &'static str {
         match self {
             PackLayout::Macroxue => "macroxue",
@@ -72,7 +72,8 @@ impl PackLayout {
         }
     }
 
-    /// The file of the shard `number`, from 0; `None` past the last that readers can sort by name.
+    /// Returns the file name of shard `number`, from 0; `None` past the last that readers can sort
+    /// by name.
     fn shard_name(self, number: u64) -> Option<String> {
         match self {
             PackLayout::Macroxue | PackLayout::MacroxuePacked => macroxue::shard_name(number),
@@ -80,7 +81,7 @@ impl PackLayout {
         }
     }
 
-    /// Makes of aligned rows those of the layout.
+    /// Changes aligned rows to rows of the layout.
     fn settle(self, rows: &mut Vec<u8>) {
         if self == PackLayout::MacroxuePacked {
             remove_padding(rows);
@@ -110,35 +111,35 @@ pub struct PackOptions {
     pub no_provenance: bool,
 }
 
-/// What a layout makes of games.
+/// Makes the rows of a layout from games.
 trait RowMaker {
-    /// Appends the rows of a game as run `run_id`; the cause if a step cannot be a row. The outer
-    /// error is about the pack as a whole.
+    /// Appends the rows of a game as run `run_id`; returns the cause if a step cannot be a row. The
+    /// outer error is about the pack as a whole.
     fn make(&mut self, game: &Game, run_id: u64, rows: &mut Vec<u8>) -> Result<Result<(), String>>;
 
-    /// The number of a valuation name.
+    /// Returns the number of a valuation name.
     fn number(&mut self, _name: &str) -> Result<u8> {
         Err(Error::data("expected columns, got rows of a pack"))
     }
 
-    /// The latest prepared game has been written to the pack.
-    fn taken(&mut self) {}
+    /// Notes that the game of the last `make` has been written to the pack.
+    fn accept_game(&mut self) {}
 
-    /// It is not written.
-    fn refused(&mut self) {}
+    /// Notes that the game of the last `make` is not written.
+    fn discard_game(&mut self) {}
 
-    /// The fields of a game's steps that rows do not hold.
+    /// Returns the fields of a game's steps that rows do not hold.
     fn lost(&self, game: &Game) -> Vec<&'static str>;
 
-    /// The names that rows hold as numbers, if they do.
+    /// Returns the names that rows hold as numbers, if they do.
     fn names(&self) -> Option<&[String]> {
         None
     }
 }
 
 impl PackOptions {
-    /// In which form games are wanted: self-play v1 has only a part of what is in the rows of a pack.
-    /// `counted`: see [`GameForm::Rows`].
+    /// Returns the form in which games are read: self-play v1 has only a part of what is in the
+    /// rows of a pack. `counted`: see [`GameForm::Rows`].
     pub fn game_form(&self, counted: bool) -> GameForm {
         match self.layout.unwrap_or_default() {
             PackLayout::Macroxue | PackLayout::MacroxuePacked => GameForm::Rows { counted },
@@ -146,7 +147,7 @@ impl PackOptions {
         }
     }
 
-    /// The first flag that is given, for the error that it is out of place.
+    /// Returns the first flag that is given; the error says that it is out of place.
     pub fn first_given(&self) -> Option<&'static str> {
         let given = [
             (self.shard_rows.is_some(), "--shard-rows"),
@@ -165,7 +166,7 @@ pub struct PackWriter {
     maker: Box<dyn RowMaker>,
     lossy: bool,
     overwrite: bool,
-    /// What the games so far had and the pack does not, each once.
+    /// What the games so far had and the pack does not have, each once.
     lost: Vec<String>,
     shards: RowShards,
     database: PackDatabase,
@@ -176,7 +177,7 @@ pub struct PackWriter {
 
 impl PackWriter {
     /// Begins a pack in `directory`. An existing pack is refused unless it may be overwritten.
-    /// `rows`: how many there will be, if that is expected; then they are hashed as they come.
+    /// `rows`: the expected number of rows; if it is given, they are hashed as they come.
     pub fn create(
         directory: &Path,
         options: &PackOptions,
@@ -210,7 +211,7 @@ impl PackWriter {
         })
     }
 
-    /// Notes what the source of the games has and games do not: that is lost.
+    /// Notes data of the source that games do not have: it is lost.
     pub fn left_out<S: AsRef<str>>(&mut self, names: &[S]) {
         for name in names.iter().map(AsRef::as_ref) {
             if !self.lost.iter().any(|known| known == name) {
@@ -219,9 +220,9 @@ impl PackWriter {
         }
     }
 
-    /// Makes the rows of a game, to be written by [`PackWriter::push`]; the cause if a step
-    /// cannot be a row. The outer error is about the pack as a whole: too many names, or a loss without
-    /// `--lossy`.
+    /// Makes the rows of a game, which [`PackWriter::push`] writes; returns the cause if a step
+    /// cannot be a row. The outer error is about the pack as a whole: too many names, or a loss
+    /// without `--lossy`.
     pub fn prepare(&mut self, game: &Game) -> Result<Result<(), String>> {
         self.left_out(&self.maker.lost(game));
         self.refuse_loss()?;
@@ -241,7 +242,7 @@ impl PackWriter {
 
     /// Forgets the game that was prepared last: nothing of it is in the pack.
     pub fn refuse(&mut self) {
-        self.maker.refused();
+        self.maker.discard_game();
     }
 
     /// Writes the game that [`PackWriter::prepare`] has just accepted.
@@ -250,8 +251,8 @@ impl PackWriter {
         self.describe(game, (self.game_rows.len() / self.shards.row_bytes()) as u64)
     }
 
-    /// Writes a game whose steps are rows of a pack already; an error that [is
-    /// misstated](Error::is_misstated) if they are not valid.
+    /// Writes a game whose steps are rows of a pack already. If they are not valid, the error [is
+    /// misstated](Error::is_misstated).
     pub fn push_rows(&mut self, game: &Game, rows: &StepRows) -> Result<()> {
         self.refuse_loss()?;
         let PackWriter { maker, shards, layout, .. } = self;
@@ -269,43 +270,43 @@ impl PackWriter {
 
     /// Adds the run of a game whose rows are written.
     fn describe(&mut self, game: &Game, steps: u64) -> Result<()> {
-        self.maker.taken();
+        self.maker.accept_game();
         self.database.put_run(self.runs, game, steps)?;
         self.runs += 1;
         Ok(())
     }
 
-    /// Adds the own keys of a pool, which come with its first game (which may be rejected).
+    /// Adds the pool's own keys, which come with its first game (which may be rejected).
     pub fn put_session(&mut self, session: &str) -> Result<()> {
         let left_out = self.database.put_pool(session)?;
         self.left_out(&left_out);
         Ok(())
     }
 
-    /// Rows so far.
+    /// Returns the rows so far.
     pub fn rows(&self) -> u64 {
         self.shards.rows()
     }
 
-    /// Bytes of the rows so far.
+    /// Returns the bytes of the rows so far.
     pub fn bytes(&self) -> u64 {
         self.shards.bytes()
     }
 
-    /// Valuation names that readers of packs do not know without the file.
+    /// Returns the valuation names that readers of packs do not know without the file.
     pub fn new_names(&self) -> &[String] {
         let names = self.maker.names().unwrap_or_default();
         names.get(crate::game2048::KNOWN_VALUATIONS.len()..).unwrap_or_default()
     }
 
-    /// What was lost, if it might be.
+    /// Returns what was lost.
     pub fn lost(&self) -> &[String] {
         &self.lost
     }
 
     /// Publishes everything: rows, then the database, and the manifest last, in place of an earlier
-    /// pack. `provenance` is the chain of the filters.
-    /// `legality` is how the games' `ev_legal` was decided, if that is known.
+    /// pack. `provenance` is the chain of the filters. `legality` is how the games' `ev_legal` was
+    /// decided, if that is known.
     pub fn finish(
         self,
         records: RecordCounts,
@@ -347,7 +348,7 @@ impl PackWriter {
     }
 }
 
-/// Refuses a directory in which no pack is written, whatever may be overwritten.
+/// Refuses a directory in which no pack can be written, whatever may be overwritten.
 pub fn refuse_foreign(directory: &Path) -> Result<()> {
     PackTarget(directory).standing().map(|_| ())
 }
@@ -383,7 +384,7 @@ impl Target for PackTarget<'_> {
     }
 }
 
-/// The files of a pack or pool in a directory, sorted.
+/// Returns the files of a pack or pool in a directory, sorted.
 fn present(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = super::standing_in(directory)?;
     paths.retain(|path| {

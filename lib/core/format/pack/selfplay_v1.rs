@@ -5,12 +5,13 @@ use super::RowMaker;
 use crate::error::Result;
 use crate::game2048::{Game, SELFPLAY_ROW, SelfplayRow};
 
-/// Default rows of a shard, as in the engine that made this layout.
+/// The default number of rows in a shard, as in the engine that made this layout.
 pub(super) const SHARD_ROWS: u64 = 1_000_000;
 /// Readers sort the shards by name, which is their order as long as all numbers have six digits.
 const MAX_SHARDS: u64 = 999_999;
 
-/// What is lost where boards are not those that were played: readers would take them for exact.
+/// The name of the loss where boards are not the ones that were played: readers would take them for
+/// exact.
 pub const LARGE_TILES: &str = "tiles over 32768";
 
 pub(super) struct SelfplayV1;
@@ -31,7 +32,7 @@ impl RowMaker for SelfplayV1 {
 
     fn lost(&self, game: &Game) -> Vec<&'static str> {
         let seeds = &game.steps.seed;
-        // The database has the run's seed; only a different one would be lost.
+        // The database has the run's seed; only a different seed of a step would be lost.
         let run_seed = game.known_seed();
         let own_seeds = || (0..seeds.len()).any(|i| seeds.is_known(i) && seeds.get(i) != run_seed);
         let is_lost = |name: &&str| match *name {

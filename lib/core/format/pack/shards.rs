@@ -15,7 +15,7 @@ pub(super) struct RowShards {
     layout: PackLayout,
     shard_rows: Option<u64>,
     row_bytes: usize,
-    /// How many rows are expected in all.
+    /// The expected number of all rows.
     expected: Option<u64>,
     current: Option<npy::Writer<HashedFile>>,
     /// Shards that are full.
@@ -24,7 +24,8 @@ pub(super) struct RowShards {
 }
 
 impl RowShards {
-    /// Begins the first file, with `shard_rows` rows in each but the last, or all in one.
+    /// Begins the first file. Each file except the last gets `shard_rows` rows; `None`: one file
+    /// gets all.
     pub(super) fn create(
         directory: &Path,
         layout: PackLayout,
@@ -45,12 +46,12 @@ impl RowShards {
         Ok(shards)
     }
 
-    /// Rows so far.
+    /// Returns the rows so far.
     pub(super) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Bytes of the rows so far.
+    /// Returns the bytes of the rows so far.
     pub(super) fn bytes(&self) -> u64 {
         self.rows * self.row_bytes as u64
     }
@@ -81,7 +82,7 @@ impl RowShards {
         Ok(())
     }
 
-    /// The files, complete but not published.
+    /// Returns the files, complete but not published.
     pub(super) fn finish(mut self) -> Result<Vec<(PendingFile, PackFile)>> {
         self.end()?;
         Ok(self.full)

@@ -15,25 +15,25 @@ use crate::ordered::Flow;
 use crate::record::game::Games;
 use crate::wording::exactly;
 
-/// What a game must be, beyond what the format asks for; the cause if it is not.
+/// What a game must satisfy beyond what the format requires; returns the cause if it does not.
 pub type GameRule = Box<dyn FnMut(&Game) -> Result<(), String>>;
 
 /// Writes all games as one pack.
 pub struct PackSink {
     pack: PackWriter,
     rule: Option<GameRule>,
-    /// The game being read.
+    /// The game that is being read.
     game: Game,
     written: u64,
-    /// How many of them have not as many steps as moves.
+    /// How many games have a number of steps that differs from their number of moves.
     shortened: u64,
     legality: Option<Legality>,
     provenance: Option<Vec<Value>>,
 }
 
 impl PackSink {
-    /// `header` is that of the games, with the provenance chain for the manifest; `rows` is how many
-    /// are expected.
+    /// `header` is the header of the games; its provenance chain goes into the manifest. `rows` is
+    /// the expected number of rows.
     pub fn create(
         directory: &Path,
         options: &PackOptions,
@@ -53,12 +53,12 @@ impl PackSink {
         Ok(PackSink { pack, rule: None, game, written, shortened, legality, provenance })
     }
 
-    /// Refuses games that are not as this rule wants them; those whose steps are rows of a pack are copied.
+    /// Refuses games that break this rule. Games whose steps are rows of a pack are copied.
     pub fn rule(self, rule: GameRule) -> PackSink {
         PackSink { rule: Some(rule), ..self }
     }
 
-    /// Writes one game, or rejects it. What is wrong with the pack as a whole ends the run.
+    /// Writes one game, or rejects it. An error about the pack as a whole ends the run.
     fn put(&mut self, row: usize, game: &Game, batch: &mut Batch) -> Result<()> {
         let prepared = self.pack.prepare(game);
         let prepared = prepared.map_err(|error| error.at(batch.origin.place(row)))?;
@@ -115,7 +115,7 @@ impl PackSink {
     }
 }
 
-/// A rejected game as its number and its source.
+/// Describes a rejected game by its number and its source.
 fn named(run_id: Option<u64>, source: Option<&str>) -> Rejected {
     let text = json!({"run_id": run_id, "source": source}).to_string();
     Rejected::json(move || text)

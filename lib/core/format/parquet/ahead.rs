@@ -13,24 +13,24 @@ use super::rows::{Group, Rows, next_of};
 use crate::ordered::{Flow, Threads, ordered_map};
 use crate::panics::caught;
 
-/// Row groups with more bytes are decoded one after another: several are in memory at once.
+/// The most bytes of row groups that are decoded side by side: several are in memory at once.
 const MOST_BYTES: u64 = 16 << 20;
 /// The most rows that are decoded at once.
 const DECODED_ROWS: u64 = 512;
 
 type Chunk = Result<Vec<RecordBatch>, String>;
 
-/// The rows of row groups, decoded on threads of its own, which end with it.
-pub(super) struct Ahead {
+/// The rows of row groups, decoded on threads of its own; the threads end when it is dropped.
+pub(super) struct ReadAhead {
     /// `None` at the end.
     chunks: Option<Receiver<Chunk>>,
     thread: Option<JoinHandle<()>>,
     ready: VecDeque<RecordBatch>,
 }
 
-impl Ahead {
-    /// `None` if it would not pay, would take much memory, or there are no threads.
-    pub fn of(rows: Rows, jobs: NonZeroUsize) -> Option<Ahead> {
+impl ReadAhead {
+    /// `None` if it would not be faster, would take much memory, or if there are no threads.
+    pub fn of(rows: Rows, jobs: NonZeroUsize) -> Option<ReadAhead> {
         let is_large = |group: &Group| group.bytes > MOST_BYTES;
         let jobs = jobs.min(NonZeroUsize::new(rows.groups.len())?);
         if jobs.get() < 2 || rows.groups.iter().any(is_large) {
@@ -55,10 +55,10 @@ impl Ahead {
             let Ok(()) = ordered_map(threads, groups, worker, sink);
         };
         let thread = Builder::new().spawn(work).ok()?;
-        Some(Ahead { chunks: Some(chunks), thread: Some(thread), ready: VecDeque::new() })
+        Some(ReadAhead { chunks: Some(chunks), thread: Some(thread), ready: VecDeque::new() })
     }
 
-    /// The next rows; `None` at the end. After an error it is at its end.
+    /// Returns the next rows; `None` at the end. An error is the end too.
     pub fn next(&mut self) -> Result<Option<RecordBatch>, String> {
         while self.ready.is_empty() {
             let Some(chunk) = self.chunks.as_ref().and_then(|chunks| chunks.recv().ok()) else {
@@ -76,9 +76,9 @@ impl Ahead {
     }
 }
 
-impl Drop for Ahead {
+impl Drop for ReadAhead {
     fn drop(&mut self) {
-        // A worker whose results nobody takes stops.
+        // A worker stops when nobody takes its results.
         self.chunks = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -86,7 +86,7 @@ impl Drop for Ahead {
     }
 }
 
-/// The rows of a row group in one chunk, or in several where it has more than its footer says.
+/// Decodes a row group as one chunk, or as several if it has more rows than its footer states.
 fn decode(rows: &Rows, group: &Group, send: &mut dyn FnMut(Chunk) -> Flow) -> Result<(), String> {
     let groups = std::slice::from_ref(group);
     let decoder = caught(|| rows.decoder(groups, DECODED_ROWS))?;

@@ -9,8 +9,8 @@ use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::BATCH_BYTES;
-use super::ahead::Ahead;
-use super::readable::Readable;
+use super::ahead::ReadAhead;
+use super::readable::ReadableFile;
 use super::rows::next_of;
 use crate::batch::row_sizes;
 use crate::error::{Error, Result};
@@ -20,34 +20,34 @@ use crate::panics::caught;
 /// that are not; joining costs views and numbers only.
 pub(super) const DECODED_ROWS: u64 = 64;
 
-/// Reads the batches of some rows. After an error it is at its end.
+/// Reads the batches of some rows. An error ends it.
 pub struct ParquetBatches {
-    file: Readable,
+    file: ReadableFile,
     /// `None` at the end.
     decoder: Option<Decoder>,
     schema: SchemaRef,
     text_schema: SchemaRef,
-    /// A batch has no more rows.
+    /// The most rows of a batch.
     rows: usize,
-    /// A batch ends where so many rows, or a multiple of that, have been read.
+    /// A batch ends after a multiple of this many rows.
     step: usize,
     read: usize,
-    /// Rows beyond such a place.
+    /// Rows after the last multiple of `step`.
     rest: Option<RecordBatch>,
 }
 
-/// Where the rows come from.
+/// How the rows are decoded.
 pub(super) enum Decoder {
-    /// Decoded as they are asked for.
+    /// Rows are decoded when they are asked for.
     InOrder(ParquetRecordBatchReader),
-    /// Row groups decoded side by side.
-    Ahead(Ahead),
+    /// Row groups are decoded side by side.
+    ReadAhead(ReadAhead),
 }
 
 impl ParquetBatches {
-    /// `rows` is the most rows of a batch, `step` that which is decoded at once.
+    /// `rows` is the most rows of a batch, `step` how many are decoded at once.
     pub(super) fn new(
-        file: Readable,
+        file: ReadableFile,
         decoder: ParquetRecordBatchReader,
         text_schema: SchemaRef,
         (rows, step): (u64, u64),
@@ -58,16 +58,16 @@ impl ParquetBatches {
         ParquetBatches { file, decoder, schema, text_schema, rows, step, read: 0, rest: None }
     }
 
-    pub(super) fn ahead(self, ahead: Option<Ahead>) -> ParquetBatches {
-        ParquetBatches { decoder: ahead.map(Decoder::Ahead).or(self.decoder), ..self }
+    pub(super) fn ahead(self, ahead: Option<ReadAhead>) -> ParquetBatches {
+        ParquetBatches { decoder: ahead.map(Decoder::ReadAhead).or(self.decoder), ..self }
     }
 
-    /// The schema of every batch, if its bytes are text where the file says so.
+    /// Returns the schema of every batch if its bytes are read as text where the file says so.
     pub fn text_schema(&self) -> &SchemaRef {
         &self.text_schema
     }
 
-    /// The next rows, up to a place where a batch may end.
+    /// Returns the next rows, up to a place where a batch may end.
     fn decode(&mut self) -> Result<Option<RecordBatch>, String> {
         let next = match self.rest.take() {
             Some(rest) => Some(rest),
@@ -87,7 +87,7 @@ impl ParquetBatches {
         let decoded = match &mut self.decoder {
             None => return Ok(None),
             Some(Decoder::InOrder(decoder)) => next_of(decoder),
-            Some(Decoder::Ahead(ahead)) => ahead.next(),
+            Some(Decoder::ReadAhead(ahead)) => ahead.next(),
         };
         if !matches!(decoded, Ok(Some(_))) {
             self.decoder = None;
@@ -114,7 +114,7 @@ impl ParquetBatches {
 }
 
 impl Iterator for ParquetBatches {
-    /// The place of an error is not known here.
+    /// Errors have no place: it is not known here.
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {

@@ -10,11 +10,11 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::readable::Readable;
+use super::readable::ReadableFile;
 
-/// Checks the pages of a column chunk whose footer names the encoding; others are not read.
+/// Checks the pages of a column chunk if its footer names this encoding; other chunks are not read.
 pub(super) fn check_prefixes(
-    file: &Readable,
+    file: &ReadableFile,
     group: &RowGroupMetaData,
     chunk: &ColumnChunkMetaData,
 ) -> Result<(), ParquetError> {
@@ -41,7 +41,7 @@ pub(super) fn check_prefixes(
     Ok(())
 }
 
-/// The values of a page, behind its levels.
+/// Returns the values of a page, which follow its levels.
 fn values<'a>(page: &'a Page, chunk: &ColumnChunkMetaData) -> Option<&'a [u8]> {
     match page {
         Page::DataPageV2 { buf, def_levels_byte_len, rep_levels_byte_len, .. } => {
@@ -61,7 +61,7 @@ fn values<'a>(page: &'a Page, chunk: &ColumnChunkMetaData) -> Option<&'a [u8]> {
                         rest = levels;
                         u32::from_le_bytes(*length) as usize
                     }
-                    // As old writers have them: of as many bits as the largest needs.
+                    // The levels of old writers have as many bits as the largest one needs.
                     _ => {
                         let bits = u64::from(most.unsigned_abs().ilog2() + 1);
                         (u64::from(*num_values) * bits).div_ceil(8) as usize
@@ -75,8 +75,8 @@ fn values<'a>(page: &'a Page, chunk: &ColumnChunkMetaData) -> Option<&'a [u8]> {
     }
 }
 
-/// `None` if a prefix is longer than the text before it, or the texts have more bytes than are there.
-/// A page has at most so many texts.
+/// `None` if a prefix is longer than the text before it, or if the texts have more bytes than
+/// exist. A page has at most `most` texts.
 fn are_consistent(values: &[u8], most: u32) -> Option<()> {
     let mut prefixes = Integers::of(values)?;
     let mut suffixes = Integers::of(Integers::of(values)?.behind(most)?)?;
@@ -94,23 +94,24 @@ fn are_consistent(values: &[u8], most: u32) -> Option<()> {
     Some(())
 }
 
-/// Integers of 32 bits as DELTA_BINARY_PACKED has them: blocks of parts of packed differences.
+/// Integers of 32 bits in DELTA_BINARY_PACKED: blocks that consist of parts with packed
+/// differences.
 #[derive(Clone)]
 struct Integers<'a> {
     rest: &'a [u8],
-    /// How many parts a block has, and how many integers a part.
+    /// How many parts a block has, and how many integers a part has.
     parts: usize,
     each: usize,
-    /// How many integers are still to come.
+    /// How many integers are left.
     left: u64,
     last: i32,
     is_first: bool,
     least: i32,
-    /// The bits of the differences of each part of this block that is still to come.
+    /// The widths, in bits, of the differences of this block's parts that are left.
     widths: &'a [u8],
     part: &'a [u8],
     width: usize,
-    /// Of this part.
+    /// How many integers of this part were read.
     read: usize,
 }
 
@@ -139,7 +140,7 @@ impl<'a> Integers<'a> {
         Some(integers)
     }
 
-    /// `None` if the bytes end before, or are none of these.
+    /// `None` if the bytes end too early or are invalid.
     fn next(&mut self) -> Option<i32> {
         self.left = self.left.checked_sub(1)?;
         if std::mem::take(&mut self.is_first) {
@@ -161,7 +162,8 @@ impl<'a> Integers<'a> {
         Some(self.last)
     }
 
-    /// The bytes behind them, if they are not more than `most`. Parts without integers have no bytes.
+    /// Returns the bytes after the integers, if there are at most `most` integers. Parts without
+    /// integers have no bytes.
     fn behind(mut self, most: u32) -> Option<&'a [u8]> {
         if self.left > u64::from(most) {
             return None;
@@ -173,7 +175,7 @@ impl<'a> Integers<'a> {
     }
 }
 
-/// A number of so many bits, at most 32, from the lowest on.
+/// Reads a number of `width` bits, at most 32, the lowest first.
 fn bits(bytes: &[u8], at: usize, width: usize) -> u32 {
     let rest = bytes.get(at / 8..).unwrap_or_default();
     let word = match rest.first_chunk::<8>() {
@@ -183,7 +185,7 @@ fn bits(bytes: &[u8], at: usize, width: usize) -> u32 {
     (word >> (at % 8) & ((1 << width) - 1)) as u32
 }
 
-/// A number in pieces of seven bits.
+/// Reads a variable-length number: seven bits in each byte.
 fn unsigned(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for shift in (0..64).step_by(7) {
@@ -197,7 +199,7 @@ fn unsigned(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// A number of variable length with a sign, which is its lowest bit.
+/// Reads a variable-length number whose lowest bit is its sign.
 fn signed(bytes: &mut &[u8]) -> Option<i64> {
     let number = unsigned(bytes)?;
     Some((number >> 1) as i64 ^ -((number & 1) as i64))
@@ -207,12 +209,12 @@ fn signed(bytes: &mut &[u8]) -> Option<i64> {
 mod tests {
     use super::*;
 
-    /// Integers in one block of one part of 32, each of 8 bits above `least`.
+    /// Packs integers into one block with one part of 32, each as 8 bits above `least`.
     fn packed(values: &[u8]) -> Vec<u8> {
         let (first, others) = values.split_first().unwrap();
         let mut bytes = vec![32, 1, values.len() as u8, first << 1];
         if !others.is_empty() {
-            // The differences from -64 on, which is 127 as it is written.
+            // The smallest difference is -64, which is written as 127.
             bytes.extend([127, 8]);
             let differences =
                 values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]).wrapping_add(64));

@@ -6,36 +6,36 @@
 
 use super::shapes::{FOOTER, Kind, PAGE_BYTES, PAGE_HEADER, Shape};
 
-/// How deep a footer may be nested; that of a sound file is eight deep.
+/// The deepest nesting of a footer; a valid one is eight deep.
 const MOST_DEPTH: u32 = 64;
 
-/// Why a footer cannot be one of the format.
+/// The cause for a footer that does not follow the format.
 const DAMAGED: &str = "the footer is damaged";
 const DAMAGED_PAGE: &str = "the header of a page is damaged";
 
-/// Why bytes are no struct.
+/// Why bytes are not a struct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    /// They end before it does.
+    /// The bytes end before the struct does.
     Ends,
     Damaged,
 }
 
-/// The footer as the crate reads it right: without fields of other types than the format's, and with lists
-/// of bytes in place of lists of booleans, which lie in the same way. What follows the struct is left out.
-/// Fails if a list cannot be in the bytes.
+/// Returns the footer in a form that the crate reads correctly: without fields of types that the
+/// format does not have there, and with lists of bytes in place of lists of booleans, which have
+/// the same layout. Bytes after the struct are left out. Fails if a list is longer than the bytes.
 pub(super) fn readable(footer: &[u8]) -> Result<Vec<u8>, &'static str> {
     let mut walk = Walk::over(footer);
     walk.structure(Some(&FOOTER), MOST_DEPTH).map_err(|_| DAMAGED)?;
     Ok(walk.copy)
 }
 
-/// The bytes of the page header that these begin with, and of the page behind it; `None` if they end before
-/// the header does.
+/// Returns the length of the page header at the start of `bytes`, and of the page after it; `None`
+/// if the bytes end before the header does.
 pub(super) fn page(bytes: &[u8]) -> Result<Option<(u64, u64)>, &'static str> {
     let mut walk = Walk::over(bytes);
     match walk.structure(Some(&PAGE_HEADER), MOST_DEPTH) {
-        // (It is read where it lies, so that nothing can be left out.)
+        // (It is read in place, so that nothing can be left out.)
         Ok(()) if walk.is_changed => return Err(DAMAGED_PAGE),
         Ok(()) => {}
         Err(Fault::Ends) if !walk.is_changed => return Ok(None),
@@ -49,9 +49,9 @@ pub(super) fn page(bytes: &[u8]) -> Result<Option<(u64, u64)>, &'static str> {
 
 struct Walk<'a> {
     rest: &'a [u8],
-    /// What was gone over, as it is to be read.
+    /// The bytes so far as they are to be read.
     copy: Vec<u8>,
-    /// Whether that is anything else.
+    /// Whether `copy` differs from the original.
     is_changed: bool,
 }
 
@@ -75,7 +75,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A variable-length integer: seven bits in each byte, the lowest first.
+    /// Reads a variable-length integer: seven bits in each byte, the lowest first.
     fn varint(&mut self) -> Result<u64, Fault> {
         let mut value = 0;
         for shift in (0..70).step_by(7) {
@@ -88,13 +88,13 @@ impl Walk<'_> {
         Err(Fault::Damaged)
     }
 
-    /// The same of a number that may be below 0.
+    /// Reads a variable-length integer that may be negative.
     fn zigzag(&mut self) -> Result<i64, Fault> {
         let value = self.varint()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// The type and the number of the next field; `None` at the end of a struct.
+    /// Reads the type and the number of the next field; `None` at the end of a struct.
     fn field(&mut self, before: i16) -> Result<Option<(u8, i16)>, Fault> {
         let header = self.byte()?;
         let id = match (header & 15, header >> 4) {
@@ -106,7 +106,7 @@ impl Walk<'_> {
         Ok(Some((header & 15, id.ok_or(Fault::Damaged)?)))
     }
 
-    /// A struct, of a shape that is known or of any.
+    /// Walks over a struct of a known shape, or of any shape.
     fn structure(&mut self, shape: Option<&Shape>, depth: u32) -> Result<(), Fault> {
         let depth = depth.checked_sub(1).ok_or(Fault::Damaged)?;
         let (mut last, mut kept) = (0, 0);
@@ -119,7 +119,7 @@ impl Walk<'_> {
             let kind = shape.and_then(|shape| shape.field(id));
             let fits = kind.is_none_or(|kind| self.is_of(kind, code));
             self.is_changed |= !fits;
-            // The value of a boolean field is its type.
+            // The value of a boolean field is in its type.
             if !matches!(code, 1 | 2) {
                 self.value(code, kind.filter(|_| fits), depth)?;
             }
@@ -131,7 +131,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Writes the type and the number of a field after that of another.
+    /// Writes the type and the number of a field, relative to the number of the field before.
     fn begin_field(&mut self, code: u8, id: i16, before: i16) {
         if let Some(difference @ 1..=15) = id.checked_sub(before) {
             self.copy.push((difference as u8) << 4 | code);
@@ -146,7 +146,7 @@ impl Walk<'_> {
         self.copy.push(number as u8);
     }
 
-    /// Whether the value that comes, of this type of the protocol, is of a kind.
+    /// Whether the next value, which has this type in the protocol, is of a kind.
     fn is_of(&self, kind: &Kind, code: u8) -> bool {
         kind.is(code)
             && match (kind, self.rest.first()) {
@@ -155,7 +155,7 @@ impl Walk<'_> {
             }
     }
 
-    /// The number in a field of a struct that is sound.
+    /// Returns the number in a field of a valid struct.
     fn number(&mut self, wanted: i16) -> Result<i64, Fault> {
         let mut last = 0;
         while let Some((code, id)) = self.field(last)? {
@@ -172,7 +172,7 @@ impl Walk<'_> {
 
     fn value(&mut self, code: u8, kind: Option<&Kind>, depth: u32) -> Result<(), Fault> {
         match code {
-            // (In a list: that of a field is its type.)
+            // (In a list; the value of a boolean field is in its type.)
             1..=3 => self.skip(1),
             4..=6 => self.varint().map(|_| ()),
             7 => self.skip(8),
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn lists_fit_into_their_bytes() {
-        // Field 15, which the format does not have: a list; then the end of the struct.
+        // Field 15, which the format does not have, is a list; then the struct ends.
         let list = |list: &[u8]| [&[0xf9], list, &[0]].concat();
         for sound in [
             vec![0],
@@ -253,7 +253,8 @@ mod tests {
         ] {
             assert_eq!(readable(&sound).as_ref(), Ok(&sound), "{sound:x?}");
         }
-        // Booleans take no bytes in the crate: 2 of them, and 2^31 - 1 of which there is one.
+        // Booleans take no bytes in the crate: two of them, and 2^31 - 1 of which only one is
+        // there.
         assert_eq!(readable(&list(&[0x21, 1, 2])), Ok(list(&[0x23, 1, 2])));
         assert_eq!(readable(&list(&[0xf1, 0xff, 0xff, 0xff, 0xff, 0x07, 0])), Err(DAMAGED));
         for damaged in [
@@ -273,16 +274,17 @@ mod tests {
     }
     #[test]
     fn fields_are_of_their_types() {
-        // A version; a schema of one name; 5 rows; a pair of texts.
+        // A version, a schema of one name, 5 rows, and a pair of texts.
         let sound =
             [0x15, 4, 0x19, 0x1c, 0x48, 1, b's', 0, 0x16, 10, 0x29, 0x1c, 0x18, 1, b'k', 0, 0];
         assert_eq!(readable(&sound).unwrap(), sound);
-        // What is of another type is left out, and what follows it is counted from what is before it.
+        // A field of another type is left out; the numbers of later fields are relative to the
+        // field before it.
         let (version, schema) = (&[0x15, 4][..], &sound[2..8]);
         let other = [&[0x18, 1, b'x'], schema, &[0x16, 10, 0]].concat();
         let kept = [&[0x29], &schema[1..], &[0x16, 10, 0]].concat();
         assert_eq!(readable(&other), Ok(kept));
-        // A list of numbers where structs should be, then one of structs in a field that nobody knows.
+        // A list of numbers where structs should be, then a list of structs in an unknown field.
         let other = [version, &[0x19, 0x15, 6, 0x16, 10, 0x09, 0x80, 1, 0x1c, 0, 0]].concat();
         let kept = [version, &[0x26, 10, 0x09, 0x80, 1, 0x1c, 0, 0]].concat();
         assert_eq!(readable(&other), Ok(kept));
@@ -304,7 +306,7 @@ mod tests {
                 assert_eq!(page(&other), Err(DAMAGED_PAGE), "{at}: {code}");
             }
         }
-        // A size below 0.
+        // A negative size.
         let mut other = sound;
         other[5] = 17;
         assert_eq!(page(&other), Err(DAMAGED_PAGE));

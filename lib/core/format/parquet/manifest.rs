@@ -20,7 +20,7 @@ pub const MANIFEST: &str = "manifest.json";
 /// How many differences an error names.
 const SHOWN: usize = 10;
 
-/// What the manifest says of a shard.
+/// The facts that the manifest states of a shard.
 #[derive(Debug, Deserialize)]
 pub struct StatedShard {
     pub path: String,
@@ -29,12 +29,12 @@ pub struct StatedShard {
 }
 
 impl StatedShard {
-    /// The shard's name; `None` if the path has none.
+    /// Returns the shard's name; `None` if the path has none.
     pub fn name(&self) -> Option<&OsStr> {
         Path::new(&self.path).file_name()
     }
 
-    /// How a file differs from it, if it does.
+    /// Returns how a file differs from what is stated, if it does.
     fn difference(&self, file: &Path) -> Result<Option<String>> {
         if !files::is_member(file)? {
             return Ok(Some("is missing".to_string()));
@@ -55,11 +55,11 @@ impl StatedShard {
     }
 }
 
-/// Compares inputs with the manifests beside them: of a directory every shard that its manifest
-/// names and no other, of a file its own rows and bytes. A file beside no manifest, or not named in it, is not
-/// compared.
+/// Compares inputs with the manifests beside them. In a directory every shard that its manifest
+/// names must be there and no other; a single file must have the rows and bytes that are stated. A
+/// file without a manifest, or not named in it, is not compared.
 pub fn compare_inputs(paths: &[impl AsRef<Path>]) -> Result<()> {
-    // The manifest of the file before, as they are often the same.
+    // The manifest of the file before: it is often the same one.
     let mut last: Option<(PathBuf, Vec<StatedShard>)> = None;
     for path in paths.iter().map(AsRef::as_ref).filter(|path| path.as_os_str() != "-") {
         let is_directory = files::is_directory(path)?;
@@ -80,7 +80,7 @@ pub fn compare_inputs(paths: &[impl AsRef<Path>]) -> Result<()> {
     Ok(())
 }
 
-/// The shards that the manifest of a directory names.
+/// Returns the shards that the manifest of a directory names.
 fn stated(directory: &Path) -> Result<Vec<StatedShard>> {
     let path = directory.join(MANIFEST);
     if !files::is_member(&path)? {
@@ -94,7 +94,7 @@ fn stated(directory: &Path) -> Result<Vec<StatedShard>> {
     }
 }
 
-/// The shards of a directory that its manifest does not name, as causes.
+/// Returns a cause for each shard of a directory that its manifest does not name.
 fn unnamed(directory: &Path, shards: &[StatedShard]) -> Result<Vec<String>> {
     let named: HashSet<&OsStr> = shards.iter().filter_map(StatedShard::name).collect();
     let names =

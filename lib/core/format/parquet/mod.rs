@@ -48,8 +48,8 @@ use crate::format::{Format, Open};
 use crate::panics::caught;
 use crate::record::column_twice;
 use crate::wording::exactly;
-use ahead::Ahead;
-use readable::Readable;
+use ahead::ReadAhead;
+use readable::ReadableFile;
 use rows::Rows;
 
 pub use batches::ParquetBatches;
@@ -63,7 +63,7 @@ pub const FOLDER_FORMAT: Format = Format {
     signs: "no *.parquet",
     folders: &[""],
     endings: &["parquet", "json"],
-    // (Other datasets have Parquet files as well; a folder of these is known by its manifest.)
+    // (Other datasets have Parquet files too; a folder of such files is known by its manifest.)
     is_sign: |_, _| false,
     schema: Some(crate::format::synth_shards::SCHEMA),
     knows: |path| Ok(files::is_directory(path)? && !files_in(path)?.is_empty()),
@@ -73,34 +73,34 @@ pub const FOLDER_FORMAT: Format = Format {
     refuse_missing: |_| Ok(()),
 };
 
-/// A batch should hold about this many bytes.
+/// About how many bytes a batch should hold.
 const BATCH_BYTES: u64 = 1 << 20;
-/// The most rows in a batch, however short they are.
+/// The most rows of a batch, however short they are.
 const BATCH_ROWS: u64 = 8192;
 
 /// An opened file and its footer.
 #[derive(Debug)]
 pub struct ParquetFile {
-    file: Readable,
+    file: ReadableFile,
     metadata: ArrowReaderMetadata,
 }
 
 impl ParquetFile {
     /// Reads the footer. It fails if the file is truncated or not Parquet.
     pub fn open(file: File) -> Result<ParquetFile, ParquetError> {
-        let file = Readable::new(file)?;
+        let file = ReadableFile::new(file)?;
         let opened = caught(|| ParquetFile::open_unguarded(file.clone()));
-        file.told(opened.map_err(ParquetError::General).flatten())
+        file.or_system_error(opened.map_err(ParquetError::General).flatten())
     }
 
-    /// Whether the bytes of the footer hold a key, so that the file may be one that is known by it: a look
-    /// that decodes nothing.
+    /// Whether the bytes of the footer contain `key`: the file may then state it. Nothing is
+    /// decoded.
     pub fn may_state(file: &File, key: &str) -> io::Result<bool> {
-        let footer = Readable::new(file.try_clone()?)?.footer()?;
+        let footer = ReadableFile::new(file.try_clone()?)?.footer()?;
         Ok(footer.is_some_and(|footer| memmem::find(&footer, key.as_bytes()).is_some()))
     }
 
-    fn open_unguarded(file: Readable) -> Result<ParquetFile, ParquetError> {
+    fn open_unguarded(file: ReadableFile) -> Result<ParquetFile, ParquetError> {
         let metadata = match file.footer()? {
             Some(bytes) => {
                 let bytes = footer::readable(&bytes);
@@ -109,7 +109,7 @@ impl ParquetFile {
                 let metadata = Arc::new(without_empty_dictionaries(metadata)?);
                 ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new())?
             }
-            // The crate says what it is.
+            // The crate's error says what is wrong.
             None => ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?,
         };
         if let Some(cause) = column_twice(metadata.schema().fields()) {
@@ -125,7 +125,7 @@ impl ParquetFile {
             );
             return Err(ParquetError::General(cause));
         }
-        // The crate allocates what a column chunk claims, and panics where that is negative.
+        // The crate allocates what a column chunk claims, and panics if that is negative.
         let length = file.len();
         for column in metadata.metadata().row_groups().iter().flat_map(|group| group.columns()) {
             let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
@@ -139,8 +139,8 @@ impl ParquetFile {
         Ok(ParquetFile { file, metadata })
     }
 
-    /// Checks what reading the rows does not: that the file begins as Parquet does, that the headers of pages
-    /// are sound, and that the pages have as many values as the footer states.
+    /// Checks what reading the rows does not check: the file begins as Parquet does, the headers of
+    /// pages are valid, and the pages have as many values as the footer states.
     pub fn check_pages(&self) -> Result<(), ParquetError> {
         let groups = self.metadata.metadata().row_groups().iter();
         let mut chunks = groups.flat_map(|group| group.columns().iter().map(move |c| (group, c)));
@@ -151,14 +151,14 @@ impl ParquetFile {
                 pages::check_counts(&self.file, group, chunk)
             })
         };
-        self.file.told(caught(check).map_err(ParquetError::General).flatten())
+        self.file.or_system_error(caught(check).map_err(ParquetError::General).flatten())
     }
 
     pub fn rows(&self) -> u64 {
         self.metadata.metadata().file_metadata().num_rows() as u64
     }
 
-    /// A value of the key-value metadata in the footer.
+    /// Returns a value of the key-value metadata in the footer.
     pub fn metadata_value(&self, key: &str) -> Option<&str> {
         let pairs = self.metadata.metadata().file_metadata().key_value_metadata()?;
         pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
@@ -168,7 +168,7 @@ impl ParquetFile {
         self.metadata.metadata().num_row_groups() as u64
     }
 
-    /// Rows and decoded bytes of each row group.
+    /// Returns the rows and decoded bytes of each row group.
     pub fn row_group_sizes(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let number = |number: i64| u64::try_from(number).unwrap_or(0);
         let groups = self.metadata.metadata().row_groups().iter();
@@ -183,14 +183,14 @@ impl ParquetFile {
         self.file.len()
     }
 
-    /// sha256 (hex) of the footer. It holds place, size and statistics of every column chunk, so
-    /// it tells two files apart without reading them whole.
+    /// Returns the sha256 (hex) of the footer. The footer has place, size and statistics of every
+    /// column chunk, so this tells two files apart without reading all of them.
     pub fn footer_sha256(&self) -> std::io::Result<String> {
         Ok(sha256_hex(&self.file.footer()?.unwrap_or_default()))
     }
 
-    /// The rows of ascending runs in batches of about 1 MiB; only the row groups that overlap are
-    /// read. With `columns` only those (they must be top-level columns of the schema).
+    /// Reads the rows of ascending runs in batches of about 1 MiB; only the row groups that overlap
+    /// are read. `columns`: only these top-level columns of the schema are read.
     pub fn read(
         &self,
         runs: &[Range<u64>],
@@ -200,8 +200,8 @@ impl ParquetFile {
         self.read_on(NonZeroUsize::MIN, runs, columns, text)
     }
 
-    /// Reads as [`ParquetFile::read`], with row groups decoded on so many threads, where they are not large.
-    /// The batches are the same; after an error the rows before it may be missing.
+    /// Reads as [`ParquetFile::read`] does, but decodes row groups on this many threads if they are
+    /// not large. The batches are the same; after an error the rows before it may be missing.
     pub fn read_on(
         &self,
         threads: NonZeroUsize,
@@ -210,8 +210,9 @@ impl ParquetFile {
         text: Text,
     ) -> Result<ParquetBatches, ParquetError> {
         let read = caught(|| self.read_unguarded(runs, columns, text));
-        let (batches, rows) = self.file.told(read.map_err(ParquetError::General).flatten())?;
-        Ok(batches.ahead(Ahead::of(rows, threads)))
+        let (batches, rows) =
+            self.file.or_system_error(read.map_err(ParquetError::General).flatten())?;
+        Ok(batches.ahead(ReadAhead::of(rows, threads)))
     }
 
     fn read_unguarded(
@@ -241,8 +242,8 @@ impl ParquetFile {
         Ok((ParquetBatches::new(file, decoder, text_schema, (batch_rows, step)), rows))
     }
 
-    /// Parquet's intervals have months, days and milliseconds; the crate reads them without the months,
-    /// unless an Arrow schema in the file says that there are none.
+    /// Refuses Parquet's intervals, which have months, days and milliseconds: the crate reads them
+    /// without the months, unless an Arrow schema in the file says that there are none.
     fn refuse_intervals(&self, columns: Option<&[String]>) -> Result<(), ParquetError> {
         if self.metadata_value(ARROW_SCHEMA_META_KEY).is_some() {
             return Ok(());
@@ -259,7 +260,7 @@ impl ParquetFile {
         })
     }
 
-    /// The footer, with text taken so.
+    /// Returns the footer, with text read in this way.
     fn decoded_as(&self, text: Text) -> Result<ArrowReaderMetadata, ParquetError> {
         if text == Text::Plain {
             return Ok(self.metadata.clone());
@@ -273,8 +274,8 @@ impl ParquetFile {
     }
 }
 
-/// The footer without places of dictionaries that are 0, where no page can be: some writers write that where
-/// there is none, or where it is the first page of its chunk.
+/// Returns the footer without dictionary offsets of 0, where no page can be: some writers write 0
+/// if there is no dictionary, or if it is the first page of its chunk.
 fn without_empty_dictionaries(footer: ParquetMetaData) -> Result<ParquetMetaData, ParquetError> {
     let is_empty = |chunk: &ColumnChunkMetaData| chunk.dictionary_page_offset() == Some(0);
     if !footer.row_groups().iter().any(|group| group.columns().iter().any(is_empty)) {
@@ -299,7 +300,7 @@ fn is_decimal(of: &Type) -> bool {
         || matches!(info.logical_type_ref(), Some(LogicalType::Decimal { .. }))
 }
 
-/// A footer that says nothing of what is text, so that all of it is bytes.
+/// Returns a footer that does not say what is text, so that all of it is read as bytes.
 fn without_text(footer: &ParquetMetaData) -> Result<Arc<ParquetMetaData>, ParquetError> {
     let file = footer.file_metadata();
     let schema = Arc::new(bytes_type(file.schema())?);
@@ -343,12 +344,12 @@ fn bytes_type(of: &Type) -> Result<Type, ParquetError> {
 /// How columns of text and bytes are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Text {
-    /// As the schema has them.
+    /// As the types of the schema.
     Plain,
-    /// As views into the decoded pages (a text that many rows share is in memory once), of bytes
-    /// that may be no text.
+    /// As views into the decoded pages (a text that many rows share is in memory once); the bytes
+    /// need not be valid text.
     Bytes,
-    /// As views, of columns whose texts are short, as ids are: many are decoded at once.
+    /// As views, for columns of short texts such as ids: many rows are decoded at once.
     Short,
 }
 
@@ -361,7 +362,8 @@ impl Text {
     }
 }
 
-/// A field whose text and bytes, also those in lists and structs, are views: those of text are `text`.
+/// Returns a field whose text and bytes are views, also in lists and structs; the type of text is
+/// `text`.
 fn viewed(field: &FieldRef, text: DataType) -> FieldRef {
     let data_type = match field.data_type() {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => text,
@@ -390,8 +392,8 @@ fn viewed(field: &FieldRef, text: DataType) -> FieldRef {
     FieldRef::new(field.as_ref().clone().with_data_type(data_type))
 }
 
-/// What identifies a Parquet file without reading all of it: name, size, rows, footer hash; `None`
-/// if it is not one.
+/// Describes a Parquet file without reading all of it: name, size, rows, footer hash; `None` if it
+/// is not one.
 pub fn describe(path: &Path) -> Result<Option<Value>> {
     let bad = |error: io::Error| Error::io(path, &error);
     let file = File::open(path).map_err(bad)?;
@@ -410,7 +412,7 @@ pub fn describe(path: &Path) -> Result<Option<Value>> {
     })))
 }
 
-/// An error of opening a file: of the system, or of its content.
+/// Returns the error for a file that cannot be opened: an error of the system, or of its content.
 pub fn read_error(error: &ParquetError) -> Error {
     let system = match error {
         ParquetError::External(inner) => inner.downcast_ref::<io::Error>(),
@@ -419,7 +421,7 @@ pub fn read_error(error: &ParquetError) -> Error {
     system.map_or_else(|| Error::data(error), Error::reading)
 }
 
-/// The Parquet files of a folder, in the order of their names. Each is a regular file.
+/// Returns the Parquet files of a folder, in the order of their names. Each must be a regular file.
 pub fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = files::paths_in(directory)?;
     paths.retain(|path| {
@@ -430,7 +432,7 @@ pub fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The same of a folder that has rows in no other files, which would be left out.
+/// Does the same, but refuses a folder that has rows in other files too: they would be left out.
 pub fn all_files_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let is_shown = |path: &PathBuf| {
         !path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
@@ -445,7 +447,7 @@ pub fn all_files_in(directory: &Path) -> Result<Vec<PathBuf>> {
     files_in(directory)
 }
 
-/// How every file of ours is written.
+/// Returns the properties with which all our files are written.
 pub(super) fn writer_properties() -> WriterPropertiesBuilder {
     WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()))
 }
@@ -457,7 +459,8 @@ pub(super) fn finished<W: Write + Send>(mut writer: ArrowWriter<W>, path: &str) 
     writer.into_inner().map_err(|e| end_error(path, e))
 }
 
-/// The error of writing the footer: only the disk can make that fail, which the crate hands on as text.
+/// Returns the error of writing the footer: only the disk can cause it, and the crate passes it on
+/// as text.
 pub(super) fn end_error(path: &str, error: ParquetError) -> Error {
     Error::unavailable(error).at(path)
 }

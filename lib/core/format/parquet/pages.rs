@@ -11,16 +11,17 @@ use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::footer;
-use super::readable::{MAGIC, Readable};
+use super::readable::{MAGIC, ReadableFile};
 use crate::wording::{exactly, of_plural};
 
-/// Bytes that are read for the header of a page; of those that are longer, with bounds of texts, twice as many
-/// again and again.
+/// How many bytes are read for the header of a page. A header may be longer, with bounds of texts:
+/// then twice as many are read, again and again.
 const HEADER_BYTES: u64 = 256;
 
-/// The pages of a column chunk have headers whose fields are of their types, and fill the chunk.
+/// Checks that the pages of a column chunk have headers whose fields have the right types, and that
+/// they fill the chunk.
 pub(super) fn check_headers(
-    file: &Readable,
+    file: &ReadableFile,
     chunk: &ColumnChunkMetaData,
 ) -> Result<(), ParquetError> {
     let (mut at, bytes) = chunk.byte_range();
@@ -44,10 +45,11 @@ pub(super) fn check_headers(
     }
 }
 
-/// The pages of a column chunk have as many values, and as far as they say so rows, as the footer states.
-/// Only their headers are read, and dictionaries, which must have as many values as they state.
+/// Checks that the pages of a column chunk have as many values, and rows as far as they state them,
+/// as the footer. Only their headers are read, and dictionaries, which must have as many values as
+/// they state.
 pub(super) fn check_counts(
-    file: &Readable,
+    file: &ReadableFile,
     group: &RowGroupMetaData,
     chunk: &ColumnChunkMetaData,
 ) -> Result<(), ParquetError> {
@@ -79,7 +81,8 @@ pub(super) fn check_counts(
     }
 }
 
-/// A dictionary has as many values as it states. (The decoder ends with those that are there.)
+/// Checks that a dictionary has as many values as it states. (The decoder just ends with those that
+/// are there.)
 fn check_dictionary(chunk: &ColumnChunkMetaData, page: &Page) -> Result<(), ParquetError> {
     let (bytes, stated) = (page.buffer(), page.num_values() as usize);
     let found = match chunk.column_type() {
@@ -109,8 +112,8 @@ fn check_dictionary(chunk: &ColumnChunkMetaData, page: &Page) -> Result<(), Parq
     Ok(())
 }
 
-/// A file begins as it ends.
-pub(super) fn check_begin(file: &Readable) -> Result<(), ParquetError> {
+/// Checks that a file begins as it ends.
+pub(super) fn check_begin(file: &ReadableFile) -> Result<(), ParquetError> {
     if file.get_bytes(0, MAGIC.len())? == MAGIC[..] {
         Ok(())
     } else {
@@ -118,7 +121,7 @@ pub(super) fn check_begin(file: &Readable) -> Result<(), ParquetError> {
     }
 }
 
-/// One below 0 is none that a file has.
+/// Returns a stated count; a negative one becomes a number that no file has.
 fn count(stated: i64) -> u64 {
     u64::try_from(stated).unwrap_or(u64::MAX)
 }

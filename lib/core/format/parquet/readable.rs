@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
 #[derive(Debug, Clone)]
-pub(super) struct Readable(Arc<Inner>);
+pub(super) struct ReadableFile(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -20,34 +20,35 @@ struct Inner {
     failure: OnceLock<io::Error>,
 }
 
-/// The first and the last bytes of a file; before the last is the length of the footer (u32, little-endian).
+/// The first and the last bytes of a file. Before the last ones is the length of the footer (u32,
+/// little-endian).
 pub(super) const MAGIC: &[u8; 4] = b"PAR1";
 const TRAILER: u64 = 8;
 
-impl Readable {
-    pub fn new(file: File) -> io::Result<Readable> {
+impl ReadableFile {
+    pub fn new(file: File) -> io::Result<ReadableFile> {
         let length = file.metadata()?.len();
-        Ok(Readable(Arc::new(Inner { file, length, failure: OnceLock::new() })))
+        Ok(ReadableFile(Arc::new(Inner { file, length, failure: OnceLock::new() })))
     }
 
     pub fn file(&self) -> &File {
         &self.0.file
     }
 
-    /// Why the file could not be read, if that has happened.
+    /// Returns the system's error, if reading the file has failed.
     pub fn failure(&self) -> Option<&io::Error> {
         self.0.failure.get()
     }
 
-    /// What the crate made of the file; of an error that is the system's, the system's.
-    pub fn told<T>(&self, outcome: Result<T, ParquetError>) -> Result<T, ParquetError> {
+    /// Returns the crate's result; if the system caused the error, returns the system's error.
+    pub fn or_system_error<T>(&self, outcome: Result<T, ParquetError>) -> Result<T, ParquetError> {
         outcome.map_err(|error| match self.failure().and_then(io::Error::raw_os_error) {
             Some(number) => io::Error::from_raw_os_error(number).into(),
             None => error,
         })
     }
 
-    /// The bytes of the footer; `None` if the file does not end with one.
+    /// Returns the bytes of the footer; `None` if the file does not end with one.
     pub fn footer(&self) -> io::Result<Option<Vec<u8>>> {
         let Some(end) = self.0.length.checked_sub(TRAILER) else { return Ok(None) };
         let mut trailer = [0; TRAILER as usize];
@@ -68,7 +69,7 @@ impl Readable {
         self.file().read_exact_at(into, start).map_err(|error| self.kept(error))
     }
 
-    /// Keeps an error. The end of the file is one of its content.
+    /// Keeps an error of the system. The end of the file is an error of its content.
     fn kept(&self, error: io::Error) -> io::Error {
         if let Some(number) = error.raw_os_error() {
             let _ = self.0.failure.set(io::Error::from_raw_os_error(number));
@@ -77,13 +78,13 @@ impl Readable {
     }
 }
 
-impl Length for Readable {
+impl Length for ReadableFile {
     fn len(&self) -> u64 {
         self.0.length
     }
 }
 
-impl ChunkReader for Readable {
+impl ChunkReader for ReadableFile {
     type T = BufReader<From>;
 
     fn get_read(&self, start: u64) -> Result<BufReader<From>, ParquetError> {
@@ -97,10 +98,10 @@ impl ChunkReader for Readable {
     }
 }
 
-/// A file from a place on.
+/// The rest of a file from an offset on.
 #[derive(Debug)]
 pub(super) struct From {
-    file: Readable,
+    file: ReadableFile,
     at: u64,
 }
 
@@ -111,8 +112,8 @@ impl Read for From {
             io::ErrorKind::Interrupted => error,
             _ => self.file.kept(error),
         })?;
-        // Nothing of a file ends with it but its trailer. The crate takes no byte for a skipped one, and
-        // looks for 2^31 of them.
+        // Only the trailer reaches the end of a file. The crate takes a missing byte for a skipped
+        // one, and looks for 2^31 of them.
         if read == 0 && !into.is_empty() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

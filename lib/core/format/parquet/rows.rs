@@ -12,29 +12,29 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
 use super::delta::check_prefixes;
-use super::readable::Readable;
+use super::readable::ReadableFile;
 use crate::cli::{records_in, runs_within};
 use crate::panics::caught;
 
 /// Ascending runs of the rows of a file, and some of its columns.
 #[derive(Debug, Clone)]
 pub(super) struct Rows {
-    pub file: Readable,
-    /// The footer, with text taken as is wanted.
+    pub file: ReadableFile,
+    /// The footer, with text read in the wanted way.
     pub metadata: ArrowReaderMetadata,
-    /// Top-level columns of the schema; `None` for all.
+    /// Top-level columns of the schema; `None` means all.
     columns: Option<HashSet<String>>,
     /// The row groups that hold these rows.
     pub groups: Vec<Group>,
 }
 
-/// What is read of a row group.
+/// The part of a row group that is read.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     index: usize,
-    /// All rows that it has.
+    /// The number of all rows in the row group.
     rows: u64,
-    /// The decoded bytes of the columns that are read, as the footer has them.
+    /// The decoded bytes of the columns that are read, as the footer states them.
     pub bytes: u64,
     /// The rows that are read, counted from its first.
     runs: Vec<Range<u64>>,
@@ -42,7 +42,7 @@ pub(super) struct Group {
 
 impl Rows {
     pub fn of(
-        file: Readable,
+        file: ReadableFile,
         metadata: ArrowReaderMetadata,
         runs: &[Range<u64>],
         columns: Option<&[String]>,
@@ -66,14 +66,14 @@ impl Rows {
         Rows { file, metadata, columns, groups }
     }
 
-    /// About how many bytes a row has.
+    /// Returns about how many bytes a row has.
     pub fn row_bytes(&self) -> u64 {
         let rows: u64 = self.groups.iter().map(|group| records_in(&group.runs)).sum();
         let bytes = self.groups.iter().map(|group| group.bytes).fold(0, u64::saturating_add);
         (bytes / rows.max(1)).max(1)
     }
 
-    /// What the crate does not check of the columns that are read.
+    /// Checks what the crate does not check in the columns that are read.
     fn check_prefixes(&self, groups: &[Group]) -> Result<(), ParquetError> {
         for group in groups {
             let group = self.metadata.metadata().row_group(group.index);
@@ -85,7 +85,7 @@ impl Rows {
         Ok(())
     }
 
-    /// A decoder of the rows of some of the row groups, so many rows at once.
+    /// Returns a decoder of the rows of some row groups; it decodes `step` rows at once.
     pub fn decoder(
         &self,
         groups: &[Group],
@@ -124,7 +124,8 @@ impl Rows {
     }
 }
 
-/// The next rows of a decoder; `None` at its end. After an error it is not to be used.
+/// Returns the next rows of a decoder; `None` at its end. The decoder must not be used after an
+/// error.
 pub(super) fn next_of(
     decoder: &mut ParquetRecordBatchReader,
 ) -> Result<Option<RecordBatch>, String> {
@@ -132,14 +133,14 @@ pub(super) fn next_of(
     decoded.map_err(|error| error.to_string())
 }
 
-/// Decoded bytes of some columns of a row group.
+/// Returns the decoded bytes of some columns of a row group.
 fn bytes_of(group: &RowGroupMetaData, columns: Option<&HashSet<String>>) -> u64 {
     let chunks = group.columns().iter().filter(|chunk| is_read(chunk, columns));
     let bytes = chunks.map(|chunk| chunk.uncompressed_size().max(0) as u64);
     bytes.fold(0, u64::saturating_add)
 }
 
-/// Whether a chunk is of one of these top-level columns.
+/// Whether a chunk belongs to one of these top-level columns.
 fn is_read(chunk: &ColumnChunkMetaData, columns: Option<&HashSet<String>>) -> bool {
     let root = chunk.column_path().parts().first();
     columns.is_none_or(|names| root.is_some_and(|root| names.contains(root)))

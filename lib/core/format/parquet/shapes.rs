@@ -5,7 +5,7 @@
 
 use Kind::{Bool, Bytes, I8, I16, I32, I64, List, Struct};
 
-/// What a field holds. Enums are numbers of 32 bits, and a union is a struct.
+/// The type of a field. Enums are numbers of 32 bits, and a union is a struct.
 pub(super) enum Kind {
     Bool,
     I8,
@@ -67,7 +67,7 @@ pub(super) static PAGE_HEADER: Shape = Shape(&[
     (8, Struct(&DATA_PAGE_HEADER_V2)),
 ]);
 
-/// The field of a page header that says how many bytes follow it.
+/// The field of a page header that states how many bytes follow it.
 pub(super) const PAGE_BYTES: i16 = 3;
 
 static EMPTY: Shape = Shape(&[]);

@@ -9,12 +9,12 @@ use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::reader::Length;
 
 use super::ParquetFile;
-use super::readable::Readable;
+use super::readable::ReadableFile;
 use crate::panics::caught;
 
 impl ParquetFile {
-    /// The rows of the row groups that may hold one of these texts in a top-level column of text, as
-    /// ascending runs.
+    /// Returns the rows of the row groups that may hold one of these texts in a top-level column of
+    /// text, as ascending runs.
     pub fn may_hold(&self, column: &str, texts: &[&str]) -> Result<Vec<Range<u64>>, ParquetError> {
         let mut runs: Vec<Range<u64>> = Vec::new();
         let mut end = 0u64;
@@ -22,7 +22,7 @@ impl ParquetFile {
             let rows = end..end.saturating_add(group.num_rows() as u64);
             end = rows.end;
             let may_hold = caught(|| group_may_hold(&self.file, group, column, texts));
-            if !self.file.told(may_hold.map_err(ParquetError::General).flatten())? {
+            if !self.file.or_system_error(may_hold.map_err(ParquetError::General).flatten())? {
                 continue;
             }
             match runs.last_mut().filter(|last| last.end == rows.start) {
@@ -35,7 +35,7 @@ impl ParquetFile {
 }
 
 fn group_may_hold(
-    file: &Readable,
+    file: &ReadableFile,
     group: &RowGroupMetaData,
     column: &str,
     texts: &[&str],
@@ -51,8 +51,8 @@ fn group_may_hold(
         .is_none_or(|filter| texts.iter().any(|text| filter.check(text.as_bytes()))))
 }
 
-/// Long bounds may be cut, but never so that a value is outside of them. Those of old writers compare
-/// bytes as signed numbers and say nothing here.
+/// Whether a text is within the chunk's bounds. Long bounds may be cut, but never so that a value
+/// is outside of them. The bounds of old writers compare bytes as signed numbers, and are ignored.
 fn is_within_bounds(chunk: &ColumnChunkMetaData, text: &[u8]) -> bool {
     let Some(known) = chunk.statistics().filter(|known| !known.is_min_max_deprecated()) else {
         return true;
@@ -62,11 +62,12 @@ fn is_within_bounds(chunk: &ColumnChunkMetaData, text: &[u8]) -> bool {
 }
 
 fn bloom_filter(
-    file: &Readable,
+    file: &ReadableFile,
     chunk: &ColumnChunkMetaData,
 ) -> Result<Option<Sbbf>, ParquetError> {
     let Some(offset) = chunk.bloom_filter_offset() else { return Ok(None) };
-    // The crate allocates what the footer claims. A filter whose length is not stated is not needed.
+    // The crate allocates what the footer claims. A filter whose length is not stated is not
+    // needed.
     let Some(length) = chunk.bloom_filter_length() else { return Ok(None) };
     let end = u64::try_from(offset).ok().zip(u64::try_from(length).ok());
     let end = end.and_then(|(offset, length)| offset.checked_add(length));

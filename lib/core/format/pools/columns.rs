@@ -6,7 +6,7 @@ use crate::game2048::{
     ALIGNED_ROW, Board, CELLS, Direction, MAX_EXPONENT, PACKED_ROW, Packed, Step, unpack,
 };
 
-/// Where the fields of a row are.
+/// The fields of a row.
 #[derive(Debug)]
 pub(super) struct Columns {
     pub run_id: Option<Number>,
@@ -26,7 +26,7 @@ pub(super) struct Columns {
 
 #[derive(Debug)]
 enum Cells {
-    /// Nibbles, and `tile_65536_mask` if the pool has it.
+    /// Nibbles, and the `tile_65536_mask` if the pool has it.
     Packed(Number, Option<Number>),
     /// Sixteen exponents.
     Exponents(Number),
@@ -34,29 +34,29 @@ enum Cells {
 
 #[derive(Debug)]
 enum Move {
-    /// 0 up, 1 down, 2 left, 3 right.
+    /// Numbers: 0 up, 1 down, 2 left, 3 right.
     Number(Number),
-    /// `up`, `down`, `left`, `right` in a field of fixed width.
+    /// Names `up`, `down`, `left`, `right` in a field of fixed width.
     Name(Number),
 }
 
 /// The type of `run_id` in a pack.
 const ROW_ID: Scalar = Scalar { kind: TypeChar::Uint, is_big_endian: false, bytes: 4 };
 
-/// A field of numbers: where it is, and how one is read.
+/// A field of numbers: its offset, and how a number is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {
     offset: usize,
     scalar: Scalar,
 }
 
-/// What a row says, and the parts that its run must complete.
+/// A row's values, and the parts that its run must complete.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// All but its valuation name, and its step if the row has none.
+    /// The step, without its valuation name, and without its index if the row has none.
     pub step: Step,
     pub valuation_type: Option<u64>,
-    /// The seed's field has only the low 32 bits.
+    /// Whether the seed's field has only the low 32 bits.
     pub seed_is_low: bool,
 }
 
@@ -80,8 +80,8 @@ const KNOWN: [&str; 15] = [
 ];
 
 impl Columns {
-    /// Finds the fields of a row's type. The error says which is missing or of a type that is
-    /// not read.
+    /// Finds the fields of a row's type. The error says which field is missing or has a type that
+    /// is not read.
     pub fn of(dtype: &DType) -> Result<Columns, String> {
         let fields = match dtype {
             DType::Record(fields) => fields.as_slice(),
@@ -115,7 +115,7 @@ impl Columns {
             Some(number) => Some(Move::Number(number)),
             None => number(dtype, "move", 1, is_text)?.map(Move::Name),
         };
-        // A numeric `move` alone says nothing.
+        // A numeric `move` alone has no known meaning.
         let is_read = |name: &str| KNOWN.contains(&name) && (name != "move" || move_dir.is_some());
         let unread = |field: &&Field| !is_padding(field) && !is_read(&field.name);
         Ok(Columns {
@@ -245,7 +245,7 @@ impl Columns {
                     return Ok(None);
                 }
                 let lower = name.to_lowercase();
-                // Some have the first letter alone.
+                // Some names are the first letter alone.
                 let named = Direction::NAMES.iter().find(|name| name[..1] == lower);
                 let known = Direction::from_name(named.unwrap_or(&lower.as_str()));
                 Ok(Some(known.ok_or_else(|| format!("move {name:?} is not a direction"))? as u8))
@@ -254,7 +254,8 @@ impl Columns {
     }
 }
 
-/// The field of this name, if there is one; an error if it is not what `fits`, `items` times.
+/// Returns the field with this name, if there is one; fails unless it has `items` items that
+/// satisfy `fits`.
 fn number(
     dtype: &DType,
     name: &str,
@@ -286,7 +287,7 @@ fn is_text(scalar: &Scalar) -> bool {
     matches!(scalar.kind, TypeChar::ByteStr | TypeChar::UnicodeStr)
 }
 
-/// The value of a field that may be missing, in a smaller type.
+/// Returns the value of a field that may be missing, in a smaller type.
 fn narrow<T: TryFrom<u64>>(
     number: Option<Number>,
     row: &[u8],
@@ -303,13 +304,13 @@ impl Number {
         row.get(self.offset + item * size..).and_then(|rest| rest.get(..size)).unwrap_or_default()
     }
 
-    /// The bits of an item, sign-extended if it is signed.
+    /// Returns the bits of an item, sign-extended if it is signed.
     #[inline]
     fn bits(&self, row: &[u8], item: usize) -> u64 {
         self.scalar.bits(self.bytes(row, item))
     }
 
-    /// The value of an integer that is not negative.
+    /// Returns the value of an integer that is not negative.
     #[inline]
     pub fn unsigned(&self, row: &[u8]) -> Option<u64> {
         let value = self.bits(row, 0);
@@ -339,7 +340,7 @@ impl Number {
         }
     }
 
-    /// The text of a field of fixed width, without the zeros that fill it.
+    /// Returns the text of a field of fixed width, without the zeros at its end.
     fn text(&self, row: &[u8]) -> Option<String> {
         let bytes = self.bytes(row, 0);
         let mut text = match self.scalar.kind {

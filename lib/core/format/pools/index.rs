@@ -10,15 +10,15 @@ use bytes::Bytes;
 
 use super::columns::Number;
 use crate::error::{Error, Result, shown};
-use crate::format::npy::{DType, Mapped};
+use crate::format::npy::{DType, MappedArray};
 
-/// Rows gathered in one pass, eight bytes each; a larger run is a group of its own.
+/// How many rows are gathered in one pass, at eight bytes each; a larger run is a group of its own.
 const GROUP: u64 = 1 << 20;
 
-/// Rows that are held in memory in one pass over them.
+/// How many rows are in memory in one pass over them.
 const SCANNED: u64 = 1 << 16;
 
-/// The rows of all shards, numbered through.
+/// The rows of all shards, with one numbering.
 #[derive(Debug)]
 pub(super) struct Rows {
     shards: Vec<Shard>,
@@ -29,12 +29,12 @@ pub(super) struct Rows {
 #[derive(Debug)]
 struct Shard {
     path: PathBuf,
-    mapped: Mapped,
+    mapped: MappedArray,
     start: u64,
 }
 
 impl Rows {
-    /// Maps the shards, whose rows must be of one type, and gives that type.
+    /// Maps the shards; returns them and the type of their rows, which must be the same in all.
     pub fn open(paths: &[PathBuf]) -> Result<(Rows, DType)> {
         let mut rows = Rows { shards: Vec::new(), row_bytes: 0, total: 0 };
         let mut dtype: Option<DType> = None;
@@ -70,23 +70,23 @@ impl Rows {
         self.row_bytes
     }
 
-    /// The bytes of a row; none past the end.
+    /// Returns the bytes of a row; none past the end.
     pub fn row(&self, row: u64) -> &[u8] {
         let shard = self.shard_of(row);
         shard.and_then(|shard| shard.mapped.row(row - shard.start)).unwrap_or_default()
     }
 
-    /// The bytes of the rows of a range, shard by shard.
+    /// Returns the bytes of the rows of a range, shard by shard.
     pub fn parts(&self, range: Range<u64>) -> impl Iterator<Item = &[u8]> {
         self.overlaps(range).map(|(shard, rows)| shard.mapped.part(rows))
     }
 
-    /// The bytes of the rows of a range, shard by shard; they keep their files mapped.
+    /// Returns the bytes of the rows of a range, shard by shard; they keep their files mapped.
     pub fn shared(&self, range: Range<u64>) -> Vec<Bytes> {
         self.overlaps(range).map(|(shard, rows)| shard.mapped.share(rows)).collect()
     }
 
-    /// The shards that hold rows of a range, each with the numbers of these rows in it.
+    /// Returns the shards that hold rows of a range, each with the numbers of these rows in it.
     fn overlaps(&self, range: Range<u64>) -> impl Iterator<Item = (&Shard, Range<u64>)> {
         self.shards.iter().filter_map(move |shard| {
             let end = shard.start + shard.mapped.rows();
@@ -95,7 +95,7 @@ impl Rows {
         })
     }
 
-    /// A row's place for messages: its file, and its number there, from 0.
+    /// Returns a row's place for messages: its file, and its number there, from 0.
     pub fn place(&self, row: u64) -> String {
         match self.shard_of(row) {
             Some(shard) => format!("{}: row {}", shown(&shard.path), row - shard.start),
@@ -121,18 +121,18 @@ impl Rows {
         Ok(())
     }
 
-    /// Releases the memory of some rows, see [`Mapped::release`].
+    /// Releases the memory of some rows, see [`MappedArray::release`].
     pub fn release(&self, range: Range<u64>) {
         self.overlaps(range).for_each(|(shard, rows)| shard.mapped.release(rows));
     }
 }
 
-fn map(path: &Path) -> Result<Mapped> {
+fn map(path: &Path) -> Result<MappedArray> {
     let file = crate::files::open_member(path).map_err(|e| Error::io(shown(path), &e))?;
-    Mapped::open(&file).map_err(|error| Error::from(error).at(path))
+    MappedArray::open(&file).map_err(|error| Error::from(error).at(path))
 }
 
-/// A run: how many rows it has and where the first and the last of them are.
+/// A run: how many rows it has, and where its first and last row are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub id: u64,
@@ -146,25 +146,25 @@ impl Run {
         Run { id, rows: 0, first: 0, last: 0 }
     }
 
-    /// A run whose rows are together.
+    /// Makes a run whose rows are adjacent.
     pub fn together(id: u64, first: u64, rows: u64) -> Run {
         Run { id, rows, first, last: (first + rows).saturating_sub(1) }
     }
 
-    /// All rows from its first to its last.
+    /// Returns all rows from its first to its last.
     pub fn all(&self) -> Vec<u64> {
         if self.rows == 0 { Vec::new() } else { (self.first..=self.last).collect() }
     }
 
-    /// Its rows, if no others are between them.
+    /// Returns its rows, if no rows of other runs are between them.
     pub fn range(&self) -> Option<Range<u64>> {
         let range = self.first..self.last + 1;
         (self.rows > 0 && self.last - self.first + 1 == self.rows).then_some(range)
     }
 }
 
-/// Whether runs, which are stated to follow each other from the first row to the last, have the rows
-/// that they are stated to have: counting would then find the same.
+/// Whether runs that are stated to follow each other, from the first row to the last, have the rows
+/// that are stated: counting would then find the same.
 pub(super) fn are_there(rows: &Rows, run_id: Number, runs: &[Run]) -> bool {
     let has_its_rows = |run: &Run| {
         let Some(range) = run.range() else { return run.rows == 0 };
@@ -176,7 +176,7 @@ pub(super) fn are_there(rows: &Rows, run_id: Number, runs: &[Run]) -> bool {
     runs.iter().all(has_its_rows)
 }
 
-/// Counts the rows of each run; runs by ascending id.
+/// Counts the rows of each run; returns runs by ascending id.
 pub(super) fn count(rows: &Rows, run_id: Number) -> Result<Vec<Run>> {
     let mut runs: Vec<Run> = Vec::new();
     let mut positions: HashMap<u64, usize> = HashMap::new();
@@ -211,7 +211,7 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    /// The rows of the run at `position`, in their order in the pool.
+    /// Returns the rows of the run at `position`, in their order in the pool.
     pub fn rows_of(&mut self, rows: &Rows, id: Number, runs: &[Run], position: usize) -> Vec<u64> {
         let Some(run) = runs.get(position) else { return Vec::new() };
         if run.rows == 0 {
@@ -230,7 +230,7 @@ impl Gather {
         self.waiting.pop_front().unwrap_or_default()
     }
 
-    /// Gathers the rows of the run at `position`, and of those after it as far as the group goes.
+    /// Gathers the rows of the run at `position` and of later runs of the group.
     fn fill(&mut self, rows: &Rows, id: Number, runs: &[Run], position: usize) {
         let mut wanted = 0;
         let scattered = |run: &&Run| run.rows > 0 && run.range().is_none();

@@ -5,20 +5,20 @@
 use crate::format::npy::{DType, aligned_step_row, packed_step_row};
 use crate::game2048::{ALIGNED_ROW, Game, PACKED_ROW, RowLayout, StepRow, known_values};
 
-/// Rows of a block: few enough that it stays in the nearest cache while its columns are read.
+/// How many rows a block has: it stays in the nearest cache while its columns are read.
 const BLOCK: usize = 128;
 
 impl RowLayout {
-    /// The layout of rows of this type; `None` for all others.
+    /// Returns the layout of rows of this type; `None` for other types.
     pub fn of(dtype: &DType) -> Option<RowLayout> {
         [(aligned_step_row(), RowLayout::Aligned), (packed_step_row(), RowLayout::Packed)]
             .into_iter()
             .find_map(|(known, layout)| (&known == dtype).then_some(layout))
     }
 
-    /// Appends the steps that rows given as their bytes hold. `name_of` gives the game's number
-    /// of the name that an id of the pool has. `None` if a row is not valid, steps do not ascend,
-    /// or an id has no name.
+    /// Appends the steps in the bytes of rows. `name_of` returns the game's number of the name that
+    /// an id of the pool has. `None` if a row is not valid, if steps do not ascend, or if an id has
+    /// no name.
     pub(super) fn append(
         self,
         rows: &[u8],
@@ -82,13 +82,13 @@ fn append<const N: usize>(
     sound.then_some(())
 }
 
-/// Bit i is about value i.
+/// Bit i of the result is the test of value i.
 #[inline(always)]
 fn bits(values: &[f32; 4], test: impl Fn(f32) -> bool) -> u8 {
     (0..4).fold(0, |bits, i| bits | u8::from(test(values[i])) << i)
 }
 
-/// A row has the low half of the seed; its run has all of it.
+/// Returns the seed: a row has its low half, its run has all of it.
 #[inline]
 fn whole_seed(low: u32, run: Option<u64>) -> u64 {
     match run {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// An object whose members come in the order of their names.
+/// Writes an object whose members come in the order of their names.
 #[derive(Default)]
 pub(super) struct Members {
     text: String,
@@ -10,7 +10,7 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// Of a name that comes again the last value counts.
+    /// If a name comes again, its last value counts.
     pub fn push(&mut self, name: &str, value: &Value) {
         let again = self.last.take().filter(|(last, _)| last == name);
         let start = again.map_or(self.text.len(), |(_, start)| start);

@@ -38,7 +38,7 @@ pub const FORMAT: Format = Format {
     endings: &["npy", "db", "json"],
     is_sign: |_, name| name == DATABASE || name == STEPS || is_shard(name.as_bytes()),
     schema: Some(crate::format::pack::SCHEMA),
-    // A pool without its rows is still one.
+    // A pool without its rows is still a pool.
     knows: |path| {
         let has_database = || files::is_member(&path.join(DATABASE));
         Ok(is_pool(path)? || (files::is_directory(path)? && has_database()?))
@@ -58,9 +58,9 @@ pub const FORMAT: Format = Format {
 
 /// The table of runs.
 pub const DATABASE: &str = "metadata.db";
-/// The names of the ids of valuations.
+/// The file with the names of valuation ids.
 pub const VALUATION_TYPES: &str = "valuation_types.json";
-/// All rows in one file; shards are `steps-NUMBER.npy`.
+/// The file with all rows; shards are `steps-NUMBER.npy`.
 pub const STEPS: &str = "steps.npy";
 
 /// Whether a file is a shard of rows, by its name.
@@ -68,7 +68,7 @@ fn is_shard(name: &[u8]) -> bool {
     name.starts_with(b"steps-") && name.ends_with(b".npy")
 }
 
-/// Whether a path names a pool: a directory that holds rows of steps.
+/// Whether a path is a pool: a directory that holds rows of steps.
 pub fn is_pool(path: &Path) -> Result<bool> {
     if !files::is_directory(path)? {
         return Ok(false);
@@ -82,14 +82,14 @@ pub fn is_readable(dtype: &DType) -> bool {
     columns::Columns::of(dtype).is_ok()
 }
 
-/// Whether there is a `steps.npy`, and the shards `steps-*.npy` by name.
+/// Returns whether there is a `steps.npy`, and the shards `steps-*.npy` by name.
 pub fn step_files(directory: &Path) -> Result<(bool, Vec<PathBuf>)> {
     let mut shards = files::paths_in(directory)?;
     shards.retain(|path| is_shard(path.file_name().unwrap_or_default().as_encoded_bytes()));
     Ok((files::is_member(&directory.join(STEPS))?, shards))
 }
 
-/// The files of a pool's rows, in order.
+/// Returns the files of a pool's rows, in order.
 fn row_files(directory: &Path) -> Result<Vec<PathBuf>> {
     match step_files(directory)? {
         (false, shards) => Ok(shards),

@@ -10,31 +10,32 @@ use crate::files;
 use crate::format::pack::{LARGE_TILES, MANIFEST, PackManifest};
 use crate::format::raw_games::Legality;
 
-/// Where the games of a pool come from, as far as it says.
+/// The origin of a pool's games, as far as the pool states it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PoolOrigin {
     /// How `ev_legal` was decided.
     pub legality: Option<Legality>,
-    /// The chain of the filters that have made the pool.
+    /// The chain of the filters that made the pool.
     pub provenance: Vec<Value>,
-    /// All that it says.
+    /// The pool's manifest.
     pub manifest: Option<PackManifest>,
 }
 
 impl PoolOrigin {
-    /// What was dropped when the pool was made; a pool without a manifest of ours does not say.
+    /// Returns what was dropped when the pool was made; a pool without a manifest of ours does not
+    /// state it.
     pub fn dropped(&self) -> Dropped {
         let counts = self.manifest.as_ref().map(|manifest| manifest.records.counts());
         counts.map_or(Dropped::UNKNOWN, |counts| counts.dropped())
     }
 
-    /// Whether tiles over 2^15 were lost when it was made.
+    /// Whether tiles over 2^15 were lost when the pool was made.
     pub fn lacks_large_tiles(&self) -> bool {
         self.manifest.iter().flat_map(|manifest| &manifest.lost).any(|name| name == LARGE_TILES)
     }
 
-    /// Reads a pool's manifest, if it has one. One that is damaged, or not ours, is ignored: games
-    /// are read without it, and ds-check reports what is wrong with it.
+    /// Reads a pool's manifest, if it has one. A manifest that is damaged, or not ours, is ignored:
+    /// games are read without it, and ds-check reports what is wrong with it.
     pub fn of_pool(directory: &Path) -> Result<PoolOrigin> {
         if !files::is_member(&directory.join(MANIFEST))? {
             return Ok(PoolOrigin::default());

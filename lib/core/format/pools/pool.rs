@@ -35,36 +35,36 @@ pub struct Pool {
     name: Arc<str>,
     rows: Rows,
     columns: Columns,
-    /// The layout of the rows, where they have one of a Macroxue pack.
+    /// The layout of the rows, if it is one of a Macroxue pack.
     layout: Option<RowLayout>,
     runs: Vec<Run>,
-    /// Whether `runs` are what the rows say; else they are what `metadata.db` says.
+    /// Whether `runs` were counted in the rows; otherwise `metadata.db` states them.
     counted: bool,
     database: Option<DatabaseReader>,
     valuations: Valuations,
     gather: Gather,
     left_out: Vec<String>,
     origin: PoolOrigin,
-    /// The rows that were given as they are, to be copied.
+    /// The rows that were returned without decoding, to be copied.
     given: Range<u64>,
-    /// Scattered rows that were read since their memory was released.
+    /// How many scattered rows were read since their memory was released.
     scattered: usize,
 }
 
-/// The most scattered rows in memory, each with a page of its own at the worst.
+/// The most scattered rows in memory; each may take a page of its own.
 const SCATTERED: usize = 1 << 12;
 
 impl Pool {
     /// Opens a pool and counts the rows of its runs. Nobody may shorten its files meanwhile (see
-    /// [`Mapped`](crate::format::npy::Mapped)).
+    /// [`MappedArray`](crate::format::npy::MappedArray)).
     pub fn open(directory: &Path) -> Result<Pool> {
         let mut pool = Pool::open_stated(directory)?;
         pool.count()?;
         Ok(pool)
     }
 
-    /// Opens a pool whose rows are not counted where `metadata.db` states as many as there are: then
-    /// single games can be read without a look at the others.
+    /// Opens a pool. Its rows are not counted if `metadata.db` states as many as there are: then
+    /// single games can be read without looking at the others.
     pub fn open_stated(directory: &Path) -> Result<Pool> {
         let files = row_files(directory)?;
         if files.is_empty() {
@@ -114,7 +114,7 @@ impl Pool {
         })
     }
 
-    /// Counts the rows of the runs, if that was not done.
+    /// Counts the rows of the runs, if this was not done.
     pub fn count(&mut self) -> Result<()> {
         if let (false, Some(run_id)) = (self.counted, self.columns.run_id)
             && !are_there(&self.rows, run_id, &self.runs)
@@ -126,7 +126,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Whether the rows at which a run is stated to be are its own, and those around them are not.
+    /// Whether the rows at a run's stated place are its own, and the rows around them are not.
     fn is_there(&self, run: &Run) -> bool {
         let (Some(id), Some(range)) = (self.columns.run_id, run.range()) else { return true };
         let is_own = |row: u64| id.unsigned(self.rows.row(row)) == Some(run.id);
@@ -135,67 +135,68 @@ impl Pool {
         range.clone().all(is_own) && !around.into_iter().flatten().any(is_own)
     }
 
-    /// The directory as messages show it.
+    /// Returns the directory as messages show it.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// Whether its rows cannot say that a tile is over 2^15, and have 2^15 there, or were made of such.
+    /// Whether its rows cannot express a tile over 2^15 and have 2^15 there, or were made from such
+    /// rows.
     pub fn loses_large_tiles(&self) -> bool {
         self.columns.loses_large_tiles() || self.origin.lacks_large_tiles()
     }
 
-    /// Games, those without rows too.
+    /// Returns the number of games, including games without rows.
     pub fn games(&self) -> u64 {
         self.runs.len() as u64
     }
 
-    /// Whether its rows are those of a pack.
+    /// Whether its rows have the layout of a pack.
     pub fn is_pack(&self) -> bool {
         self.layout.is_some()
     }
 
-    /// Rows of all games.
+    /// Returns the rows of all games.
     pub fn steps(&self) -> u64 {
         self.rows.len()
     }
 
-    /// What the pool has and games do not: fields of its rows, `embeddings-*.npy`.
+    /// Returns what the pool has and games do not: fields of its rows, `embeddings-*.npy`.
     pub fn left_out(&self) -> &[String] {
         &self.left_out
     }
 
-    /// How `ev_legal` was decided, if the pool says so.
+    /// Returns how `ev_legal` was decided, if the pool states it.
     pub fn legality(&self) -> Option<Legality> {
         self.origin.legality
     }
 
-    /// The chain of the filters that have made the pool, as far as it says.
+    /// Returns the chain of the filters that made the pool, as far as it states it.
     pub fn provenance(&self) -> &[Value] {
         &self.origin.provenance
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Its manifest, if it has one of ours.
+    /// Returns its manifest, if it has one of ours.
     pub(super) fn manifest(&self) -> Option<&PackManifest> {
         self.origin.manifest.as_ref()
     }
 
-    /// What was dropped when it was made.
+    /// Returns what was dropped when it was made.
     pub(super) fn dropped(&self) -> Dropped {
         self.origin.dropped()
     }
 
-    /// How its rows are laid out.
+    /// Returns the layout of its rows.
     pub fn encoding(&self) -> String {
         format!("rows of {} bytes", self.rows.row_bytes())
     }
 
-    /// A line for people on what is left out.
+    /// Returns a line about what is left out.
     pub fn note(&self) -> Option<String> {
         let names = self.left_out.join(", ");
         let place = shown(&self.directory);
@@ -203,8 +204,8 @@ impl Pool {
             .then(|| format!("{place}: left out, games have no place for it: {names}"))
     }
 
-    /// Reads the game at a position among the runs by ascending id (fastest in order); `game` loses
-    /// what it held.
+    /// Reads the game at a position among the runs by ascending id (fastest in order); replaces the
+    /// content of `game`.
     pub fn read(&mut self, position: u64, game: &mut Game) -> Result<()> {
         game.clear();
         let position = usize::try_from(position).unwrap_or(usize::MAX);
@@ -213,10 +214,11 @@ impl Pool {
         self.fill_steps(position, game)
     }
 
-    /// Reads the same game in one of the forms. If `is_trusting`, rows are taken to be where they are
-    /// stated to be; whoever copies them finds out. If those of all games are, the pool is what was
-    /// stated. (Where a row is not valid, that is not so either: reading it again says what is wrong.)
-    /// A run of a pack that is not what `metadata.db` states of it is an error.
+    /// Reads the same game in one of the forms. If `is_trusting`, rows are assumed to be at their
+    /// stated places; the caller, who copies them, finds out if they are not. If the rows of all
+    /// games are there, the pool is what is stated. (A row that is not valid is not there either:
+    /// reading it again says what is wrong.) A run of a pack that differs from what `metadata.db`
+    /// states of it is an error.
     pub fn read_stored(
         &mut self,
         position: u64,
@@ -263,12 +265,13 @@ impl Pool {
         }
     }
 
-    /// Releases the memory of rows that were given as they are: they have been copied by now.
+    /// Releases the memory of rows that were returned without decoding: they have been copied by
+    /// now.
     pub fn release_given(&mut self) {
         self.rows.release(std::mem::take(&mut self.given));
     }
 
-    /// Counts the rows if the run at a position is not where it is stated to be.
+    /// Counts the rows if the run at a position is not at its stated place.
     fn prove(&mut self, position: usize) -> Result<()> {
         match self.runs.get(position) {
             Some(run) if !self.counted && !self.is_there(run) => self.count(),
@@ -276,7 +279,7 @@ impl Pool {
         }
     }
 
-    /// All of a game but its steps.
+    /// Reads all of a game except its steps.
     fn describe(&self, position: usize, game: &mut Game) -> Result<()> {
         let Some(run) = self.runs.get(position).copied() else {
             return Err(Error::data(format!("no game {position}")).at(shown(&self.directory)));
@@ -289,8 +292,8 @@ impl Pool {
         Ok(())
     }
 
-    /// The rows of a run as they are, if they are rows of a pack, one after another; they are copied
-    /// later. The seed of a run without one would be that of its first row.
+    /// Returns the rows of a run without decoding, if they are adjacent rows of a pack; the caller
+    /// copies them later. (The seed of a run that states none would be that of its first row.)
     fn rows_of(&mut self, position: usize, game: &Game) -> Option<StepRows> {
         let run = self.runs[position];
         let (layout, range, _) = (self.layout?, run.range()?, game.seed?);
@@ -325,8 +328,9 @@ impl Pool {
         Ok(())
     }
 
-    /// The pool's own keys, those of runs that do not exist among them, and one more for what is left
-    /// out: the text of a JSON object. It is written as the keys come: there may be millions.
+    /// Returns the text of a JSON object with the pool's own keys, the keys of runs that do not
+    /// exist, and one more key for what is left out. It is written as the keys come: there may be
+    /// millions.
     fn session(&self) -> Result<String> {
         let mut own = Members::default();
         if let Some(database) = &self.database {
@@ -356,14 +360,14 @@ impl Pool {
                 self.rows.release(range);
                 return Ok(());
             }
-            // Row by row, which finds what is wrong, if anything is.
+            // Reading row by row finds what is wrong.
             game.steps.clear();
             game.valuation_names.clear();
         }
         self.fill_row_by_row(position, game)
     }
 
-    /// The steps of a run whose rows may be anywhere and of any type.
+    /// Reads the steps of a run whose rows may be anywhere and of any type.
     fn fill_row_by_row(&mut self, position: usize, game: &mut Game) -> Result<()> {
         let run = self.runs[position];
         let mut numbers = match self.columns.run_id {
@@ -418,7 +422,7 @@ impl Pool {
         Ok(())
     }
 
-    /// The game's index of the name that a pool's id has; null without a lookup file.
+    /// Returns the game's index of the name of a pool's id; null without a lookup file.
     fn valuation(&self, game: &mut Game, id: u64) -> Result<Option<u16>, String> {
         match self.valuations.name(id) {
             Some(name) => match game.valuation_index(name) {
@@ -433,7 +437,7 @@ impl Pool {
     }
 }
 
-/// What `metadata.db` says of the runs: their ids, ascending, and numbers of rows.
+/// Returns the runs that `metadata.db` states: their ids, ascending, and numbers of rows.
 fn known_runs(database: Option<&DatabaseReader>) -> Result<Vec<(u64, Option<u64>)>> {
     let mut known = Vec::new();
     if let Some(database) = database {
@@ -446,8 +450,8 @@ fn known_runs(database: Option<&DatabaseReader>) -> Result<Vec<(u64, Option<u64>
     Ok(known)
 }
 
-/// The runs as they are if their rows are together and in the order of their ids, as sinks write
-/// them; `None` if there are not as many rows.
+/// Returns the runs if their rows are adjacent and in the order of their ids, as sinks write them;
+/// `None` if there are not as many rows.
 fn stated_runs(rows: &Rows, known: &[(u64, Option<u64>)]) -> Option<Vec<Run>> {
     let mut first = 0u64;
     let mut runs = Vec::with_capacity(known.len());
@@ -467,7 +471,7 @@ fn has_embeddings(directory: &Path) -> Result<bool> {
     }))
 }
 
-/// Adds the runs that have no rows; both lists by ascending id.
+/// Adds the runs that have no rows; both lists are by ascending id.
 fn with_empty(mut runs: Vec<Run>, known: Vec<(u64, Option<u64>)>) -> Vec<Run> {
     let there = runs.len();
     for (id, _) in known {
@@ -479,8 +483,8 @@ fn with_empty(mut runs: Vec<Run>, known: Vec<(u64, Option<u64>)>) -> Vec<Run> {
     runs
 }
 
-/// The runs of rows without a `run_id`: as `metadata.db` counts them, one after another by
-/// ascending id; without one, all rows are of run 0.
+/// Cuts rows without a `run_id` into runs: as `metadata.db` counts them, one after another by
+/// ascending id; without a database, all rows are of run 0.
 fn cut(rows: &Rows, database: bool, known: &[(u64, Option<u64>)]) -> Result<Vec<Run>> {
     if !database {
         return Ok(vec![Run::together(0, 0, rows.len())]);

@@ -17,24 +17,24 @@ use crate::game2048::Game;
 use crate::record::game::GamesBuilder;
 use crate::record::{GAME, RecordType};
 
-/// A batch has about this many steps (1 MiB of them), but at least one game.
+/// About how many steps a batch has (1 MiB of them); it has at least one game.
 const BATCH_STEPS: usize = 1 << 14;
-/// A batch has no more games than this, however short they are.
+/// The most games of a batch, however short they are.
 const BATCH_GAMES: usize = 1 << 12;
 
 /// Reads the games of pools, or a slice of all of them together.
 #[derive(Debug)]
 pub struct PoolReader {
     pools: Vec<Pool>,
-    /// Whether nothing stated has to be proved before the first game: the rows were counted, or
-    /// only some games are read.
+    /// Whether no statement has to be proved before the first game: the rows were counted, or only
+    /// some games are read.
     counted: bool,
-    /// Whether what is stated is proved as the games are read.
+    /// Whether statements are proved while the games are read.
     is_trusting: bool,
-    /// The pool being read, and the number of its first game among all.
+    /// The pool that is being read, and the number of its first game among all.
     current: usize,
     start: u64,
-    /// The ascending runs of games that are still read.
+    /// The ascending runs of games that are still to be read.
     wanted: VecDeque<Range<u64>>,
     game: Game,
     builder: GamesBuilder,
@@ -69,7 +69,7 @@ impl PoolReader {
         })
     }
 
-    /// What any of the pools has and games do not, each once.
+    /// Returns what any of the pools has and games do not, each once.
     fn left_out(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for name in self.pools.iter().flat_map(Pool::left_out) {
@@ -80,14 +80,14 @@ impl PoolReader {
         names
     }
 
-    /// How `ev_legal` was decided, if that is the same in all pools.
+    /// Returns how `ev_legal` was decided, if that is the same in all pools.
     fn legality(&self) -> Option<Legality> {
         let mut all = self.pools.iter().map(Pool::legality);
         let first = all.next().flatten();
         first.filter(|first| all.all(|other| other == Some(*first)))
     }
 
-    /// The chains of the filters that have made the pools, one after another; equal chains once.
+    /// Returns the chains of the filters that made the pools, one after another; equal chains once.
     fn provenance(&self) -> Vec<Value> {
         let mut chains: Vec<&[Value]> = Vec::new();
         for chain in self.pools.iter().map(Pool::provenance) {
@@ -98,15 +98,15 @@ impl PoolReader {
         chains.concat()
     }
 
-    /// Whether all games are read, and all rows with them: then those of other games, which is where
-    /// rows of a game might be too, are looked at as well.
+    /// Whether all games and all rows are read: rows of a game might stand among the rows of
+    /// another, and then those are looked at too.
     fn may_trust(&self, games: Option<GameForm>) -> bool {
         games == Some(GameForm::Rows { counted: false })
             && self.steps().is_some()
             && self.pools.iter().all(Pool::is_pack)
     }
 
-    /// Moves on to the next game: the number of its pool, and its position there.
+    /// Moves on to the next game: returns the number of its pool, and its position there.
     fn next_position(&mut self) -> Option<(usize, u64)> {
         while let Some(run) = self.wanted.front_mut() {
             if run.is_empty() {
@@ -144,7 +144,7 @@ impl RecordSource for PoolReader {
         Ok((header, GAME.schema()))
     }
 
-    /// Games that have not been read yet.
+    /// Returns the games that have not been read yet.
     fn records(&self) -> Option<u64> {
         Some(self.wanted.iter().map(|run| run.end - run.start).sum())
     }
@@ -155,7 +155,7 @@ impl RecordSource for PoolReader {
         all.join(" and ")
     }
 
-    /// Of a part of the games it is not known which of the dropped ones belong to it.
+    /// If a part of the games is read, it is not known which dropped games belong to it.
     fn dropped(&self) -> Dropped {
         let all = self.pools.iter().map(Pool::dropped).reduce(|sum, pool| sum.and(&pool));
         let all = all.unwrap_or_default();
@@ -227,7 +227,7 @@ impl RecordSource for PoolReader {
         })
     }
 
-    /// What the pools have and games do not.
+    /// Returns what the pools have and games do not.
     fn notes(&self) -> Vec<String> {
         self.pools.iter().filter_map(Pool::note).collect()
     }

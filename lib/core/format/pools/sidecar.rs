@@ -3,8 +3,8 @@
 use crate::game2048::Game;
 use crate::json::{self, Reader, Str};
 
-/// Fills a game's fields from the text of a JSON object; what has no field of its own becomes
-/// `meta`, its values as they are written.
+/// Fills a game's fields from the text of a JSON object; members without a field of their own go to
+/// `meta`, with their values as they are written.
 pub(super) fn fill(game: &mut Game, text: &str) -> Result<(), json::Error> {
     let mut meta = String::new();
     let mut reader = Reader::new(text);
@@ -18,7 +18,7 @@ pub(super) fn fill(game: &mut Game, text: &str) -> Result<(), json::Error> {
             game.max_rank = small(value).and_then(|n| n.try_into().ok());
             game.max_rank.is_some()
         } else if key.eq_str("num_moves") && small(value).is_some() {
-            // Is here only if it is not the number of rows, which `runs` has.
+            // It is here only if it differs from the number of rows, which `runs` has.
             game.num_moves = small(value);
             true
         } else if key.eq_str("seconds") && game.seconds.is_none() {

@@ -5,15 +5,15 @@ use super::Pool;
 use crate::error::{Error, Result};
 use crate::format::metadata_db::RunRow;
 use crate::format::pack::MANIFEST;
-use crate::game2048::{Board, Direction, Played, RowLayout, StoredGame};
+use crate::game2048::{Board, Direction, RowLayout, RunSummary, StoredGame};
 use crate::wording::{exactly, of_plural};
 
-/// The way on for all of them.
+/// The hint of all these errors.
 pub(super) const WAY_ON: &str = "ds-check, for all that is wrong";
 
-/// What `metadata.db` states of a run that its rows contradict; how a run ended from which steps were
-/// left out is not known. `is_hashed`: the pack has a manifest, with which its bytes are compared: then
-/// nothing was lost since it was written, and a score that differs is that of the log.
+/// Returns what `metadata.db` states of a run and its rows contradict. How a run ended is not known
+/// if steps were left out. `is_hashed`: the pack has a manifest, with which its bytes are compared:
+/// then nothing was lost since it was written, and a score that differs is the log's.
 pub(super) fn contradiction(
     run: Option<&RunRow>,
     game: &StoredGame,
@@ -38,15 +38,15 @@ pub(super) fn contradiction(
     Some(format!("expected the score {stated}, got {score}"))
 }
 
-/// What the steps of a game say of it; `None` if there are none.
-fn played(game: &StoredGame) -> Option<Played> {
-    let mut played: Option<Played> = None;
+/// Summarizes the steps of a game; `None` if there are none.
+fn played(game: &StoredGame) -> Option<RunSummary> {
+    let mut played: Option<RunSummary> = None;
     let mut push = |step_index, board: Board, is_exact: bool, move_dir: Option<u8>| {
         let direction = move_dir.and_then(Direction::from_index);
         let slide = direction.filter(|_| is_exact).map(|direction| board.slide(direction));
         match &mut played {
             Some(played) => played.push(step_index, slide.as_ref()),
-            None => played = Some(Played::begin(step_index, &board, slide.as_ref())),
+            None => played = Some(RunSummary::begin(step_index, &board, slide.as_ref())),
         }
     };
     if let Some(rows) = &game.rows {
@@ -58,7 +58,7 @@ fn played(game: &StoredGame) -> Option<Played> {
     }
     for position in 0..game.game.steps.len() {
         let step = game.game.steps.get(position)?;
-        // Of several cells over 15 a row does not say which is 17.
+        // If several cells are over 15, a row does not say which is 17.
         let is_exact =
             !step.board.has_several_large() || step.max_rank.is_some_and(|rank| rank < 17);
         push(step.step_index, step.board, is_exact, step.move_dir);
@@ -66,8 +66,8 @@ fn played(game: &StoredGame) -> Option<Played> {
     played
 }
 
-/// Refuses a pool whose manifest counts other rows or runs than are there. (Its files are compared by
-/// who opens it.)
+/// Refuses a pool whose manifest counts other rows or runs than exist. (Who opens the pool compares
+/// its files.)
 pub(super) fn refuse_other_counts(pool: &Pool) -> Result<()> {
     let Some(manifest) = pool.manifest() else { return Ok(()) };
     let counts = [("rows", manifest.rows, pool.steps()), ("runs", manifest.runs, pool.games())];

@@ -10,19 +10,19 @@ use serde_json::Value;
 use crate::error::{Error, Result, shown};
 use crate::files;
 
-/// The names of a pack's ids.
+/// The names of a pack's valuation ids.
 #[derive(Debug)]
 pub struct Valuations {
     names: Vec<(u64, String)>,
     /// See [`Valuations::of_rows`].
     of_rows: Arc<[Option<String>]>,
-    /// Whether the pool says so itself.
+    /// Whether the pool has the names in a file.
     pub stored: bool,
 }
 
 impl Valuations {
-    /// Reads a pool's file. Without one no id has a name: ids are per pack, and older packers
-    /// gave other numbers than ours.
+    /// Reads a pool's file. Without one no id has a name: ids are per pack, and older packers gave
+    /// other numbers than ours.
     pub fn of_pool(directory: &Path) -> Result<Valuations> {
         let path = directory.join(super::VALUATION_TYPES);
         let no_text = |_| io::Error::new(ErrorKind::InvalidData, "is not valid UTF-8");
@@ -46,12 +46,12 @@ impl Valuations {
         Valuations { names, of_rows: of_rows.into(), stored }
     }
 
-    /// The names of the ids that a row of a pack can have, by id.
+    /// Returns the names of the ids that a row of a pack can have, by id.
     pub fn of_rows(&self) -> Arc<[Option<String>]> {
         self.of_rows.clone()
     }
 
-    /// Ids and names, by ascending id.
+    /// Returns ids and names, by ascending id.
     pub fn names(&self) -> &[(u64, String)] {
         &self.names
     }

@@ -9,8 +9,8 @@ use crate::format::json_file;
 use crate::format::stated::refuse_others;
 use crate::publish::{PendingFile, publish};
 
-/// Publishes the files of a set in another directory, in place of what stands there, with this
-/// manifest. `verify`: the bytes are compared with it.
+/// Publishes the files of a set in another directory, with this manifest, in place of an older set.
+/// `verify`: the bytes are compared with the manifest.
 pub fn adopt(
     part: &Path,
     directory: &Path,

@@ -34,7 +34,7 @@ pub const FORMAT: Format = Format {
     },
 };
 
-/// A set without its `dataset.json` is still one.
+/// A set without its `dataset.json` is still a set.
 fn knows(path: &Path) -> Result<bool> {
     let has_array = |directory: &PathBuf| -> Result<bool> {
         Ok(files::paths_if_there(directory)?.iter().any(|path| {

@@ -9,13 +9,14 @@ use crate::puzzle::BLANK_IDENTIFIER;
 #[derive(Debug)]
 pub(super) struct Identifiers {
     pub names: Option<Vec<String>>,
-    /// The place of their root among several, which the numbers of its puzzles need to be names: those of another
-    /// root are other puzzles.
+    /// The index of their root among several roots. The numbers of its puzzles need it to become
+    /// names: equal numbers in another root are other puzzles.
     own: Option<usize>,
     pub blank: i64,
-    /// Whether two of them have one name in the file.
+    /// Whether two identifiers have one name in the file.
     pub repeated: bool,
-    /// How many have another name here, since they would be one puzzle with another, or blank.
+    /// How many identifiers get another name here, since their puzzle would otherwise be taken for
+    /// another, or for a blank one.
     pub renamed: usize,
 }
 
@@ -37,13 +38,13 @@ impl Identifiers {
         Identifiers { names, own, blank, repeated, renamed }
     }
 
-    /// What the file calls the blank identifier, if that is not its name.
+    /// Returns the file's name for the blank identifier, if it is not ours.
     pub fn foreign_blank(&self) -> Option<String> {
         let name = self.names.as_ref()?.get(usize::try_from(self.blank).ok()?)?;
         (name != BLANK_IDENTIFIER).then(|| name.clone())
     }
 
-    /// The name of an identifier: its number if there is no `identifiers.json`.
+    /// Returns the name of an identifier: its number if there is no `identifiers.json`.
     pub fn name(&self, identifier: i64) -> Option<String> {
         if identifier == self.blank {
             return Some(BLANK_IDENTIFIER.to_string());

@@ -10,43 +10,43 @@ use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::format::{RecordCounts, json_file};
-use crate::provenance::{BuildRun, Made};
+use crate::provenance::{BuildRun, DatasetOrigin};
 use crate::publish::PendingFile;
 
-/// `build.json` as we write it. That of another builder may be any object: readers pass it on.
+/// `build.json` as we write it. The file of another builder may be any object: readers pass it on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PuzzleSetManifest {
     /// Null if not known.
     #[serde(deserialize_with = "json_file::stated")]
     pub domain: Option<String>,
-    /// What made the records: the fields of the one source (`seed`, `parameters`, `inputs`), or
-    /// `builds`, a list of these if there were several.
+    /// The source of the records: the fields of a single source (`seed`, `parameters`, `inputs`),
+    /// or `builds`, a list of such objects if there were several.
     #[serde(flatten)]
     pub source: Map<String, Value>,
     /// Examples of the whole pipeline; a puzzle that was dropped counts as one. Absent in sets of
     /// version 0.2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordCounts>,
-    /// In the order in which they were published.
+    /// The files in the order in which they were published.
     pub files: Vec<PuzzleSetFile>,
-    /// When, where and with which program it was made (another builder's may be anything).
+    /// When, where and by which program the set was made (another builder's value may be anything).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Value>,
-    /// If a script made it.
+    /// How a script made the set, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub made: Option<Made>,
+    pub made: Option<DatasetOrigin>,
 }
 
-/// The fields that are of the set, and not of what made its records.
+/// The fields about the set, not about the source of its records.
 pub(super) const OF_SET: [&str; 4] = ["files", "records", "run", "made"];
 
 /// A file of the set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PuzzleSetFile {
-    /// Relative to the root.
+    /// The name relative to the root.
     pub name: String,
     pub bytes: u64,
-    /// In hexadecimal.
+    /// The hash in hexadecimal.
     pub sha256: String,
 }
 
@@ -73,13 +73,13 @@ impl PuzzleSetManifest {
 }
 
 impl PuzzleSetManifest {
-    /// A member of what made the records that we do not write.
+    /// Returns a member of the source that we do not write.
     pub fn unknown_member(&self) -> Option<&str> {
         let mut names = self.source.keys().map(String::as_str);
         names.find(|name| !["seed", "parameters", "inputs", "builds"].contains(name))
     }
 
-    /// Its files, below a root.
+    /// Returns its files, below a root.
     pub fn stated(&self, root: &Path) -> Vec<FileEntry> {
         let of = |file: &PuzzleSetFile| {
             FileEntry::below(root, &file.name, file.bytes, Some(file.sha256.clone()))
@@ -89,7 +89,7 @@ impl PuzzleSetManifest {
 }
 
 impl PuzzleSetFile {
-    /// Describes a file that is complete; its name is the one below the root.
+    /// Describes a complete file by its name below the root.
     pub(super) fn describe(name: String, file: &mut PendingFile) -> Result<PuzzleSetFile> {
         let content = file.rewind().and_then(|()| sha256_of(&mut *file));
         let (bytes, sha256) = content.map_err(|e| Error::write(shown(file.path()), &e))?;

@@ -12,31 +12,31 @@ use crate::format::json_file;
 use crate::puzzle::{self, Constants, SeqLen};
 use crate::wording::exactly;
 
-/// A split's `dataset.json`, in the published builders' order. Fields are there and of the right
-/// type; whether the values are right is not checked here.
+/// A split's `dataset.json`, in the published builders' order. All fields must be there with the
+/// right type; their values are not checked here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SplitMetadata {
     #[serde(flatten)]
     pub constants: SetConstants,
     pub num_puzzle_identifiers: i64,
-    /// Over all sets of the split, like the next field.
+    /// The sum over all sets of the split, as is the next field.
     pub total_groups: i64,
-    /// Examples for each puzzle.
+    /// The mean number of examples of a puzzle.
     pub mean_puzzle_examples: f64,
     pub sets: Vec<String>,
 }
 
-/// What is the same for all examples of a set.
+/// Constants that all examples of a set share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetConstants {
     pub pad_id: i64,
-    /// The label that stands for "no label"; `None` where every label counts.
+    /// The label that means "no label"; `None` if every label counts.
     #[serde(deserialize_with = "json_file::stated")]
     pub ignore_label_id: Option<i64>,
     pub blank_identifier_id: i64,
-    /// Tokens and labels lie in 0..vocab_size.
+    /// Tokens and labels are in 0..vocab_size.
     pub vocab_size: i64,
-    /// Tokens of one side of an example.
+    /// The number of tokens of one side of an example.
     pub seq_len: i64,
 }
 
@@ -57,19 +57,19 @@ impl SetConstants {
             && *self == SetConstants::of_domain(domain, self.seq_len)
     }
 
-    /// The domain that has these constants.
+    /// Returns the domain that has these constants.
     pub fn domain(&self) -> Option<&'static dyn puzzle::Domain> {
         let (seq_len, vocab_size) =
             (usize::try_from(self.seq_len).ok()?, usize::try_from(self.vocab_size).ok()?);
         puzzle::guess(seq_len, vocab_size).filter(|domain| self.are_of(&domain.constants()))
     }
 
-    /// These constants for examples of another length.
+    /// Returns these constants for examples of another length.
     pub fn with_seq_len(&self, seq_len: i64) -> SetConstants {
         SetConstants { seq_len, ..self.clone() }
     }
 
-    /// By name, for a stream's header.
+    /// Returns the constants by name, for a stream's header.
     pub fn parameters(&self) -> [(&'static str, Value); 5] {
         [
             ("seq_len", self.seq_len.into()),
@@ -123,7 +123,7 @@ impl FromStr for IgnoredLabel {
 }
 
 impl AssertedConstants {
-    /// Every flag and what it gives, in the order of [`SetConstants::parameters`].
+    /// Returns every flag and its value, in the order of [`SetConstants::parameters`].
     fn flags(&self) -> [(&'static str, Option<Value>); 5] {
         [
             ("--seq-len", self.seq_len.map(Value::from)),
@@ -134,12 +134,12 @@ impl AssertedConstants {
         ]
     }
 
-    /// The first flag that is given, for the error that it is out of place.
+    /// Returns the first flag that is given; the error says that it is out of place.
     pub fn first_given(&self) -> Option<&'static str> {
         self.flags().into_iter().find_map(|(flag, value)| value.map(|_| flag))
     }
 
-    /// Fills what is not given from a header.
+    /// Fills missing values from a header.
     pub fn or_header(self, parameters: &Map<String, Value>) -> AssertedConstants {
         let number = |name: &str| parameters.get(name).and_then(Value::as_i64);
         let ignored = match parameters.get("ignore_label_id") {
@@ -155,9 +155,10 @@ impl AssertedConstants {
         }
     }
 
-    /// The constants of a set of this domain, whose first example has `length` tokens. Those of a
-    /// known domain come from its table, and flags must agree with it. Of another domain the number
-    /// of tokens must be given; the others are the length of the example, and 0.
+    /// Returns the constants of a set of this domain whose first example has `length` tokens. A
+    /// known domain has them in its table, and flags must agree with it. For another domain the
+    /// vocabulary size must be given; the defaults of the others are the length of the example, and
+    /// 0.
     pub fn resolve(&self, domain: Option<&str>, length: usize) -> Result<SetConstants> {
         let length = i64::try_from(length).unwrap_or(i64::MAX);
         match domain.and_then(puzzle::domain) {

@@ -40,25 +40,25 @@ pub const DATASET: &str = "dataset.json";
 pub const IDENTIFIERS: &str = "identifiers.json";
 pub const BUILD: &str = "build.json";
 
-/// The parameter of a header that says that the domain of the records is a guess, by the constants of a set
-/// that states none.
+/// The parameter of a header that says that the domain of the records is a guess from the constants
+/// of a set that states no domain.
 pub const DOMAIN_ASSUMED: &str = "domain_assumed";
 
-/// Train before test, wherever there is an order.
+/// The splits in order: train before test.
 pub const SPLITS: [Split; 2] = [Split::Train, Split::Test];
 
 /// One of the five arrays of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetArray {
-    /// [examples, seq_len]
+    /// Shape [examples, seq_len].
     Inputs,
-    /// [examples, seq_len]
+    /// Shape [examples, seq_len].
     Labels,
-    /// `[puzzles]`
+    /// Shape `[puzzles]`.
     PuzzleIdentifiers,
-    /// [puzzles + 1]: where the examples of each puzzle begin, and the end of the last.
+    /// Shape [puzzles + 1]: where the examples of each puzzle begin, and the end of the last.
     PuzzleIndices,
-    /// [groups + 1]: where the puzzles of each group begin, and the end of the last.
+    /// Shape [groups + 1]: where the puzzles of each group begin, and the end of the last.
     GroupIndices,
 }
 
@@ -81,12 +81,12 @@ impl SetArray {
         }
     }
 
-    /// Its file in a split's directory.
+    /// Returns its file in a split's directory.
     pub fn path(self, directory: &Path, set: &str) -> PathBuf {
         directory.join(format!("{set}__{}.npy", self.name()))
     }
 
-    /// The set of a file of this name, if it is this array.
+    /// Returns the set to which a file of this name belongs, if it is this array.
     pub fn set_of(self, name: &str) -> Option<&str> {
         name.strip_suffix(".npy")?.strip_suffix(self.name())?.strip_suffix("__")
     }

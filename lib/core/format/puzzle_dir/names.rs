@@ -7,8 +7,9 @@ use crate::error::{Error, Result};
 use crate::puzzle::BLANK_IDENTIFIER;
 use crate::wording::exactly;
 
-/// Names by their place in the stream; 0 is the blank one. Their numbers in the set are given at
-/// the end, so that those of train come before those of test whatever the order of the records.
+/// Names by their place in the stream; place 0 is the blank one. Numbers in the set are assigned at
+/// the end, so that names of train have lower numbers than names of test, whatever the order of the
+/// records.
 #[derive(Debug)]
 pub(super) struct Names {
     places: HashMap<Arc<str>, i32>,
@@ -27,12 +28,12 @@ impl Names {
         Names { places, names: vec![name], numbers: Vec::new(), blank, next: 0 }
     }
 
-    /// The place of a name, if it has come before.
+    /// Returns the place of a name, if it has come before.
     pub fn find(&self, name: &str) -> Option<i32> {
         self.places.get(name).copied()
     }
 
-    /// The place of a name; a new one gets the next.
+    /// Returns the place of a name; a new name gets the next place.
     pub fn place(&mut self, name: &str) -> Result<i32> {
         if let Some(place) = self.find(name) {
             return Ok(place);
@@ -45,12 +46,12 @@ impl Names {
         Ok(place)
     }
 
-    /// How many names there are, with the blank one.
+    /// Returns how many names there are, with the blank one.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// The number of the name at a place: the next free one at its first time.
+    /// Returns the number of the name at a place; the first call assigns the next free number.
     pub fn number(&mut self, place: i32) -> i32 {
         let index = usize::try_from(place).unwrap_or_default();
         if index == 0 {
@@ -69,8 +70,8 @@ impl Names {
         number
     }
 
-    /// All names by their numbers, once every place has one. Fails where the blank one's number
-    /// leaves a gap.
+    /// Returns all names by their numbers; every place must have one. Fails if the number of the
+    /// blank name leaves a gap.
     pub fn by_number(&self) -> Result<Vec<&str>> {
         let mut list = vec![BLANK_IDENTIFIER; self.len()];
         if usize::try_from(self.blank).is_ok_and(|blank| blank >= list.len()) {

@@ -12,12 +12,12 @@ use crate::ordered::{Flow, one, ordered_map};
 use crate::publish::PendingFile;
 use crate::record::puzzle::Puzzle;
 
-/// A part being written.
+/// A set of one split that is being written.
 pub(super) struct SetWriter {
     pub set: String,
     columns: [ArrayFile; 5],
-    /// The names of the group and the puzzle to which the last example belongs; `None` if the
-    /// next example begins new ones.
+    /// The names of the group and the puzzle of the last example; `None` if the next example begins
+    /// new ones.
     current: Option<(String, String)>,
     /// The place of that puzzle's identifier.
     identifier: i32,
@@ -27,7 +27,7 @@ pub(super) struct SetWriter {
     pub groups: i32,
 }
 
-/// A file of int32.
+/// A file of int32 values.
 struct ArrayFile {
     writer: npy::Writer<BufWriter<PendingFile>>,
     path: std::path::PathBuf,
@@ -46,7 +46,7 @@ impl ArrayFile {
         written.map_err(|error| Error::from(error).at(&*self.path))
     }
 
-    /// The whole file, and where its data begins.
+    /// Returns the complete file, and where its data begins.
     fn finish(self) -> Result<(PendingFile, u64)> {
         let ArrayFile { writer, path } = self;
         let data = writer.bytes() - writer.data_bytes();
@@ -79,19 +79,19 @@ impl SetWriter {
         })
     }
 
-    /// The next example begins a new group, whatever its names.
+    /// Makes the next example begin a new group, whatever its names are.
     pub fn end_source(&mut self) {
         self.current = None;
     }
 
-    /// The place of the identifier of the puzzle that this example continues; `None` if the example
-    /// begins a puzzle.
+    /// Returns the place of the identifier of the puzzle that this example continues; `None` if the
+    /// example begins a puzzle.
     pub fn identifier_of(&self, example: &Puzzle<'_>) -> Option<i32> {
         let (group, puzzle) = self.current.as_ref()?;
         (group == example.group && puzzle == example.puzzle).then_some(self.identifier)
     }
 
-    /// Writes an example of a puzzle whose identifier has this place.
+    /// Writes an example of the puzzle whose identifier has this place.
     pub fn push(&mut self, example: &Puzzle<'_>, identifier: i32) -> Result<()> {
         if self.identifier_of(example).is_none() {
             let same_group = self.current.as_ref().is_some_and(|(group, _)| group == example.group);
@@ -121,8 +121,8 @@ impl SetWriter {
         self.columns[array as usize].write(&value.to_le_bytes())
     }
 
-    /// Ends the indices; puts `number` of each identifier's place into its file, in order; and
-    /// adds the files, and their entries in `build.json`, under their names below the root.
+    /// Ends the indices, and writes `number` of each identifier's place into its file, in order.
+    /// Appends the files, and their entries in `build.json`, under their names below the root.
     pub fn finish(
         mut self,
         split: &str,
@@ -141,7 +141,7 @@ impl SetWriter {
             }
             finished.push(file);
         }
-        // Each file is read once more for its hash, and forced to the disk, two at a time.
+        // Each file is read once more for its hash, and synced to the disk, two at a time.
         let describe = || {
             one(|mut file: PendingFile| -> Result<(PendingFile, PuzzleSetFile)> {
                 let name = file.path().file_name().unwrap_or_default().to_string_lossy();
@@ -159,10 +159,10 @@ impl SetWriter {
     }
 }
 
-/// Two of the files are large.
+/// Only two of the files are large.
 const THREADS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1);
 
-/// How much of a file is held at a time.
+/// How many bytes of a file are in memory at a time.
 const BLOCK: usize = 1 << 18;
 
 /// Replaces every int32 from `data` on.

@@ -24,13 +24,13 @@ use crate::record::puzzle::{Puzzle, PuzzlesBuilder};
 use crate::record::{PUZZLE, RecordType};
 use crate::wording::{exactly, of_plural};
 
-/// A batch holds about this many tokens (1 MiB of them), but at least one example.
+/// About how many tokens a batch holds (1 MiB of them); it has at least one example.
 const BATCH_TOKENS: usize = 1 << 18;
 
 /// Reads the examples of puzzle sets, or a slice of all of them together.
 pub struct PuzzleReader {
     parts: Vec<OpenSet>,
-    /// The part being read.
+    /// The part that is being read.
     current: usize,
     builder: PuzzlesBuilder,
     /// The constants by name, and the domain, as far as all parts have the same.
@@ -51,14 +51,14 @@ struct OpenSet {
     constants: SetConstants,
     arrays: SetArrays,
     identifiers: Arc<Identifiers>,
-    /// What the first example carries.
+    /// The build that the first example carries.
     build: Option<String>,
-    /// Whether the identifiers tell groups and puzzles apart.
+    /// Whether the identifiers distinguish groups and puzzles.
     named: bool,
     examples: Range<u64>,
-    /// Those that are read after `examples`.
+    /// Runs of examples that are read after `examples`.
     runs: VecDeque<Range<u64>>,
-    /// Examples whose memory was released.
+    /// How many examples have had their memory released.
     released: u64,
     /// The group and the puzzle of the next example.
     group: u64,
@@ -70,7 +70,7 @@ impl PuzzleReader {
         let (mut parts, mut notes) = (Vec::new(), Vec::new());
         let mut dropped = Dropped::default();
         let roots = paths.iter().map(|path| PuzzleRoot::open(path)).collect::<Result<Vec<_>>>()?;
-        // (Several splits may be of one root.)
+        // (Several splits may belong to one root.)
         let place = |root: &PuzzleRoot| roots.iter().position(|first| first.path == root.path);
         let are_several = roots.iter().any(|root| place(root) != Some(0));
         for root in &roots {
@@ -78,7 +78,7 @@ impl PuzzleReader {
             open_root(root, own, &mut parts, &mut notes)?;
             dropped = dropped.and(&root.dropped()?);
         }
-        // Parts are cut between groups; from one example to another is what it says.
+        // Parts are cut between groups; a range of examples is exact.
         if let Some(slice @ Slice::Part { .. }) = slice {
             dropped = dropped.of_part();
             let total = parts.iter().map(OpenSet::groups).sum();
@@ -112,12 +112,12 @@ impl RecordSource for PuzzleReader {
         Ok((header, PUZZLE.schema()))
     }
 
-    /// Examples that have not been read yet.
+    /// Returns the examples that have not been read yet.
     fn records(&self) -> Option<u64> {
         Some(self.parts.iter().map(OpenSet::left).sum())
     }
 
-    /// The types of the inputs and labels of all sets.
+    /// Returns the types of the inputs and labels of all sets.
     fn encoding(&self) -> String {
         let sides = |part: &OpenSet| {
             [&part.arrays.inputs, &part.arrays.labels].map(|side| descr(&side.header().dtype))
@@ -174,13 +174,13 @@ impl RecordSource for PuzzleReader {
         }
     }
 
-    /// What the sets have and records do not.
+    /// Returns what the sets have and records do not.
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
     }
 }
 
-/// Opens all sets of a root; `own` is its place among several.
+/// Opens all sets of a root; `own` is its index among several.
 fn open_root(
     root: &PuzzleRoot,
     own: Option<usize>,
@@ -234,7 +234,8 @@ fn open_root(
     Ok(())
 }
 
-/// What `build.json` says of the sources, without what it says of the files and of how they were made.
+/// Returns what `build.json` states of the sources, without its fields about the files and about
+/// how they were made.
 fn build_text(build: Option<&Map<String, Value>>) -> String {
     let mut build = build.cloned().unwrap_or_default();
     build.retain(|key, _| !OF_SET.contains(&key.as_str()));
@@ -281,7 +282,7 @@ impl OpenSet {
         self.arrays.group_indices.rows().saturating_sub(1)
     }
 
-    /// Reads these groups only.
+    /// Restricts reading to these groups.
     fn keep(&mut self, groups: Range<u64>) {
         let index = |array: &Integers, at: u64| {
             array.get(at, 0).and_then(|index| u64::try_from(index).ok()).unwrap_or(0)
@@ -296,13 +297,13 @@ impl OpenSet {
         }
     }
 
-    /// Examples that have not been read yet.
+    /// Returns the examples that have not been read yet.
     fn left(&self) -> u64 {
         let after = self.runs.iter().map(|run| run.end - run.start).sum::<u64>();
         self.examples.end - self.examples.start + after
     }
 
-    /// Moves on to the next run of examples; false if there is none.
+    /// Moves on to the next run of examples; returns false if there is none.
     fn next_run(&mut self) -> bool {
         let Some(run) = self.runs.pop_front() else { return false };
         let holds = |indices: &Integers, at: u64| {
@@ -329,7 +330,7 @@ impl OpenSet {
         }
     }
 
-    /// Whether the identifiers alone tell puzzles and groups apart: no puzzle is blank, neighbours
+    /// Whether the identifiers alone distinguish puzzles and groups: no puzzle is blank, neighbours
     /// differ, and so do the first puzzles of neighbouring groups.
     fn is_named(&self) -> bool {
         let SetArrays { puzzle_identifiers, group_indices, .. } = &self.arrays;
@@ -403,8 +404,9 @@ impl OpenSet {
     }
 }
 
-/// The constants of the sets by name, and their domain's name; without the length of examples if only
-/// that differs, as between the splits of some domains; none if the sets are of different kinds.
+/// Returns the constants of the sets by name, and the name of their domain. Without the length of
+/// examples if only that differs, as between the splits of some domains; nothing if the sets are of
+/// different kinds.
 fn parameters(parts: &[OpenSet]) -> Vec<(&'static str, Value)> {
     let Some(OpenSet { constants, domain, .. }) = parts.first() else { return Vec::new() };
     let assumed = parts.iter().any(|part| part.assumed).then(|| (DOMAIN_ASSUMED, true.into()));
@@ -422,7 +424,7 @@ fn parameters(parts: &[OpenSet]) -> Vec<(&'static str, Value)> {
     domain.into_iter().chain(assumed).chain(constants).collect()
 }
 
-/// How many of the rows from 0 pass a test that all rows up to some one pass.
+/// Returns how many of the rows from 0 pass a test which no row passes after the first that fails.
 fn partition(rows: u64, passes: impl Fn(u64) -> bool) -> u64 {
     let (mut from, mut to) = (0, rows);
     while from < to {
@@ -432,8 +434,8 @@ fn partition(rows: u64, passes: impl Fn(u64) -> bool) -> u64 {
     from
 }
 
-/// The domain that `build.json` names, if the constants do not contradict it; where it says nothing of a
-/// domain, the one that has these constants. Whether it is such a guess.
+/// Returns the domain that `build.json` names, if the constants do not contradict it; if it names
+/// none, the domain that has these constants. The flag says whether this is such a guess.
 fn domain_name(
     constants: &SetConstants,
     build: Option<&Map<String, Value>>,
@@ -450,8 +452,8 @@ fn domain_name(
     }
 }
 
-/// Checks that arrays fit together as groups of puzzles of examples, with known identifiers; else
-/// gives the array that does not, and the cause.
+/// Checks that arrays fit together as groups of puzzles of examples, with known identifiers;
+/// otherwise returns the array that does not fit, and the cause.
 fn check_arrays(
     arrays: &SetArrays,
     seq_len: i64,
@@ -491,7 +493,8 @@ fn check_arrays(
     }
 }
 
-/// Indices of `count` runs over `total` items: from 0, rising, to the end.
+/// Checks the indices of `count` runs over `total` items: they start at 0, rise, and end at the
+/// end.
 fn check_indices(indices: &Integers, count: u64, total: u64, what: &str) -> Result<(), String> {
     let expected = count + 1;
     if indices.rows() != expected {

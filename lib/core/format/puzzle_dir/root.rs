@@ -15,7 +15,7 @@ use crate::format::npy::Integers;
 use crate::format::{RecordCounts, json_file};
 use crate::puzzle::Split;
 
-/// Whether a path names a puzzle set, or one of its splits.
+/// Whether a path is a puzzle set, or one of its splits.
 pub fn is_puzzle_dir(path: &Path) -> Result<bool> {
     let [train, test] = SPLITS.map(|split| path.join(split.name()));
     Ok(files::find(&[path.to_path_buf(), train, test], |directory| has_dataset(directory))?
@@ -26,18 +26,18 @@ fn has_dataset(directory: &Path) -> Result<bool> {
     files::is_member(&directory.join(DATASET))
 }
 
-/// A puzzle set: where its parts are.
+/// A puzzle set and the paths of its parts.
 #[derive(Debug)]
 pub struct PuzzleRoot {
-    /// As the user named it; if one split was named, the directory above it.
+    /// The path as the user named it; if one split was named, the directory above it.
     pub path: PathBuf,
-    /// The splits that exist, or the one that was named.
+    /// The splits that exist, or the split that was named.
     pub splits: Vec<SplitDir>,
-    /// Whether one split was named, and not the set.
+    /// Whether a split was named, and not the set.
     is_split: bool,
 }
 
-/// A split's directory.
+/// The directory of a split.
 #[derive(Debug)]
 pub struct SplitDir {
     pub split: Split,
@@ -45,7 +45,7 @@ pub struct SplitDir {
 }
 
 impl PuzzleRoot {
-    /// Finds the splits. A directory with a `dataset.json` is one split, and its name says which.
+    /// Finds the splits. A directory with a `dataset.json` is a split, and its name says which.
     pub fn open(path: &Path) -> Result<PuzzleRoot> {
         if !has_dataset(path)? {
             let mut splits = Vec::new();
@@ -72,12 +72,13 @@ impl PuzzleRoot {
         Ok(PuzzleRoot { path: above, splits: vec![split], is_split: true })
     }
 
-    /// `identifiers.json`: the name of each identifier; `None` if the file is not there.
+    /// Reads `identifiers.json`: the name of each identifier; `None` if there is no such file.
     pub fn identifiers(&self) -> Result<Option<Vec<String>>> {
         json_file::if_there(&self.path.join(IDENTIFIERS), json_file::read_all)
     }
 
-    /// The files of the splits as `build.json` states them; none without one of ours.
+    /// Returns the files of the splits as `build.json` states them; none without a `build.json` of
+    /// ours.
     pub fn stated(&self) -> Result<Vec<FileEntry>> {
         let is_ours = |build: &Map<String, Value>| {
             build.get("files").and_then(Value::as_array).is_some_and(|files| !files.is_empty())
@@ -93,7 +94,8 @@ impl PuzzleRoot {
         Ok(stated)
     }
 
-    /// What was dropped when the set was made; not known where no `build.json` says it.
+    /// Returns what was dropped when the set was made; it is not known unless a `build.json` states
+    /// it.
     pub fn dropped(&self) -> Result<Dropped> {
         let build = self.build()?.unwrap_or_default();
         let records = build.get("records").cloned().map(serde_json::from_value::<RecordCounts>);
@@ -102,7 +104,7 @@ impl PuzzleRoot {
         Ok(if self.is_split { dropped.of_part() } else { dropped })
     }
 
-    /// `build.json`, of any builder; `None` if the file is not there.
+    /// Reads `build.json`, of any builder; `None` if there is no such file.
     pub fn build(&self) -> Result<Option<Map<String, Value>>> {
         json_file::if_there(&self.path.join(BUILD), json_file::read_all)
     }
@@ -141,7 +143,7 @@ impl SetArrays {
     }
 }
 
-/// One array of a set: integers of any width and order, mapped.
+/// Opens one array of a set: integers of any width and byte order, mapped.
 pub fn open_array(directory: &Path, set: &str, array: SetArray) -> Result<Integers> {
     let path = array.path(directory, set);
     let file = crate::files::open_member(&path).map_err(|e| Error::io(shown(&path), &e))?;

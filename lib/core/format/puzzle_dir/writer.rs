@@ -30,24 +30,25 @@ use crate::wording::exactly;
 /// The most sets of a split: each keeps five files open.
 const MAX_SETS: usize = 32;
 
-/// What an example of a domain that is stated must be, beyond what the format asks for; the cause if it is not.
+/// What an example of a stated domain must satisfy beyond what the format requires; returns the
+/// cause if it does not.
 pub type ExampleRule = Box<dyn FnMut(&Puzzle<'_>) -> Result<(), String>>;
 
-/// Writes one puzzle set. Dropped before it is finished, it leaves nothing.
+/// Writes one puzzle set. If it is dropped before it is finished, it leaves nothing.
 pub struct PuzzleWriter {
     root: PathBuf,
     overwrite: bool,
     asserted: AssertedConstants,
-    /// Whether the domain of the records is a guess, which is not to be stated.
+    /// Whether the domain of the records is a guess, which must not be stated.
     is_assumed: bool,
     rule: Option<ExampleRule>,
-    /// Given by the first record.
+    /// The shape, which the first record decides.
     shape: Option<SetShape>,
     /// The sets of train and of test, in the order of their first examples.
     parts: [Vec<SetWriter>; 2],
-    /// What made the records, one object for each source.
+    /// The sources of the records, one object for each.
     builds: Vec<Map<String, Value>>,
-    /// Examples.
+    /// The number of examples written.
     written: u64,
     start: Instant,
 }
@@ -58,7 +59,7 @@ impl Sink for PuzzleWriter {
         let view = Puzzles::of(&records)?;
         for row in 0..view.len() {
             let example = view.get(row);
-            // What has a place is about the output, not about the record.
+            // An error with a place is about the output, not about the record.
             let pushed = self.push(&example).map_err(|error| match error.place() {
                 Some(_) => error,
                 None => error.at(batch.origin.place(row)),
@@ -80,12 +81,12 @@ impl Sink for PuzzleWriter {
     }
 }
 
-/// What all records have in common.
+/// The properties that all records share.
 struct SetShape {
     domain: Option<String>,
-    /// But for the length of examples.
+    /// The constants, without the length of examples.
     constants: SetConstants,
-    /// Tokens of each side of an example of train and of test, if one has come.
+    /// The tokens of each side of an example, in train and in test, once one has come.
     seq_lens: [Option<i64>; 2],
     names: Names,
 }
@@ -115,19 +116,19 @@ impl PuzzleWriter {
         })
     }
 
-    /// Refuses examples of a stated domain that are not as this rule wants them.
+    /// Refuses examples of a stated domain that break this rule.
     pub fn rule(self, rule: ExampleRule) -> PuzzleWriter {
         PuzzleWriter { rule: Some(rule), ..self }
     }
 
-    /// Takes what a header says of the domain of the records.
+    /// Takes the domain of the records from a header.
     pub fn header(self, parameters: &Map<String, Value>) -> PuzzleWriter {
         let is_assumed = parameters.get(DOMAIN_ASSUMED) == Some(&Value::Bool(true));
         PuzzleWriter { is_assumed, ..self }
     }
 
-    /// Writes an example; the cause if it cannot belong to the set. The outer error is about the
-    /// set as a whole.
+    /// Writes an example; the inner error is the cause if it cannot belong to the set. The outer
+    /// error is about the set as a whole.
     pub fn push(&mut self, example: &Puzzle<'_>) -> Result<Result<(), String>> {
         if let Some(build) = example.build {
             self.begin_source(build)?;
@@ -185,8 +186,8 @@ impl PuzzleWriter {
         Ok(Ok(()))
     }
 
-    /// A record with a build is the first of its source: it begins a new group, even if its names
-    /// are those of the record before.
+    /// Notes that a record has a build: it is the first of its source and begins a new group, even
+    /// if its names are the same as before.
     fn begin_source(&mut self, text: &str) -> Result<()> {
         let mut build: Map<String, Value> = serde_json::from_str(text)
             .map_err(|error| Error::data(format!("build is not an object: {error}")))?;
@@ -202,7 +203,7 @@ impl PuzzleWriter {
         Ok(())
     }
 
-    /// What the user should know about the input.
+    /// Returns notes for the user about the input.
     fn warnings(&self) -> Vec<String> {
         let missing = SPLITS.into_iter().filter(|&split| self.parts[split as usize].is_empty());
         missing
@@ -213,8 +214,8 @@ impl PuzzleWriter {
             .collect()
     }
 
-    /// Publishes everything, `build.json` last, in place of an earlier set, and returns how many examples
-    /// that are. Fails without examples: a loader cannot open an empty set.
+    /// Publishes everything, `build.json` last, in place of an earlier set; returns the number of
+    /// examples. Fails without examples: a loader cannot open an empty set.
     fn publish(self, counts: Counts) -> Result<u64> {
         let PuzzleWriter { root, overwrite, is_assumed, shape, parts, builds, .. } = self;
         let (written, start) = (self.written, self.start);
@@ -251,13 +252,13 @@ impl SetShape {
         let constants = asserted.resolve(first.domain, first.inputs.len())?;
         let blank = i32::try_from(constants.blank_identifier_id).unwrap_or_default();
         let domain = first.domain.map(str::to_string);
-        // Splits of another domain may differ in their length, if that is not given.
+        // Splits of another domain may differ in their length, unless it is given.
         let is_fixed = asserted.seq_len.is_some() || domain.as_deref().is_some_and(is_known);
         let seq_lens = [is_fixed.then_some(constants.seq_len); 2];
         Ok(SetShape { domain, constants, seq_lens, names: Names::new(blank) })
     }
 
-    /// The `dataset.json` of a split with these sets.
+    /// Returns the `dataset.json` of a split with these sets.
     fn metadata(&self, split: Split, sets: &[SetWriter]) -> SplitMetadata {
         let total = |count: fn(&SetWriter) -> i32| -> i64 {
             sets.iter().map(|part| i64::from(count(part))).sum()
@@ -274,7 +275,7 @@ impl SetShape {
         }
     }
 
-    /// Where an example belongs, or why it belongs nowhere.
+    /// Returns the split and the set of an example, or why it belongs to none.
     fn check<'a>(&mut self, example: &Puzzle<'a>) -> Result<(Split, &'a str), String> {
         let split = SPLITS.into_iter().find(|split| split.name() == example.split);
         let split = split.ok_or_else(|| {
@@ -309,7 +310,8 @@ fn is_known(domain: &str) -> bool {
     crate::puzzle::domain(domain).is_some()
 }
 
-/// A file of the set as Python's `json.dump` writes it, still pending, and its entry.
+/// Writes a file of the set as Python's `json.dump` does; returns it unpublished, and adds its
+/// entry.
 fn python_file(
     root: &Path,
     name: String,
@@ -343,13 +345,13 @@ impl Target for PuzzleTarget<'_> {
         Ok(Standing { files: present(self.0)?, dependents: Vec::new() })
     }
 
-    /// Loaders open a set by these.
+    /// Loaders open a set by these files.
     fn is_index(&self, path: &Path) -> bool {
         path.extension().is_some_and(|ending| ending == "json")
     }
 }
 
-/// The files of a set that are in a directory, sorted.
+/// Returns the files of a set that are in a directory, sorted.
 fn present(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in [BUILD, IDENTIFIERS].map(|name| root.join(name)) {

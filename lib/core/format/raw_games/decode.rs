@@ -11,17 +11,17 @@ use super::{Defect, Error, GameFile, Legality, fast, step};
 use crate::files::open_member;
 use crate::game2048::{Board, Game, KNOWN_VALUATIONS, MAX_EXPONENT, Step, survey};
 
-/// Bytes a sidecar may have.
+/// The most bytes of a sidecar.
 const MAX_META: usize = 16 << 20;
-/// Bytes of a stream that are read at a time.
+/// How many bytes of a stream are read at a time.
 const CHUNK: usize = 1 << 18;
-/// Bytes of the shortest step: more than these are there for each step in a file.
+/// The bytes of the shortest step: a file has more bytes than this for each step.
 const SHORTEST_STEP: usize = 60;
 
 /// Decodes games one after another and keeps its buffers. Each thread has its own.
 pub struct Decoder {
     legality: Legality,
-    /// Bytes a line of a steps file may have.
+    /// The most bytes of a line in a steps file.
     longest_line: usize,
     inflater: Inflater,
     buffer: Vec<u8>,
@@ -33,16 +33,16 @@ impl Decoder {
         Decoder { legality, longest_line, inflater: Inflater::new(), buffer: Vec::new() }
     }
 
-    /// This decoder, which refuses lines of more than so many bytes.
+    /// Sets the longest line, in bytes; longer ones are refused.
     pub fn with_longest_line(self, bytes: u64) -> Decoder {
         Decoder { longest_line: usize::try_from(bytes).unwrap_or(usize::MAX), ..self }
     }
 
-    /// Decodes `file` into `game`, which loses what it held and keeps its memory. After an
-    /// error `game` holds nothing of use.
+    /// Decodes `file` into `game`, whose content is replaced and whose memory is kept. After an
+    /// error the content of `game` is not usable.
     ///
-    /// Memory is bounded by the game's own columns: a small file is inflated whole, a larger one
-    /// is streamed.
+    /// Memory is bounded by the game's own columns: a small file is inflated whole, a larger one is
+    /// streamed.
     pub fn decode(&mut self, file: &GameFile, game: &mut Game) -> Result<(), Error> {
         file.check()?;
         let meta = self.read_meta(file.meta())?;
@@ -132,7 +132,7 @@ impl Decoder {
     }
 }
 
-/// Appends up to [`CHUNK`] bytes; false at the end of the stream.
+/// Appends up to [`CHUNK`] bytes; returns false at the end of the stream.
 fn read_some(stream: &mut dyn Read, buffer: &mut Vec<u8>) -> std::io::Result<bool> {
     let mut limited = stream.take(CHUNK as u64);
     Ok(limited.read_to_end(buffer)? != 0)
@@ -145,9 +145,9 @@ struct StepReader<'a> {
     num_moves: u64,
     legality: Legality,
     longest_line: usize,
-    /// Lines begun so far: the number of the line that is being read.
+    /// How many lines have begun: the number of the line that is being read.
     line: u64,
-    /// The game's index of each of [`KNOWN_VALUATIONS`], once it has been met.
+    /// The game's index of each of [`KNOWN_VALUATIONS`], once it has been used.
     known_names: [Option<u16>; KNOWN_VALUATIONS.len()],
     scratch: String,
 }
@@ -166,15 +166,15 @@ impl<'a> StepReader<'a> {
         }
     }
 
-    /// Makes room for the steps that the sidecar promises, if so much text can hold them.
+    /// Makes room for the steps that the sidecar states, if that much text can hold them.
     fn reserve(&mut self, text: usize) {
         let most = text / SHORTEST_STEP + 1;
         let steps = usize::try_from(self.num_moves).map_or(most, |moves| moves.min(most));
         self.game.steps.reserve(steps);
     }
 
-    /// Reads all whole lines, and the last one without a newline if the text ends there.
-    /// Gives the bytes read. After a defect, `line` is the line that has it.
+    /// Reads all complete lines; if the text ends there, also the last line without a newline.
+    /// Returns the number of bytes read. After a defect, `line` is its line.
     fn read(&mut self, text: &[u8], ends: bool) -> Result<usize, Defect> {
         let mut at = 0;
         let mut guess = fast::Guess::default();
@@ -192,8 +192,8 @@ impl<'a> StepReader<'a> {
         Ok(at)
     }
 
-    /// Reads one line of any shape. Gives where the next one starts; `None` if the line goes
-    /// on after the text.
+    /// Reads one line of any shape. Returns where the next one starts; `None` if the line continues
+    /// after the text.
     #[inline(never)]
     fn read_other<'t>(
         &mut self,

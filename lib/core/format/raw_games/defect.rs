@@ -60,12 +60,12 @@ pub enum Defect {
     MoreSteps { num_moves: u64 },
     #[error("{}, but the metadata's num_moves is {num_moves}", exactly(*.steps, "step"))]
     FewerSteps { steps: u64, num_moves: u64 },
-    /// More steps or valuation names than can be counted.
+    /// There are more steps or valuation names than can be counted.
     #[error("too many {what} for one game")]
     TooMany { what: &'static str },
 }
 
-/// `text` cut to a length that fits an error line.
+/// Cuts `text` to a length that fits an error line.
 pub(super) fn excerpt(text: &str) -> String {
     const LIMIT: usize = 40;
     match text.char_indices().nth(LIMIT) {

@@ -17,10 +17,10 @@ use crate::game2048::{BOARD_TEXT, CELLS, Direction, read_board};
 use crate::json::decimal::{Decimal, POWERS, micros, value_of};
 use crate::json::{self, Piece};
 
-/// Bytes that a line may have here, and that must be left of the text.
+/// The most bytes of a line that is read here; as many must be left of the text.
 const LONGEST_LINE: usize = 512;
 
-/// What the last line was like, which the next one is likely to be too.
+/// Properties of the last line, which the next line is likely to share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Guess<'a> {
     /// The text before the value of `step_index`, and the seed in it.
@@ -32,9 +32,9 @@ pub(super) struct Guess<'a> {
     /// The text between `move` and the value of `valuation`, and the name in it.
     tail: Piece,
     valuation_type: ValuationType<'a>,
-    /// Digits of the step's index.
+    /// The number of digits of the step's index.
     index: usize,
-    /// Bytes of the board before its last bracket.
+    /// The number of bytes of the board before its last bracket.
     board: usize,
 }
 
@@ -53,8 +53,8 @@ impl Default for Guess<'_> {
     }
 }
 
-/// Reads the line that starts at `at`, if it has no white space. Gives the step and where
-/// the next line starts.
+/// Reads the line that starts at `at`, if it has no white space. Returns the step and where the
+/// next line starts.
 #[inline(always)]
 pub(super) fn compact<'a>(
     text: &'a [u8],
@@ -179,7 +179,7 @@ fn line<'a, const SPACED: bool>(
     Some((step, cursor.position()))
 }
 
-/// A place in a line.
+/// A position in a line.
 struct Cursor<'a, const SPACED: bool>(json::Cursor<'a, LONGEST_LINE>);
 
 impl<'a, const SPACED: bool> Deref for Cursor<'a, SPACED> {
@@ -199,7 +199,7 @@ impl<const SPACED: bool> DerefMut for Cursor<'_, SPACED> {
 }
 
 impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
-    /// Takes a key in the style of the line.
+    /// Reads a key in the style of the line.
     #[inline(always)]
     fn key<const N: usize, const M: usize>(&mut self, compact: &[u8; N], spaced: &[u8; M]) -> bool {
         if SPACED { self.eat(spaced) } else { self.eat(compact) }
@@ -210,7 +210,8 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
         self.key(b",", b", ").then_some(())
     }
 
-    /// A number of at most seven digits before and seven after the point, no exponent.
+    /// Reads a number of at most seven digits before and seven after the point, without an
+    /// exponent.
     #[inline(always)]
     fn decimal(&mut self) -> Option<Decimal> {
         let negative = self.eat(b"-");
@@ -218,7 +219,7 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
         if let [b'0', b'.', b'0', after, ..] = text
             && !after.is_ascii_digit()
         {
-            // What the lookup tables give for moves they know nothing of.
+            // The lookup tables give this value for moves that they do not know.
             self.advance(3);
             return Some(Decimal { negative, mantissa: 0, decimals: 1 });
         }
@@ -236,7 +237,8 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
         self.other_decimal(negative)
     }
 
-    /// A decimal that does not have exactly six digits after its point, or has many before it.
+    /// Reads a decimal that does not have exactly six digits after its point, or has many before
+    /// it.
     #[inline(never)]
     fn other_decimal(&mut self, negative: bool) -> Option<Decimal> {
         let integer = self.short_integer()? as i64;
@@ -262,7 +264,7 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
         Some(())
     }
 
-    /// Moves are hard to predict too: the first letter finds the only name it can be.
+    /// Moves are hard to predict too: the first letter finds the only possible name.
     #[inline(always)]
     fn direction(&mut self) -> Option<Direction> {
         let word = u64::from_le_bytes(*self.next()?);
@@ -300,7 +302,7 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
         self.eat(b"\"").then(|| ValuationType::named(name))
     }
 
-    /// A board without spaces.
+    /// Reads a board without spaces.
     #[inline(always)]
     fn compact_board(&mut self, guess: &mut usize) -> Option<[u8; CELLS]> {
         let text: &[u8; BOARD_TEXT] = self.next()?;
@@ -309,7 +311,7 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
         Some(cells)
     }
 
-    /// A board with a space after each comma.
+    /// Reads a board with a space after each comma.
     #[inline(always)]
     fn spaced_board(&mut self) -> Option<[u8; CELLS]> {
         if !self.eat(b"[") {
@@ -338,7 +340,7 @@ struct Name {
 
 /// The names, indexed by bits 2 to 4 of their first letters, which all differ.
 const NAMES: [Name; 8] = {
-    // Matches nothing.
+    // This entry matches nothing.
     let none = Name { mask: 0, word: 1, length: 0, direction: Direction::Up };
     let mut names = [none; 8];
     names[b'u' as usize >> 2 & 7] = name(b"\"up\"\0\0\0\0", 4, Direction::Up);

@@ -9,26 +9,26 @@ use super::{Defect, Error};
 use crate::files::open_member;
 use crate::gzip::GzipReader;
 
-/// Compressed size up to which a file is read whole.
+/// The largest compressed size of a file that is read whole.
 const WHOLE_COMPRESSED: u64 = 16 << 20;
-/// Inflated size up to which a file is inflated whole.
+/// The largest inflated size of a file that is inflated whole.
 const WHOLE_INFLATED: usize = 64 << 20;
 /// Deflate cannot shrink by more than this (258 bytes in two bits, and block headers).
 const MAX_RATIO: usize = 1032;
-/// Header and trailer of the smallest member.
+/// The bytes of header and trailer of the smallest member.
 const SMALLEST: usize = 18;
 /// The first bytes of every member: magic and the only method.
 const MEMBER: &[u8] = b"\x1f\x8b\x08";
 
-/// What a file turned out to be.
+/// The content of a file.
 pub(super) enum Content<'a> {
-    /// All of the inflated bytes, checksum verified.
+    /// All inflated bytes, with a verified checksum.
     Whole(&'a [u8]),
-    /// A stream that gives the inflated bytes, of any number of members.
+    /// A stream of the inflated bytes of any number of members.
     Stream(Box<dyn Read + 'a>),
 }
 
-/// Opens gzip files, keeping its buffers from one to the next.
+/// Opens gzip files and keeps its buffers from one to the next.
 pub(super) struct Inflater {
     decompressor: Decompressor,
     compressed: Vec<u8>,
@@ -52,7 +52,7 @@ impl Inflater {
         let limit = WHOLE_COMPRESSED + 1;
         (&file).take(limit).read_to_end(&mut self.compressed).map_err(io)?;
         if self.compressed.len() as u64 == limit {
-            // It has grown since its length was read.
+            // The file has grown since its length was read.
             let start = io::Cursor::new(&self.compressed);
             return Ok(Content::Stream(stream(BufReader::new(start.chain(file)))));
         }
@@ -64,10 +64,9 @@ impl Inflater {
 
     /// Inflates `compressed`, if it is one valid member of moderate size and nothing else.
     ///
-    /// libdeflate stops after the first member without saying where. A second one would
-    /// start with [`MEMBER`], so a file that has these bytes anywhere else is left to the
-    /// stream. So is a file with other bytes at the end: its last four bytes do not give the
-    /// length inflated.
+    /// libdeflate stops after the first member without saying where. A second member would start
+    /// with [`MEMBER`], so a file that has these bytes anywhere else is read as a stream. So is a
+    /// file with other bytes at the end: its last four bytes are not the inflated length.
     fn inflate_whole(&mut self) -> Option<usize> {
         let data = &self.compressed[..];
         if data.len() < SMALLEST || memchr::memmem::find(&data[1..], MEMBER).is_some() {
@@ -91,7 +90,7 @@ fn stream<'a>(reader: impl BufRead + 'a) -> Box<dyn Read + 'a> {
     Box::new(GzipReader::new(reader))
 }
 
-/// The error of a read from a [`Content::Stream`]: a defect of the file, unless reading the
+/// Returns the error of a read from a [`Content::Stream`]: a defect of the file, unless reading the
 /// file itself failed.
 pub(super) fn read_error(path: &Path, line: u64, error: io::Error) -> Error {
     let cause = match error.kind() {

@@ -6,7 +6,7 @@ use super::Defect;
 use super::defect::excerpt;
 use crate::json::{self, Reader, Str};
 
-/// What a sidecar says.
+/// The content of a sidecar.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Meta {
     pub seed: u64,
@@ -16,17 +16,17 @@ pub(super) struct Meta {
     pub depth: Option<u32>,
     pub max_rank: Option<u8>,
     pub seconds: Option<f64>,
-    /// The other fields as a JSON object on one line, in their order; empty if there are
-    /// none. An optional field whose value is not of its type stays here.
+    /// The other fields as a JSON object on one line, in their order; empty if there are none. An
+    /// optional field whose value has another type stays here.
     pub rest: String,
 }
 
-/// A defect, and the byte offset it is found at.
-struct Found(usize, Defect);
+/// A defect and its byte offset.
+struct PlacedDefect(usize, Defect);
 
-impl From<json::Error> for Found {
+impl From<json::Error> for PlacedDefect {
     fn from(error: json::Error) -> Self {
-        Found(error.offset, Defect::Json(error))
+        PlacedDefect(error.offset, Defect::Json(error))
     }
 }
 
@@ -37,18 +37,18 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Meta, (u64, Defect)> {
             Ok(meta) => return Ok(meta),
             Err(found) => found,
         },
-        Err(error) => Found(error.valid_up_to(), Defect::Utf8),
+        Err(error) => PlacedDefect(error.valid_up_to(), Defect::Utf8),
     };
     let before = &bytes[..found.0.min(bytes.len())];
     Err((1 + memchr::memchr_iter(b'\n', before).count() as u64, found.1))
 }
 
-fn parse_text(text: &str) -> Result<Meta, Found> {
+fn parse_text(text: &str) -> Result<Meta, PlacedDefect> {
     let (mut seed, mut num_moves, mut score, mut max_tile) = (None, None, None, None);
     let mut meta = Meta::default();
     let mut seen = HashSet::new();
     let mut reader = Reader::new(text);
-    reader.object(|reader, key: Str<'_>| -> Result<(), Found> {
+    reader.object(|reader, key: Str<'_>| -> Result<(), PlacedDefect> {
         let mut name = String::new();
         key.decode_onto(&mut name)?;
         reader.peek()?;
@@ -57,7 +57,7 @@ fn parse_text(text: &str) -> Result<Meta, Found> {
         let integer = |key| {
             json::integer_u64(value).map(Some).ok_or_else(|| {
                 let expected = "an unsigned integer";
-                Found(at, Defect::Kind { key, expected, found: excerpt(value) })
+                PlacedDefect(at, Defect::Kind { key, expected, found: excerpt(value) })
             })
         };
         let mut kept = true;
@@ -86,7 +86,7 @@ fn parse_text(text: &str) -> Result<Meta, Found> {
             push_compact(&mut meta.rest, value);
         }
         if seen.contains(&name) {
-            return Err(Found(key.offset(), Defect::Duplicate { key: excerpt(&name) }));
+            return Err(PlacedDefect(key.offset(), Defect::Duplicate { key: excerpt(&name) }));
         }
         seen.insert(name);
         Ok(())
@@ -95,7 +95,7 @@ fn parse_text(text: &str) -> Result<Meta, Found> {
     if !meta.rest.is_empty() {
         meta.rest.push('}');
     }
-    let missing = |key| Found(text.trim_end().len(), Defect::MissingKey { key });
+    let missing = |key| PlacedDefect(text.trim_end().len(), Defect::MissingKey { key });
     meta.seed = seed.ok_or_else(|| missing("seed"))?;
     meta.num_moves = num_moves.ok_or_else(|| missing("num_moves"))?;
     meta.score = score.ok_or_else(|| missing("score"))?;
@@ -103,7 +103,7 @@ fn parse_text(text: &str) -> Result<Meta, Found> {
     Ok(meta)
 }
 
-/// The value of a JSON number, if it is one and finite.
+/// Returns the value of a JSON number, if it is one and finite.
 fn finite(value: &str) -> Option<f64> {
     // Of the JSON values, Rust parses only numbers as numbers.
     value.parse().ok().filter(|number: &f64| number.is_finite())

@@ -30,15 +30,16 @@ pub use walk::{GameFile, list};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Legality {
-    /// Those that the board can move and that have a value. Values of others are dropped.
+    /// Branches that the board can move and that have a value. Values of other branches are
+    /// dropped.
     #[default]
     Board,
-    /// Those that have a value: the older rule.
+    /// Branches that have a value: the older rule.
     Values,
 }
 
 impl Legality {
-    /// Its name in headers and manifests.
+    /// Returns its name in headers and manifests.
     pub fn name(self) -> &'static str {
         match self {
             Legality::Board => "board",
@@ -47,17 +48,17 @@ impl Legality {
     }
 }
 
-/// What went wrong, and where.
+/// An error with its place.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.to_error())]
 pub struct Error {
     pub path: PathBuf,
-    /// Line of the file, from 1, if there is one.
+    /// The line of the file, from 1, if there is one.
     pub line: Option<u64>,
     pub cause: Cause,
 }
 
-/// What went wrong, which decides what can be done about it.
+/// The cause of an error, which decides what can be done about it.
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
     #[error("no such folder")]
@@ -69,7 +70,7 @@ pub enum Cause {
     /// A folder contains itself through a symbolic link to this ancestor.
     #[error("the link leads back to {}, a folder that it stands in", .0.display())]
     Cycle(PathBuf),
-    /// The game is bad. It can be skipped, the run can go on.
+    /// The game is bad. It can be skipped, and the run can go on.
     #[error(transparent)]
     Bad(Defect),
     /// Reading failed; the data may be good.
@@ -90,7 +91,7 @@ impl Error {
         Error::new(path, None, Cause::Io(error))
     }
 
-    /// The defect, if the error is a bad game.
+    /// Returns the defect, if the error is a bad game.
     pub fn defect(&self) -> Option<&Defect> {
         match &self.cause {
             Cause::Bad(defect) => Some(defect),
@@ -100,7 +101,7 @@ impl Error {
 }
 
 impl Error {
-    /// File and line, if there is a line.
+    /// Returns file and line, if there is a line.
     fn place(&self) -> Place {
         let position = self.line.map_or(Position::Whole, Position::Line);
         Place { source: shown(&self.path).into(), position }
@@ -124,7 +125,7 @@ impl From<Error> for error::Error {
     }
 }
 
-/// A bad game by its file and line; any other error ends the run.
+/// Returns a rejection of a bad game with its file and line; any other error ends the run.
 pub fn rejection(file: &GameFile, error: Error) -> error::Result<Rejection> {
     let Some(defect) = error.defect() else { return Err(error.into()) };
     let input = json!({"run_id": file.run_id, "source": shown(file.name())}).to_string();

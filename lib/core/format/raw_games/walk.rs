@@ -18,14 +18,14 @@ const META: &[u8] = b".meta.json";
 const META_GZ: &[u8] = b".meta.json.gz";
 const STEPS: &[u8] = b".jsonl.gz";
 
-/// A game's place in the listing and its two files, which may not both be there.
+/// A game's place in the listing, and its two files, one of which may be missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GameFile {
-    /// Position in the full listing of all roots; bad games count.
+    /// The position in the full listing of all roots; bad games count.
     pub run_id: u64,
-    /// The sidecar; where only a steps file was found, the sidecar that it should have.
+    /// The sidecar; if only a steps file was found, the sidecar that it should have.
     meta: PathBuf,
-    /// Bytes of `meta` before the part that is relative to the root.
+    /// How many bytes of `meta` come before the part that is relative to the root.
     root_length: usize,
     pairing: Pairing,
 }
@@ -43,7 +43,7 @@ impl GameFile {
         &self.meta
     }
 
-    /// The sidecar's path relative to its root: the same wherever the root is.
+    /// Returns the sidecar's path relative to its root: it is the same wherever the root is.
     pub fn name(&self) -> &Path {
         let relative = self.meta.as_os_str().as_bytes().get(self.root_length..);
         Path::new(std::ffi::OsStr::from_bytes(relative.unwrap_or_default()))
@@ -55,7 +55,7 @@ impl GameFile {
         path_of([stem, STEPS].concat())
     }
 
-    /// The error of a game that does not have exactly one sidecar and one steps file.
+    /// Fails for a game that does not have exactly one sidecar and one steps file.
     pub fn check(&self) -> Result<(), Error> {
         let meta = self.meta.clone();
         match self.pairing {
@@ -75,8 +75,8 @@ impl GameFile {
     }
 }
 
-/// Lists the games under `roots`. Games whose files do not pair are listed too;
-/// [`GameFile::check`] gives their error. A root without games is an error.
+/// Lists the games under `roots`. Games whose files do not pair are listed too; [`GameFile::check`]
+/// returns their error. A root without games is an error.
 pub fn list<P: AsRef<Path>>(roots: &[P]) -> Result<Vec<GameFile>, Error> {
     let mut games = Vec::new();
     for root in roots {
@@ -103,17 +103,17 @@ pub fn list<P: AsRef<Path>>(roots: &[P]) -> Result<Vec<GameFile>, Error> {
     Ok(games)
 }
 
-/// Which of a game's files are there.
+/// Which of a game's files exist.
 #[derive(Default)]
-struct Found {
+struct PresentFiles {
     meta: bool,
     meta_gz: bool,
     steps: bool,
 }
 
-/// The games below a folder by their paths without the endings.
-fn files(root: &Path) -> Result<HashMap<Vec<u8>, Found>, Error> {
-    let mut games: HashMap<Vec<u8>, Found> = HashMap::new();
+/// Returns the games below a folder by their paths without the endings.
+fn files(root: &Path) -> Result<HashMap<Vec<u8>, PresentFiles>, Error> {
+    let mut games: HashMap<Vec<u8>, PresentFiles> = HashMap::new();
     for path in walk::files(root, |_| true) {
         let path = path.map_err(|error| match error {
             WalkError::Io(path, error) => Error::io(&path, error),
@@ -131,8 +131,8 @@ fn files(root: &Path) -> Result<HashMap<Vec<u8>, Found>, Error> {
     Ok(games)
 }
 
-/// The sidecar of a game, which gives it its place in the order.
-fn game((stem, found): (Vec<u8>, Found)) -> (PathBuf, Pairing) {
+/// Returns the sidecar of a game, which decides its place in the order.
+fn game((stem, found): (Vec<u8>, PresentFiles)) -> (PathBuf, Pairing) {
     let ending = if found.meta_gz && !found.meta { META_GZ } else { META };
     let pairing = match (found.meta, found.meta_gz, found.steps) {
         (true, true, _) => Pairing::BothMetas,

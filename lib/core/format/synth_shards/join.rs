@@ -22,18 +22,18 @@ pub struct ConversationPart {
     pub slice: Option<String>,
 }
 
-/// The slices of a shard, and where they go.
+/// The slices of a shard, and where the shard is written.
 #[derive(Debug)]
 pub struct ConversationJoin<'a> {
-    /// In their order.
+    /// The slices in their order.
     pub parts: &'a [ConversationPart],
     pub target: &'a Path,
-    /// The rows of each row group.
+    /// How many rows each row group has.
     pub group_rows: NonZeroUsize,
 }
 
-/// A part that is open.
-struct Opened {
+/// An open part.
+struct OpenPart {
     file: ParquetFile,
     header: Header,
     counts: Counts,
@@ -61,11 +61,12 @@ impl ConversationJoin<'_> {
         sink.publish(true, file_metadata(&header.with_counts(&counts), &counts))
     }
 
-    /// What the footer of the whole says; fails if the parts are not of one run of the pipeline.
+    /// Returns the footer of the whole shard; fails if the parts are not of one run of the
+    /// pipeline.
     fn describe(&self) -> Result<(Header, Counts, SchemaRef)> {
         let mut all: Option<(Header, Counts, SchemaRef)> = None;
         for part in self.parts {
-            let Opened { file, header, counts } = part.open()?;
+            let OpenPart { file, header, counts } = part.open()?;
             let header = part.whole(header)?;
             let schema = SchemaRef::new(Schema::new(file.schema().fields().clone()));
             let Some((first, sum, columns)) = &mut all else {
@@ -90,17 +91,17 @@ impl ConversationJoin<'_> {
 }
 
 impl ConversationPart {
-    fn open(&self) -> Result<Opened> {
+    fn open(&self) -> Result<OpenPart> {
         let bad = |error: Error| error.at(self.path.as_path());
         let file = open_member(&self.path).map_err(|e| Error::io(shown(&self.path), &e))?;
         let file = ParquetFile::open(file).map_err(|e| bad(read_error(&e)))?;
         let header = Header::of(file.schema()).map_err(bad)?;
         let counts = Counts::of(file.schema()).map_err(bad)?;
         let none = || bad(Error::data("does not say how it was made"));
-        Ok(Opened { counts: counts.ok_or_else(none)?, file, header })
+        Ok(OpenPart { counts: counts.ok_or_else(none)?, file, header })
     }
 
-    /// The header of a run over the whole shard.
+    /// Returns the header of a run over the whole shard.
     fn whole(&self, mut header: Header) -> Result<Header> {
         header.dropped = Dropped::default();
         header.provenance.iter_mut().for_each(forget_slice);

@@ -21,16 +21,16 @@ use crate::cli::counted;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files::open_member;
-use crate::provenance::{BuildRun, Made, git_sha};
+use crate::provenance::{BuildRun, DatasetOrigin, git_sha};
 use crate::publish::{TargetLock, publish_file_locked};
 use crate::wording::exactly;
 
 pub const SCHEMA: &str = "synth_harmony_v1";
-/// The names of the shards.
+/// The pattern of the names of shards.
 pub const GLOB: &str = "synth_harmony_shard_*.parquet";
-/// The rows of each row group, if nothing else is said.
+/// The default number of rows of a row group.
 pub const GROUP_ROWS: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
-/// Where synth-harmony says in the header what it has made.
+/// The parameter of the header in which synth-harmony states what it has made.
 pub const CONVERSION: &str = "conversion";
 
 /// `manifest.json` beside the shards.
@@ -47,13 +47,13 @@ pub struct SynthManifest {
     /// The files of raw rows.
     pub inputs: Vec<Value>,
     pub provenance: Vec<Chain>,
-    /// By the shard's name, if a script has made them.
+    /// How a script made each shard, by the shard's name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub made: BTreeMap<String, Made>,
+    pub made: BTreeMap<String, DatasetOrigin>,
     pub run: BuildRun,
 }
 
-/// Where the rows come from, and what was made of them.
+/// The source of the rows, and how they were converted.
 #[derive(Debug, Clone, Serialize)]
 pub struct Conversion {
     pub dataset: String,
@@ -85,13 +85,13 @@ pub struct Shard {
     pub records: Records,
 }
 
-/// What became of the raw rows.
+/// The counts of raw rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Records {
     pub read: Option<u64>,
     pub written: u64,
     pub rejected: Option<u64>,
-    /// By reason, also if that is none.
+    /// Skipped rows by reason, even if there are none.
     pub skipped: Option<Skipped>,
 }
 
@@ -104,7 +104,7 @@ pub struct Chain {
 
 /// What the command line says of the input, to be recorded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
-pub struct Recorded {
+pub struct RecordedInput {
     /// Which files of the input's folder are the shards, to be recorded
     #[arg(long, value_name = "GLOB", help_heading = "Recorded")]
     pub glob: Option<String>,
@@ -118,7 +118,7 @@ pub struct Recorded {
     pub split: Option<String>,
 }
 
-/// Where the raw rows of a folder of conversations come from; the shards do not have it.
+/// The source of the raw rows of a folder of conversations; the shards do not state it.
 #[derive(Debug)]
 pub struct SynthSource {
     pub dataset: String,
@@ -126,13 +126,13 @@ pub struct SynthSource {
     pub glob: String,
 }
 
-/// The set of raw rows that is named if nothing is said.
+/// The default name of the set of raw rows.
 const DATASET: &str = "PleIAs/SYNTH";
 const SPLIT: &str = "train";
 
 impl SynthSource {
-    /// What is recorded where nothing is said is that of the published converter.
-    pub fn new(recorded: &Recorded) -> SynthSource {
+    /// Records what the command line states; the defaults are those of the published converter.
+    pub fn new(recorded: &RecordedInput) -> SynthSource {
         let or = |text: &Option<String>, default: &str| {
             text.clone().unwrap_or_else(|| default.to_string())
         };
@@ -144,8 +144,8 @@ impl SynthSource {
     }
 }
 
-/// A shard, and what its footer says.
-struct Found {
+/// A shard and the content of its footer.
+struct FoundShard {
     path: PathBuf,
     shard: Shard,
     schema: String,
@@ -153,7 +153,7 @@ struct Found {
     made: Footer,
 }
 
-/// What synth-harmony has put into the footer.
+/// What synth-harmony writes to the footer.
 #[derive(Debug, Deserialize)]
 struct Footer {
     /// The I-th of N shards, if the files were divided.
@@ -164,7 +164,7 @@ struct Footer {
     settings: Map<String, Value>,
 }
 
-/// The file of a shard: `shard_00` is in `synth_harmony_shard_00.parquet`.
+/// Returns the file of a shard: `shard_00` is in `synth_harmony_shard_00.parquet`.
 pub fn file_name(shard: &str) -> String {
     format!("synth_harmony_{shard}.parquet")
 }
@@ -177,12 +177,12 @@ pub fn is_folder_of_shards(folder: &Path) -> Result<bool> {
 }
 
 impl SynthManifest {
-    /// Reads the footers of all shards, and checks them against one another.
+    /// Reads the footers of all shards, and compares them with one another.
     pub fn collect(folder: &Path, source: SynthSource, run: BuildRun) -> Result<SynthManifest> {
         let mut paths = files_in(folder)?;
         paths.retain(|path| is_named(path, &source.glob));
-        let found = paths.iter().map(|path| Found::read(folder, path));
-        let found = found.collect::<Result<Vec<Found>>>()?;
+        let found = paths.iter().map(|path| FoundShard::read(folder, path));
+        let found = found.collect::<Result<Vec<FoundShard>>>()?;
         let Some(first) = found.first() else {
             let cause = format!("no shards match {:?}", source.glob);
             return Err(Error::usage(cause).at(folder));
@@ -222,19 +222,19 @@ impl SynthManifest {
             records,
             limits: first.made.limits.clone(),
             inputs: found.iter().flat_map(|found| found.made.inputs.clone()).collect(),
-            provenance: found.iter().map(Found::chain).collect(),
+            provenance: found.iter().map(FoundShard::chain).collect(),
             made: BTreeMap::new(),
             run,
         })
     }
 
-    /// Writes `manifest.json`, under the lock under which it was collected.
+    /// Writes `manifest.json`; `lock` is the lock under which it was collected.
     pub fn publish(&self, folder: &Path, lock: &TargetLock) -> Result<()> {
         FOLDER_FORMAT.refuse_others(folder)?;
         publish_file_locked(json_file::pending(&folder.join(MANIFEST), self)?, lock)
     }
 
-    /// One line for people.
+    /// Returns a summary in one line.
     pub fn summary(&self) -> String {
         let Records { read, written, rejected, skipped } = &self.records;
         let shards = self.storage.shards.len();
@@ -275,8 +275,8 @@ impl From<RecordCounts> for Records {
     }
 }
 
-impl Found {
-    fn read(folder: &Path, path: &Path) -> Result<Found> {
+impl FoundShard {
+    fn read(folder: &Path, path: &Path) -> Result<FoundShard> {
         let bad = |error: std::io::Error| Error::io(path, &error);
         let (bytes, sha256) = open_member(path).and_then(sha256_of).map_err(bad)?;
         let file = open_member(path).map_err(bad)?;
@@ -300,11 +300,11 @@ impl Found {
             records: Records::from(records),
         };
         let (path, schema) = (path.to_path_buf(), schema_text(file.schema()));
-        Ok(Found { path, shard, schema, provenance: header.provenance, made })
+        Ok(FoundShard { path, shard, schema, provenance: header.provenance, made })
     }
 
-    /// Checks that a shard was made as the first was.
-    fn check_same(&self, first: &Found) -> Result<()> {
+    /// Checks that a shard was made in the same way as the first.
+    fn check_same(&self, first: &FoundShard) -> Result<()> {
         let same = [
             ("columns are", self.schema == first.schema),
             ("settings are", self.made.settings == first.made.settings),
@@ -325,7 +325,8 @@ impl Found {
     }
 }
 
-/// Refuses a folder with shards whose files have none of these names, before anything in it changes.
+/// Refuses a folder that has shards whose files have none of these names, before anything in it
+/// changes.
 pub fn refuse_surplus(folder: &Path, source: &SynthSource, names: &HashSet<String>) -> Result<()> {
     let paths = if crate::files::is_directory(folder)? { files_in(folder)? } else { Vec::new() };
     let is_expected = |path: &Path| {
@@ -340,8 +341,8 @@ pub fn refuse_surplus(folder: &Path, source: &SynthSource, names: &HashSet<Strin
     }
 }
 
-/// How many shards there are, all of which must be there.
-fn check_complete(folder: &Path, found: &[Found]) -> Result<u64> {
+/// Returns how many shards there are; all must exist.
+fn check_complete(folder: &Path, found: &[FoundShard]) -> Result<u64> {
     let Some(Some(count)) = found
         .iter()
         .map(|found| found.made.shard.as_deref())
@@ -352,7 +353,7 @@ fn check_complete(folder: &Path, found: &[Found]) -> Result<u64> {
     };
     for index in 0..count {
         let is_it =
-            |found: &&Found| found.made.shard.as_deref() == Some(&format!("{index}/{count}"));
+            |found: &&FoundShard| found.made.shard.as_deref() == Some(&format!("{index}/{count}"));
         match found.iter().filter(is_it).count() {
             1 => {}
             0 => return Err(Error::data(format!("shard {index}/{count} is missing")).at(folder)),
@@ -368,8 +369,8 @@ fn check_complete(folder: &Path, found: &[Found]) -> Result<u64> {
     }
 }
 
-/// Whether a file is there that was made with these settings and of these inputs, as these parameters of the
-/// header say; an error, if it was made with others.
+/// Whether a file exists that was made with these settings from these inputs, as these parameters
+/// of the header state; fails if it was made with others.
 pub fn is_finished(path: &Path, header: &Header, parameters: &[&str]) -> Result<bool> {
     if !crate::files::is_file(path)? {
         return Ok(false);
@@ -400,7 +401,7 @@ fn is_named(path: &Path, pattern: &str) -> bool {
     left.ends_with(end)
 }
 
-/// A schema as pyarrow prints it.
+/// Returns a schema as pyarrow prints it.
 fn schema_text(schema: &Schema) -> String {
     let line = |(name, data_type): (&String, &DataType)| match data_type {
         DataType::Utf8 => format!("{name}: string"),

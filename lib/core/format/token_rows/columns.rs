@@ -16,10 +16,10 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::manifest::Labels;
 use super::store::{Sequences, end_inside, no_end, not_at_end, outside, wrong_mask};
 use crate::error::{Error, Result};
-use crate::packing::{Counted, Overflow, Packing, Piece};
+use crate::packing::{Overflow, Packing, Piece, RowUnit};
 use crate::tokenizer::{EOD, RETURN};
 
-/// Who reads the rows.
+/// The trainer for which rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
@@ -40,11 +40,11 @@ impl Form {
         }
     }
 
-    /// What fills a row.
-    pub fn counted(self) -> Counted {
+    /// Returns the unit in which the positions of a row are counted.
+    pub fn counted(self) -> RowUnit {
         match self {
-            Form::Rows | Form::Trl => Counted::Tokens,
-            Form::MegatronBridge => Counted::Inputs,
+            Form::Rows | Form::Trl => RowUnit::Tokens,
+            Form::MegatronBridge => RowUnit::Inputs,
         }
     }
 
@@ -53,7 +53,7 @@ impl Form {
         self != Form::MegatronBridge
     }
 
-    /// The most rows of a row group.
+    /// Returns the most rows of a row group.
     pub fn group_rows(self) -> usize {
         match self {
             Form::Rows | Form::Trl => 1000,
@@ -61,7 +61,7 @@ impl Form {
         }
     }
 
-    /// The columns of tokens that it must have, then those it has of pieces.
+    /// Returns the required columns of tokens, then the columns of pieces.
     fn columns(self) -> &'static [&'static str] {
         match self {
             Form::Rows => &["input_ids", "labels", "attention_mask"],
@@ -71,29 +71,31 @@ impl Form {
     }
 }
 
-/// A column that no trainer asks for, and none minds.
+/// A column that no trainer needs, and that disturbs none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Extra {
+pub enum ExtraColumn {
     /// The id of each sequence.
     Id,
     /// The span id of each position, aligned as the labels or the mask.
     #[value(name = "span_id")]
     SpanId,
-    /// Of each piece: the number of its sequence, where it starts in it, how many tokens are left after it.
+    /// For each piece: the number of its sequence, its start in the sequence, and how many tokens
+    /// are left after it.
     Sequence,
 }
 
 /// The label of a token that is not trained on.
 pub(crate) const IGNORED: i32 = -100;
 
-/// What pads a piece: the `eos_id` of gpt-oss, which Megatron-Bridge pads with, and looks for from the end
-/// (`packing/offline.py`, `packing/gpt_sft.py`).
+/// The padding token of a piece: the `eos_id` of gpt-oss. Megatron-Bridge pads with it, and looks
+/// for it from the end (`packing/offline.py`, `packing/gpt_sft.py`).
 pub(crate) const PAD: i32 = RETURN;
 
-/// The column of the tokens of each piece without its padding. (A piece may itself end in [`PAD`].)
+/// The column of the number of tokens of each piece without its padding. (A piece may itself end in
+/// [`PAD`].)
 pub(super) const LENGTH: &str = "length";
 
-/// A form, and which columns there are besides its own.
+/// A form, and its columns beyond the required ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub form: Form,
@@ -104,7 +106,7 @@ pub(crate) struct Layout {
     pub padded: bool,
 }
 
-/// The names of the columns of [`Extra::Sequence`].
+/// The names of the columns of [`ExtraColumn::Sequence`].
 pub(crate) const PLACE: [&str; 3] = ["sequence", "start", "left"];
 
 fn list_of(item: DataType) -> DataType {
@@ -112,13 +114,19 @@ fn list_of(item: DataType) -> DataType {
 }
 
 impl Layout {
-    pub fn of(form: Form, extras: &[Extra], are_pieces_parts: bool, padded: bool) -> Layout {
+    pub fn of(form: Form, extras: &[ExtraColumn], are_pieces_parts: bool, padded: bool) -> Layout {
         let has = |extra| extras.contains(&extra);
-        let sequences = has(Extra::Sequence) || are_pieces_parts;
-        Layout { form, ids: has(Extra::Id), spans: has(Extra::SpanId), sequences, padded }
+        let sequences = has(ExtraColumn::Sequence) || are_pieces_parts;
+        Layout {
+            form,
+            ids: has(ExtraColumn::Id),
+            spans: has(ExtraColumn::SpanId),
+            sequences,
+            padded,
+        }
     }
 
-    /// The layout of a file with these columns.
+    /// Returns the layout of a file with these columns.
     pub fn found(form: Form, padded: bool, schema: &Schema) -> Layout {
         let has = |name: &str| schema.column_with_name(name).is_some();
         let (ids, spans, sequences) = (has("id"), has("span_id"), has("sequence"));
@@ -158,13 +166,13 @@ impl Layout {
     }
 }
 
-/// What a piece is, in 64 bits: its tokens (int32, little-endian), and its masks (a byte each, 0 or 1)
-/// as the form aligns them. That of rows is the sum of those of their pieces.
+/// Hashes a piece to 64 bits: its tokens (int32, little-endian), and its masks (a byte each, 0 or
+/// 1) as the form aligns them. The hash of rows is the sum of the hashes of their pieces.
 pub(crate) fn piece_hash(tokens: &[i32], mask: &[u8]) -> u64 {
     xxh3_64_with_seed(mask, xxh3_64(tokens.to_byte_slice()))
 }
 
-/// What is counted while rows are built.
+/// Counts that are made while rows are built.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct GroupTotals {
     pub labels: Labels,
@@ -181,8 +189,9 @@ impl GroupTotals {
     }
 }
 
-/// The labels of tokens that are in no row: those after the first of some tokens at the end of a sequence, and
-/// after them the end of document, if it is not kept. That must be there.
+/// Counts the labels of tokens that are in no row: of all tokens but the first in `tokens`, which
+/// end a sequence, and of the end of document after them if it is not kept. The end of document
+/// must be there.
 pub(super) fn left_out(
     store: &dyn Sequences,
     sequence: u64,
@@ -204,16 +213,16 @@ pub(super) fn left_out(
     Ok(mask.iter().map(|&mask| u64::from(mask)).sum())
 }
 
-/// What pieces are cut from.
+/// The sequences from which pieces are cut.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub store: &'a dyn Sequences,
-    /// The number of the first sequence, and the length of each without an end of document that is not
-    /// kept.
+    /// The number of the first sequence, and the length of each; the end of document counts only if
+    /// it is kept.
     pub first: u64,
     pub lengths: &'a [u32],
     pub keep_eod: bool,
-    /// Whether tokens are taken that are not in the vocabulary.
+    /// Whether tokens that are not in the vocabulary are accepted.
     pub no_check: bool,
     pub packing: Packing,
 }
@@ -226,9 +235,9 @@ pub(super) struct GroupColumns {
     mask: Vec<u8>,
     spans: Vec<u8>,
     row_ends: Vec<i32>,
-    /// Pieces up to the end of each row.
+    /// How many pieces there are up to the end of each row.
     piece_ends: Vec<i32>,
-    /// With and without padding.
+    /// The lengths of pieces, with and without padding.
     piece_lengths: Vec<i32>,
     own_lengths: Vec<i32>,
     ids: StringBuilder,
@@ -280,14 +289,14 @@ impl GroupColumns {
         if let (false, Some(cause)) = (source.keep_eod, end_inside(&self.tokens[begin..])) {
             return Err(not_at_end(cause, &source.store.place(sequence)));
         }
-        // (Our own writer refuses them; triples of others are read as they are.)
+        // (Our own writer refuses such tokens; triples of other writers are read as they are.)
         if let (false, Some(cause)) = (source.no_check, outside(&self.tokens[begin..])) {
             return Err(bad(cause).hint("--no-check, if it is meant so"));
         }
         let masks = self.mask.len();
         let next = self.masks(piece, source)?;
         let mask = &self.mask[masks..];
-        // (All of them together first: that is done many at once.)
+        // (All of them are combined first: the processor does many at once.)
         let together = mask.iter().fold(0, |together, value| together | value);
         if let Some(other) = mask.iter().find(|value| together > 1 && **value > 1) {
             return Err(bad(wrong_mask(*other)));
@@ -300,7 +309,7 @@ impl GroupColumns {
         }
         let Labels { in_rows, at_seams, lost } = &mut self.totals.labels;
         *in_rows += mask.iter().map(|&mask| u64::from(mask)).sum::<u64>();
-        // A token after the piece: in the next one, or in none.
+        // The token after the piece is in the next piece, or in none.
         let goes_on = end < all && source.packing.overflow != Overflow::Cut;
         if next && !goes_on {
             *lost += 1;
@@ -325,7 +334,7 @@ impl GroupColumns {
         Ok(())
     }
 
-    /// Ends a piece of so many tokens.
+    /// Ends a piece of `length` tokens.
     fn pad(&mut self, length: u32, padding: u32) {
         let more = padding as usize;
         self.tokens.extend(std::iter::repeat_n(PAD, more));
@@ -337,7 +346,7 @@ impl GroupColumns {
         self.own_lengths.extend(self.layout.padded.then_some(length as i32));
     }
 
-    /// Appends the masks of a piece, and says whether the token after it is trained on.
+    /// Appends the masks of a piece; returns whether the token after it is trained on.
     fn masks(&mut self, piece: &Piece, source: &Source<'_>) -> Result<bool> {
         let (start, end) = (piece.start, piece.start + piece.length);
         let spans = self.layout.spans;
@@ -362,7 +371,7 @@ impl GroupColumns {
         Ok(next)
     }
 
-    /// The columns in the order of the schema.
+    /// Returns the columns in the order of the schema.
     pub fn finish(self) -> Result<(Vec<ArrayRef>, GroupTotals)> {
         let totals = self.totals;
         self.columns().map(|columns| (columns, totals)).map_err(Error::from)

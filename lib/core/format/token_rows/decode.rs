@@ -8,10 +8,10 @@ use arrow_buffer::ToByteSlice;
 use super::columns::{Form, IGNORED, LENGTH, Layout, PLACE};
 use crate::wording::exactly;
 
-/// One piece as it stands in a row.
+/// One piece in a row.
 #[derive(Debug, Clone)]
 pub(crate) struct RowPiece<'a> {
-    /// Counted from 0 in its row.
+    /// The index of the piece in its row, from 0.
     pub number: usize,
     /// Its first position in the row.
     pub at: usize,
@@ -20,9 +20,9 @@ pub(crate) struct RowPiece<'a> {
     pub mask: &'a [u8],
     pub spans: Option<&'a [u8]>,
     pub id: Option<&'a str>,
-    /// Number of the sequence, first token, tokens left after it.
+    /// The number of the sequence, the first token, and the tokens left after it.
     pub place: Option<(i64, i32, i32)>,
-    /// Tokens and masks of its padding.
+    /// The tokens and masks of its padding.
     pub padding: (&'a [i32], &'a [u8]),
 }
 
@@ -31,21 +31,21 @@ pub(crate) struct DecodedRows<'a> {
     layout: Layout,
     tokens: &'a ListArray,
     labels: Option<&'a ListArray>,
-    /// The column of `mask`.
+    /// The column from which `mask` is read.
     masked: Option<&'a ListArray>,
     /// The mask of each item of its column.
     mask: Vec<u8>,
     spans: Option<&'a ListArray>,
-    /// `seq_lengths` or `seq_start_id`.
+    /// The column `seq_lengths` or `seq_start_id`.
     bounds: Option<&'a ListArray>,
     ids: Option<Columns<'a>>,
     place: Option<[Columns<'a>; 3]>,
-    /// Of padded pieces, their tokens.
+    /// The numbers of tokens of padded pieces.
     lengths: Option<Columns<'a>>,
     rows: usize,
 }
 
-/// A column with a value for each piece: of rows of one piece a plain one.
+/// A column with a value for each piece: a plain one if every row has one piece.
 #[derive(Clone, Copy)]
 enum Columns<'a> {
     Plain(&'a dyn Array),
@@ -58,7 +58,7 @@ impl<'a> Columns<'a> {
         Some(column.as_list_opt().map_or(Columns::Plain(column.as_ref()), Columns::Lists))
     }
 
-    /// The values, and the place of that of a piece in them.
+    /// Returns the values, and the index of a piece's value in them.
     fn at(&self, row: usize, piece: usize) -> (&'a dyn Array, usize) {
         match self {
             Columns::Plain(values) => (*values, row),
@@ -95,7 +95,8 @@ fn int32(list: &ListArray) -> &[i32] {
 }
 
 impl<'a> DecodedRows<'a> {
-    /// Takes a batch with the columns of a form, whose pieces may be padded; or why it does not have them.
+    /// Takes a batch with the columns of a form, whose pieces may be padded; the error says which
+    /// columns are wrong.
     pub fn of(
         batch: &'a RecordBatch,
         (form, padded): (Form, bool),
@@ -155,7 +156,7 @@ impl<'a> DecodedRows<'a> {
         self.labels.map(|labels| &int32(labels)[items(labels, row)])
     }
 
-    /// The pieces of a row, or why it has none that fit.
+    /// Returns the pieces of a row; the error says why they do not fit.
     pub fn pieces(&self, row: usize) -> Result<Vec<RowPiece<'_>>, String> {
         let tokens = self.tokens(row);
         let mask = self.masked.map_or(&[][..], |masks| &self.mask[items(masks, row)]);
@@ -224,7 +225,7 @@ impl<'a> DecodedRows<'a> {
         pieces.collect()
     }
 
-    /// The end of each piece of a row, ascending, the last that of the row.
+    /// Returns the end of each piece of a row, ascending; the last one is the end of the row.
     fn ends(&self, row: usize) -> Result<Vec<usize>, String> {
         let length = self.tokens(row).len();
         let Some(bounds) = self.bounds else { return Ok(vec![length]) };

@@ -20,7 +20,7 @@ use crate::format::parquet::{
 use crate::packing::{Piece, Rows};
 use crate::publish::PendingFile;
 
-/// Pieces that are encoded together, which are a row group.
+/// How many pieces are encoded together, as a row group.
 const GROUP: usize = 1 << 20;
 const NAMES: [&str; 4] = ["row", "sequence", "start", "length"];
 
@@ -39,7 +39,7 @@ pub(super) struct IndexFile {
 
 impl IndexFile {
     pub fn create(path: &Path) -> Result<IndexFile> {
-        // Numbers as differences: rows go up, and most pieces start at 0.
+        // Numbers are stored as differences: rows ascend, and most pieces start at 0.
         let properties = writer_properties()
             .set_dictionary_enabled(false)
             .set_encoding(Encoding::DELTA_BINARY_PACKED)
@@ -85,14 +85,14 @@ impl IndexFile {
         Ok(())
     }
 
-    /// Ends the file with its manifest; it has not its name yet.
+    /// Ends the file with its manifest; it does not have its final name yet.
     pub fn finish(mut self, manifest: String) -> Result<PendingFile> {
         self.writer.append_key_value_metadata(KeyValue::new(KEY.to_string(), manifest));
         finished(self.writer, &self.path)
     }
 }
 
-/// A row of an index, as it stands there.
+/// A row of an index.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IndexedPiece {
     pub row: i64,
@@ -101,7 +101,8 @@ pub(crate) struct IndexedPiece {
     pub length: i32,
 }
 
-/// Hands on the pieces of an index in their order, with the number of bytes of each batch.
+/// Calls `each` with the pieces of an index in their order, and with the number of bytes of each
+/// batch.
 pub(crate) fn read_index(
     path: &Path,
     file: &ParquetFile,

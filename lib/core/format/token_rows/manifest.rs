@@ -8,25 +8,25 @@ use serde_json::{Map, Value};
 use super::Form;
 use crate::cli::{counted, grouped};
 use crate::format::{RecordCounts, json_file};
-use crate::packing::{Algorithm, Changed, Counted, Overflow, Packing};
+use crate::packing::{Algorithm, Overflow, Packing, PackingChanges, RowUnit};
 use crate::wording::exactly;
 
-/// The key of the manifest among those of the footer.
+/// The key of the manifest in the footer.
 pub const KEY: &str = "gristmill.rows";
 pub const SCHEMA: &str = "gristmill_rows_v1";
-/// The parameter of a header that says that the records come from rows: `{form, seq_length, rows, used}`,
-/// the last two null where not all of them are read; of padded rows also `padding`, in tokens.
+/// The parameter of a header that says that the records come from rows: `{form, seq_length, rows,
+/// used}`, the last two null if not all rows are read; for padded rows also `padding`, in tokens.
 pub const PACKED: &str = "packed";
 /// Its member that says whether the rows have the end of each document; the records have it.
 pub const HAS_EOD: &str = "keep_eod";
 
-/// What the file has.
+/// The content of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Contents {
     /// Rows of tokens.
     Rows,
-    /// Which pieces make which row.
+    /// The pieces of each row.
     Index,
 }
 
@@ -39,31 +39,32 @@ pub struct RowsManifest {
     pub seq_length: Option<u32>,
     pub algorithm: Algorithm,
     pub overflow: Overflow,
-    pub counted: Counted,
+    pub counted: RowUnit,
     pub keep_eod: bool,
-    /// The most records that were packed together; null if that is all.
+    /// The most records that were packed together; null if all were.
     #[serde(deserialize_with = "json_file::stated")]
     pub window: Option<u64>,
     pub rows: u64,
     pub pieces: u64,
-    /// The positions that pieces take, as `counted` counts them, with their padding.
+    /// The positions that pieces take, in units of `counted`, with their padding.
     pub used: u64,
-    /// `used` of all positions of all rows; null where rows have no common length.
+    /// `used` as a share of all positions of all rows; null if rows have no common length.
     #[serde(deserialize_with = "json_file::stated")]
     pub share_used: Option<f64>,
     pub records: RecordCounts,
     pub tokens: TokenCounts,
-    /// Only where pieces are padded.
+    /// Only if pieces are padded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub padding: Option<Padding>,
-    pub changed: Changed,
+    pub changed: PackingChanges,
     /// Null in an index.
     #[serde(deserialize_with = "json_file::stated")]
     pub labels: Option<Labels>,
-    /// The sum of a hash of each piece, in hexadecimal: what is in the rows, in any order. Null in an index.
+    /// The sum of a hash of each piece, in hexadecimal: it depends on the content of the rows, not
+    /// on their order. Null in an index.
     #[serde(deserialize_with = "json_file::stated")]
     pub hash: Option<String>,
-    /// The datasets that the sequences are from, numbered through; null for records from a pipe.
+    /// The datasets of the sequences, with one numbering; null for records from a pipe.
     #[serde(deserialize_with = "json_file::stated")]
     pub inputs: Option<Vec<RowsInput>>,
     /// What the header of the sequences stated: policy, spans, tokenizer.
@@ -71,7 +72,7 @@ pub struct RowsManifest {
     pub provenance: Vec<Value>,
 }
 
-/// in sequences = in rows + end of documents + dropped + cut (see [`Changed`]).
+/// in sequences = in rows + end of documents + dropped + cut (see [`PackingChanges`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenCounts {
     pub in_sequences: u64,
@@ -79,13 +80,13 @@ pub struct TokenCounts {
     pub end_of_document: u64,
 }
 
-/// What stands behind pieces, so that each takes a multiple of some positions. These tokens are in no other
-/// count, and have no label.
+/// The padding after pieces, by which each piece takes a multiple of some positions. These tokens
+/// are in no other count, and have no label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Padding {
     pub multiple: NonZeroU32,
     pub token: i32,
-    /// How many there are in all rows.
+    /// The padding tokens of all rows.
     pub tokens: u64,
 }
 
@@ -93,15 +94,15 @@ pub struct Padding {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Labels {
     pub in_rows: u64,
-    /// Those of them on the first token of a piece that goes on with a sequence: trainers that set the first
-    /// label of each piece to -100 lose them. (Megatron-Bridge: the masks of labels that are in the next
-    /// piece, which are 0 here.)
+    /// Labels on the first token of a piece that continues a sequence: trainers that set the first
+    /// label of each piece to -100 lose them. (Megatron-Bridge: masks of labels that are in the
+    /// next piece, which are 0 here.)
     pub at_seams: u64,
-    /// Labels of tokens that are in no row: an end of document, or what was cut.
+    /// Labels of tokens that are in no row: ends of documents, and what was cut.
     pub lost: u64,
 }
 
-/// A dataset that the sequences are from.
+/// A dataset that has some of the sequences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowsInput {
     /// The prefix, relative to the folder of the file.
@@ -109,12 +110,12 @@ pub struct RowsInput {
     pub sequences: u64,
     pub tokens: u64,
     pub idx_sha256: String,
-    /// Of tokens, lossmask and span: the hash of the size and of blocks, see `sample.rs`.
+    /// For tokens, lossmask and span: the hash of the size and of blocks, see `sample.rs`.
     pub bin_samples: [String; 3],
 }
 
 impl RowsManifest {
-    /// What to say of rows in which nothing is trained on. (An index has no labels.)
+    /// Returns a warning about rows in which nothing is trained on. (An index has no labels.)
     pub fn unsupervised(&self) -> Option<String> {
         let labels = self.labels.filter(|labels| self.rows > 0 && labels.in_rows == 0)?;
         Some(match labels.lost {
@@ -134,13 +135,14 @@ impl RowsManifest {
     }
 }
 
-/// The share of positions that are used; `None` where rows are as long as their sequences, or there are none.
+/// Returns the share of positions that are used; `None` if rows are as long as their sequences, or
+/// if there are none.
 pub fn share(used: u64, rows: u64, packing: &Packing) -> Option<f64> {
     let length = packing.row_length().filter(|_| rows > 0)?;
     Some(used as f64 / (rows as f64 * f64::from(length)))
 }
 
-/// What was made, for people: a line.
+/// Describes the output in one line.
 pub fn summary(manifest: &RowsManifest) -> String {
     let RowsManifest { rows, pieces, tokens, changed, .. } = manifest;
     let mut line = format!(
@@ -156,7 +158,7 @@ pub fn summary(manifest: &RowsManifest) -> String {
         let tokens = counted(tokens, "token");
         line += &format!("; padded to a multiple of {}: {tokens}", grouped(multiple.get().into()));
     }
-    let Changed { empty, dropped, cut, split } = changed;
+    let PackingChanges { empty, dropped, cut, split } = changed;
     if *empty > 0 {
         line += &format!("; left out: {} without a token", grouped(*empty));
     }

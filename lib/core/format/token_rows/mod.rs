@@ -32,7 +32,7 @@ use std::path::Path;
 use crate::batch::RecordSource;
 use crate::format::{Format, Open};
 
-pub use columns::{Extra, Form};
+pub use columns::{ExtraColumn, Form};
 pub(crate) use columns::{IGNORED, PAD, piece_hash};
 pub(crate) use decode::{DecodedRows, RowPiece};
 pub(crate) use index::{IndexedPiece, read_index};
@@ -42,7 +42,7 @@ pub use manifest::{
 };
 pub use pack::{WindowSink, pack_datasets};
 pub(crate) use reader::OpenedRows;
-pub use settings::{Compressed, RowsSettings, RowsTarget};
+pub use settings::{RowCompression, RowsSettings, RowsTarget};
 pub(crate) use store::PrefixStore;
 
 /// The most positions of a row.
@@ -53,7 +53,7 @@ pub const FORMAT: Format = Format {
     name: "rows for trainers",
     owner: "rows for trainers",
     signs: "no file of seq-pack",
-    // (Each is one file, which is named.)
+    // (Each is one file, which the user names.)
     folders: &[],
     endings: &["parquet"],
     is_sign: |_, _| false,

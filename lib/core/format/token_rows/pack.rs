@@ -7,12 +7,12 @@ use std::thread;
 
 use serde_json::json;
 
-use super::columns::{Extra, GroupTotals, Layout, PAD, Source, left_out};
+use super::columns::{ExtraColumn, GroupTotals, Layout, PAD, Source, left_out};
 use super::index::IndexFile;
 use super::manifest::{
     Contents, Padding, RowsInput, RowsManifest, SCHEMA, TokenCounts, share, summary,
 };
-use super::settings::{Compressed, RowsSettings, RowsTarget};
+use super::settings::{RowCompression, RowsSettings, RowsTarget};
 use super::sink::RowsFile;
 use super::store::{PrefixStore, Sequences, Window, no_end};
 use crate::batch::{Batch, Counts, Dropped, Finished, Header, RecordSource, Sink, Skipped};
@@ -24,7 +24,7 @@ use crate::format::stated::Comparison;
 use crate::format::unchanged::Unchanged;
 use crate::format::{RecordCounts, json_file, kd_root};
 use crate::ordered::Flow;
-use crate::packing::{Changed, Overflow, Packing, Rows, TooLong};
+use crate::packing::{Overflow, Packing, PackingChanges, Rows, TooLong};
 use crate::publish::{Target, publish};
 use crate::record::tokens::{self, Tokens};
 use crate::wording::exactly;
@@ -44,16 +44,16 @@ struct Output {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Totals {
-    /// Sequences that came.
+    /// The sequences of the input.
     sequences: u64,
     rows: u64,
     pieces: u64,
     used: u64,
     tokens: TokenCounts,
     padding: u64,
-    changed: Changed,
+    changed: PackingChanges,
     group: GroupTotals,
-    /// The most pieces of a row, and the fewest positions that one takes.
+    /// The most pieces of a row, and the fewest positions of a piece.
     most_pieces: u64,
     emptiest: Option<u64>,
     /// The most positions of a piece.
@@ -61,12 +61,12 @@ struct Totals {
 }
 
 /// Sequences that are packed together.
-struct Together<'a> {
+struct SequenceGroup<'a> {
     store: &'a dyn Sequences,
     first: u64,
-    /// With their ends of documents.
+    /// Their lengths, with their ends of documents.
     lengths: &'a [u32],
-    /// What is said of them if one is too long.
+    /// The name of their number in the error if one is too long.
     what: &'static str,
 }
 
@@ -75,7 +75,7 @@ impl Output {
         header.refuse_token_aligned()?;
         let parts = settings.has_parts();
         let layout = Layout::of(settings.form, &settings.extras, parts, settings.is_padded());
-        let zstd = settings.compression == Compressed::Zstd;
+        let zstd = settings.compression == RowCompression::Zstd;
         let file = target.rows.as_deref().map(|path| RowsFile::create(path, layout, zstd));
         let index = target.index.as_deref().map(IndexFile::create).transpose()?;
         let (settings, target) = (settings.clone(), target.clone());
@@ -83,14 +83,14 @@ impl Output {
         Ok(Output { settings, target, header, file, index, totals: Totals::default() })
     }
 
-    /// Packs sequences, and writes their rows. Those that are left out go to the rejects.
+    /// Packs sequences, and writes their rows. Sequences that are left out go to the rejects.
     fn write(
         &mut self,
-        together: &Together<'_>,
+        together: &SequenceGroup<'_>,
         rejects: &mut Rejects,
         done: &mut dyn FnMut(u64, u64),
     ) -> Result<()> {
-        let &Together { store, first, lengths: all, what } = together;
+        let &SequenceGroup { store, first, lengths: all, what } = together;
         let RowsSettings { keep_eod, packing, no_check, .. } = self.settings;
         let without_end: Vec<u32>;
         let lengths = match keep_eod {
@@ -128,7 +128,7 @@ impl Output {
                 rejects.keep(Rejection { place, id, reason, input })?;
             }
         }
-        // Of what is in no row the end of document is looked at, too, and labels are counted.
+        // For tokens in no row, the end of document is checked too, and labels are counted.
         let is_dropped =
             |length: u32| packing.overflow == Overflow::Drop && length > packing.most_tokens();
         // (An index reads no token.)
@@ -153,7 +153,7 @@ impl Output {
         Ok(())
     }
 
-    fn count(&mut self, all: &[u32], rows: &Rows, changed: Changed) {
+    fn count(&mut self, all: &[u32], rows: &Rows, changed: PackingChanges) {
         let packing = self.settings.packing;
         let totals = &mut self.totals;
         totals.sequences += all.len() as u64;
@@ -180,15 +180,15 @@ impl Output {
         totals.changed.plus(changed);
     }
 
-    /// Records that are in rows.
+    /// Returns the records that are in rows.
     fn written(&self) -> u64 {
         self.totals.sequences.saturating_sub(self.left_out().records())
     }
 
-    /// Records that are in no row.
+    /// Returns the records that are in no row.
     fn left_out(&self) -> Skipped {
         let mut skipped = Skipped::default();
-        let Changed { empty, dropped, .. } = self.totals.changed;
+        let PackingChanges { empty, dropped, .. } = self.totals.changed;
         skipped.count_many("without a token", empty);
         skipped.count_many("longer than a row", dropped.sequences);
         skipped
@@ -255,7 +255,7 @@ impl Output {
 }
 
 impl Totals {
-    /// The members that Megatron-Bridge reads of its `packed_metadata_path`
+    /// Returns the members of `packed_metadata_path` that Megatron-Bridge reads
     /// (`packing/utils.py`, `fill_packing_strategy`).
     fn for_bridge(&self, packing: &Packing) -> serde_json::Value {
         let rounded = |value: f64, digits: f64| (value * digits).round() / digits;
@@ -280,7 +280,7 @@ pub fn pack_datasets(
     (rejects, progress): (&mut Rejects, &mut Progress),
 ) -> Result<RowsManifest> {
     let unchanged = Unchanged::of(paths)?;
-    let with_ids = settings.extras.contains(&Extra::Id) && target.rows.is_some();
+    let with_ids = settings.extras.contains(&ExtraColumn::Id) && target.rows.is_some();
     let store = unchanged.confirm(PrefixStore::open(paths, with_ids))?;
     let range = slice.map_or(0..store.sequences(), |slice| slice.of(store.sequences()));
     let stated: Result<Vec<Vec<FileEntry>>> =
@@ -291,7 +291,7 @@ pub fn pack_datasets(
     comparison.begin();
     let mut output = Output::create(settings, target, header)?;
     let lengths = &store.lengths[range.start as usize..range.end as usize];
-    let together = Together { store: &store, first: range.start, lengths, what: "" };
+    let together = SequenceGroup { store: &store, first: range.start, lengths, what: "" };
     // (All outputs are in one folder.)
     let folder = target.directory();
     let write =
@@ -300,7 +300,7 @@ pub fn pack_datasets(
     unchanged.confirm(written)?;
     let inputs = unchanged.confirm(inputs)?;
     if target.rows.is_none() && !settings.keep_eod {
-        // What is not read is looked at here and there.
+        // Sequences that are not read are checked here and there.
         let step = ((range.end - range.start).div_ceil(LOOKED_AT) as usize).max(1);
         let without = unchanged.confirm(store.without_end(range.clone(), step))?;
         if let Some(sequence) = without {
@@ -318,7 +318,7 @@ pub fn pack_datasets(
     output.publish(records, None, Some(inputs))
 }
 
-/// Does both, on two threads if there may be so many.
+/// Runs both, on two threads if `jobs` allows it.
 fn side_by_side<A: Send, B>(
     jobs: NonZeroUsize,
     first: impl Fn() -> A + Sync,
@@ -329,16 +329,16 @@ fn side_by_side<A: Send, B>(
         let spawn = |_| thread::Builder::new().spawn_scoped(scope, first).ok();
         let running = Some(jobs).filter(|jobs| jobs.get() > 1).and_then(spawn);
         let done = second();
-        // What is not done there, for whatever reason, is done here.
+        // If the thread could not be used, for whatever reason, the work is done here.
         let other = running.and_then(|running| running.join().ok()).unwrap_or_else(first);
         (other, done)
     })
 }
 
-/// How many ends of documents are looked at where no token is read.
+/// How many ends of documents are checked if no token is read.
 const LOOKED_AT: u64 = 256;
 
-/// Packs records as they come, a window after the other.
+/// Packs records as they come, one window after the other.
 pub struct WindowSink {
     output: Output,
     window: Window,
@@ -361,7 +361,7 @@ impl WindowSink {
         Ok(WindowSink { output, window: Window::default(), rule: None })
     }
 
-    /// Refuses records that are not as this rule wants them.
+    /// Refuses records that break this rule.
     pub fn rule(self, rule: RowRule) -> WindowSink {
         WindowSink { rule: Some(rule), ..self }
     }
@@ -370,7 +370,7 @@ impl WindowSink {
         let WindowSink { output, window, .. } = self;
         let what = " in a window";
         let (store, first, lengths) = (&*window, window.first, window.lengths.as_slice());
-        let together = Together { store, first, lengths, what };
+        let together = SequenceGroup { store, first, lengths, what };
         output.write(&together, rejects, &mut |_, _| {})?;
         window.clear();
         Ok(())
@@ -382,7 +382,7 @@ impl Sink for WindowSink {
         let records = batch.records.clone();
         let view = Tokens::of(&records)?;
         let settings = &self.output.settings;
-        let columns = (settings.keep_eod, settings.extras.contains(&Extra::SpanId));
+        let columns = (settings.keep_eod, settings.extras.contains(&ExtraColumn::SpanId));
         for row in 0..view.len() {
             let place = batch.origin.place(row);
             if let Err(cause) = self.window.push(&view, row, place, columns, &mut self.rule) {

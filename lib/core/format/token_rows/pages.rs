@@ -21,34 +21,34 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
-/// A page ends with the row in which it has so many values.
+/// A page ends with the row in which it reaches this many values.
 const PAGE_VALUES: usize = 1 << 18;
 
-/// A column chunk, encoded.
+/// An encoded column chunk.
 pub(super) struct Chunk {
     pub bytes: Bytes,
     pub close: ColumnCloseResult,
 }
 
 /// Values that are one byte each, as masks are.
-struct Small {
-    /// Place of each value in the dictionary.
+struct ByteValues {
+    /// The index of each value in the dictionary.
     index: [u8; 256],
     /// The different values, ascending.
     values: Vec<i32>,
-    /// Bits of a place.
+    /// The bits of an index.
     width: u8,
 }
 
-impl Small {
-    fn of(values: &[u8]) -> Small {
+impl ByteValues {
+    fn of(values: &[u8]) -> ByteValues {
         let mut is_there = [false; 256];
         values.iter().for_each(|&value| is_there[usize::from(value)] = true);
         let found: Vec<u8> = (0..=255).filter(|&value| is_there[usize::from(value)]).collect();
         let mut index = [0; 256];
         (0..).zip(&found).for_each(|(place, &value): (u8, &u8)| index[usize::from(value)] = place);
         let width = (usize::BITS - found.len().saturating_sub(1).leading_zeros()) as u8;
-        Small { index, values: found.into_iter().map(i32::from).collect(), width }
+        ByteValues { index, values: found.into_iter().map(i32::from).collect(), width }
     }
 }
 
@@ -90,7 +90,7 @@ pub(super) fn chunk(
             vec![Encoding::PLAIN, Encoding::RLE]
         }
         Some(values) => {
-            let small = Small::of(values);
+            let small = ByteValues::of(values);
             data_offset = out.dictionary(&small.values)?;
             for rows in pages(offsets) {
                 let own = span(offsets, &rows);
@@ -126,7 +126,7 @@ pub(super) fn chunk(
     Ok(Chunk { bytes: sink.into_inner()?.into(), close })
 }
 
-/// The rows of each page.
+/// Returns the rows of each page.
 fn pages(offsets: &[i32]) -> impl Iterator<Item = Range<usize>> {
     let rows = offsets.len() - 1;
     let mut start = 0;
@@ -139,13 +139,13 @@ fn pages(offsets: &[i32]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The values of rows.
+/// Returns the range of the values of rows.
 fn span(offsets: &[i32], rows: &Range<usize>) -> Range<usize> {
     offsets[rows.start] as usize..offsets[rows.end] as usize
 }
 
-/// Repetition levels (0 at the first value of a row, 1 at the others), then definition levels (1), each with
-/// its length in bytes.
+/// Encodes repetition levels (0 at the first value of a row, 1 at the others), then definition
+/// levels (1), each with its length in bytes.
 fn levels(offsets: &[i32], rows: &Range<usize>) -> Vec<u8> {
     let values = span(offsets, rows).len();
     let mut page = Vec::with_capacity(values * 4 + rows.len() * 8 + 32);
@@ -164,8 +164,8 @@ fn levels(offsets: &[i32], rows: &Range<usize>) -> Vec<u8> {
     page
 }
 
-/// A run of RLE: twice its length as a variable-length integer, then the value in whole bytes (none, of no
-/// bits).
+/// Encodes a run of RLE: twice its length as a variable-length integer, then the value in whole
+/// bytes (no byte if it has no bits).
 fn run_of(out: &mut Vec<u8>, length: usize, width: u8, value: u8) {
     if length == 0 {
         return;
@@ -179,7 +179,7 @@ fn run_of(out: &mut Vec<u8>, length: usize, width: u8, value: u8) {
     out.extend((width > 0).then_some(value));
 }
 
-/// The pages of a chunk, as they are written.
+/// Writes the pages of a chunk.
 struct Pages<'a> {
     writer: SerializedPageWriter<'a, Vec<u8>>,
     compression: Compression,
@@ -189,7 +189,7 @@ struct Pages<'a> {
 }
 
 impl Pages<'_> {
-    /// Writes the dictionary; the next page begins at the number returned.
+    /// Writes the dictionary; the next page begins at the returned number.
     fn dictionary(&mut self, values: &[i32]) -> Result<usize> {
         let plain: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let size = plain.len();

@@ -27,10 +27,10 @@ use crate::record::{RecordType, TOKENS};
 use crate::tokenizer::EOD;
 use crate::wording::exactly;
 
-/// A batch holds about this many tokens.
+/// About how many tokens a batch holds.
 const BATCH_TOKENS: usize = 1 << 18;
 
-/// A file of ours, rows or an index, and the text of its manifest.
+/// A file of ours, of rows or an index, and the text of its manifest.
 pub(crate) struct OpenedRows {
     pub path: PathBuf,
     pub file: ParquetFile,
@@ -38,7 +38,7 @@ pub(crate) struct OpenedRows {
 }
 
 impl OpenedRows {
-    /// Opens a file if it is one of ours. What is no Parquet file is for others to judge.
+    /// Opens a file if it is one of ours. A file that is not Parquet is reported elsewhere.
     pub fn if_rows(path: &Path) -> Result<Option<OpenedRows>> {
         if path.extension().is_none_or(|ending| ending != "parquet" && ending != "pq")
             || !files::is_file(path)?
@@ -46,7 +46,7 @@ impl OpenedRows {
             return Ok(None);
         }
         let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
-        // Every Parquet file comes by here on its way to its own reader.
+        // Every Parquet file is looked at here before its own reader gets it.
         if !ParquetFile::may_state(&file, KEY).map_err(|e| Error::io(path, &e))? {
             return Ok(None);
         }
@@ -60,7 +60,7 @@ impl OpenedRows {
         Ok(manifest.map(|manifest| OpenedRows { path, file, manifest }))
     }
 
-    /// What the file states, or an error of the kind `Data`.
+    /// Reads the manifest; the error is of the kind `Data`.
     pub fn manifest(&self) -> Result<RowsManifest> {
         let bad = |cause: String| Error::data(format!("{KEY}: {cause}")).at(self.path.as_path());
         let manifest: RowsManifest =
@@ -87,12 +87,12 @@ impl OpenedRows {
         Ok((opened, manifest))
     }
 
-    /// Checks what reading the rows does not.
+    /// Checks the pages beyond what reading the rows checks.
     pub fn check_pages(&self) -> Result<()> {
         self.file.check_pages().map_err(|e| read_error(&e).at(self.path.as_path()))
     }
 
-    /// All rows, or a range of them, in batches.
+    /// Reads a range of rows in batches.
     pub fn rows(&self, rows: Range<u64>) -> Result<ParquetBatches> {
         let batches = self.file.read(std::slice::from_ref(&rows), None, Text::Plain);
         batches.map_err(|e| read_error(&e).at(self.path.as_path()))
@@ -102,18 +102,18 @@ impl OpenedRows {
 /// Reads files of rows one after another.
 pub(super) struct RowsReader {
     waiting: VecDeque<PathBuf>,
-    /// The manifest of the first, with what all state.
+    /// The manifest of the first file, with the values that all files share.
     first: RowsManifest,
-    /// The form, and the positions of a row, if they are those of all.
+    /// The form, and the positions of a row, if all files have the same.
     form: Option<Form>,
     seq_length: Option<u64>,
     current: Option<OpenFile>,
-    /// Rows of all files, positions that are taken, and those of padding if there may be any, for people.
+    /// Rows, used positions and padding of all files, for the summary.
     rows: u64,
     used: u64,
     padding: Option<u64>,
     is_slice: bool,
-    /// Whether all records are read: then there must be no others behind them.
+    /// Whether all records are read: then no other record may follow.
     is_whole: bool,
     /// The ascending runs of the records that are read, and the number of the next record.
     runs: VecDeque<Range<u64>>,
@@ -130,14 +130,14 @@ struct OpenFile {
     row: u64,
     record: u64,
     spans: Option<Spans>,
-    parts: HashMap<i64, Joining>,
+    parts: HashMap<i64, PartialSequence>,
     segments: Segments,
 }
 
 /// A sequence some of whose pieces have come.
 #[derive(Default)]
-struct Joining {
-    /// By their first token.
+struct PartialSequence {
+    /// The pieces by their first token.
     pieces: Vec<(i32, Sequence)>,
     tokens: usize,
     rows: Vec<u64>,
@@ -170,7 +170,7 @@ impl Sequence {
 }
 
 impl RowsReader {
-    /// Opens files of rows, or a slice of the sequences of all together.
+    /// Opens files of rows, or a slice of the sequences of all files together.
     pub fn open(paths: &[PathBuf], slice: Option<Slice>) -> Result<RowsReader> {
         let mut manifests = Vec::new();
         for path in paths {
@@ -228,7 +228,7 @@ impl RowsReader {
         })
     }
 
-    /// Whether nothing is left in the files, whole sequences or pieces.
+    /// Fails if sequences or pieces are left in the files.
     fn confirm_end(&mut self) -> Result<()> {
         loop {
             let Some(mut open) = self.current.take() else {
@@ -252,7 +252,7 @@ impl RecordSource for RowsReader {
         Ok(Some(&TOKENS))
     }
 
-    /// What the first file states.
+    /// Returns what the first file states.
     fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&TOKENS);
         header.parameters = self.first.parameters.clone();
@@ -346,7 +346,7 @@ impl OpenFile {
         Ok(OpenFile { path, name, manifest, batches, row: 0, record: 0, spans, parts, segments })
     }
 
-    /// Sequences of some rows; `None` at the end.
+    /// Reads the sequences of some rows; `None` at the end.
     fn next_batch(&mut self) -> Result<Option<(RecordBatch, Origin)>> {
         let mut builder = TokensBuilder::masked();
         let source: Arc<str> = shown(&self.path).into();
@@ -396,7 +396,7 @@ impl OpenFile {
     }
 }
 
-/// Where a whole sequence stands, for people.
+/// Describes where a whole sequence is.
 fn remark((row, number, count): (u64, usize, usize), positions: Range<usize>) -> String {
     let Range { start, end } = positions;
     match count {
@@ -413,17 +413,17 @@ fn rows_in_words(rows: &[u64]) -> String {
     words.join(", ")
 }
 
-/// A sequence, whether it is all of it but for its end of document, and the rows of its pieces if they are
-/// several.
-type Joined = (Sequence, bool, Vec<u64>);
+/// A sequence, whether it is complete except for its end of document, and the rows of its pieces if
+/// there are several.
+type JoinedSequence = (Sequence, bool, Vec<u64>);
 
-/// The sequence that a piece of a row completes.
+/// Adds a piece of a row; returns the sequence that it completes.
 fn join(
-    parts: &mut HashMap<i64, Joining>,
+    parts: &mut HashMap<i64, PartialSequence>,
     manifest: &RowsManifest,
     piece: &RowPiece<'_>,
     row: u64,
-) -> std::result::Result<Option<Joined>, String> {
+) -> std::result::Result<Option<JoinedSequence>, String> {
     let sequence = Sequence::of(piece);
     let whole = Vec::new();
     let Some((number, start, left)) = piece.place else { return Ok(Some((sequence, true, whole))) };
@@ -439,7 +439,7 @@ fn join(
     if (joining.tokens as i64) < all {
         return Ok(None);
     }
-    let Joining { mut pieces, rows, .. } = parts.remove(&number).unwrap_or_default();
+    let PartialSequence { mut pieces, rows, .. } = parts.remove(&number).unwrap_or_default();
     pieces.sort_by_key(|(start, _)| *start);
     let mut whole: Option<Sequence> = None;
     for (start, piece) in pieces {
@@ -455,7 +455,7 @@ fn join(
     Ok(whole.map(|whole| (whole, true, rows)))
 }
 
-/// Adds a sequence with masks of the next token, and the end of its document if that is not there.
+/// Adds a sequence with masks of the next token, and the end of its document if it is missing.
 fn add_record(
     builder: &mut TokensBuilder,
     sequence: &Sequence,
@@ -483,7 +483,7 @@ fn add_record(
             let made = spans.filter(|_| known).map(|spans| {
                 spans.append_weighted(segments.records(), mask, Alignment::Label, &mut ids)
             });
-            // What is trained on has a span, and nothing else.
+            // A token has a span if and only if it is trained on.
             let fits = |ids: &[u8]| ids.iter().zip(mask).all(|(id, mask)| (*id > 0) == (*mask > 0));
             if !matches!(made, Some(Ok(()))) || ids.len() != length || !fits(&ids) {
                 ids.clear();

@@ -9,13 +9,15 @@ use sha2::{Digest, Sha256};
 
 use crate::digest::hex;
 
-/// Files up to this size are read whole.
+/// The largest size of a file that is read whole.
 const WHOLE: u64 = 4 << 20;
-/// Blocks of a larger one, the first at its start, the last at its end, the others evenly between.
+/// How many blocks of a larger file are read: the first at its start, the last at its end, the
+/// others evenly between.
 const BLOCKS: u64 = 256;
 const BLOCK: u64 = 4096;
 
-/// In hexadecimal: of the size (u64, little-endian), then the file or its blocks.
+/// Returns the hash, in hexadecimal, of the size (u64, little-endian) and then of the file or its
+/// blocks.
 pub(super) fn sample(file: &File) -> io::Result<String> {
     let bytes = file.metadata()?.len();
     let mut hash = Sha256::new();

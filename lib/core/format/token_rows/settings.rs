@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use super::MOST_POSITIONS;
-use super::columns::{Extra, Form};
+use super::columns::{ExtraColumn, Form};
 use crate::error::{Error, Result};
 use crate::packing::{Algorithm, Overflow, Packing};
 use crate::publish::{Standing, Target, directory_of, is_there, refuse_existing};
 
 /// How the columns of a file of rows are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Compressed {
+pub enum RowCompression {
     None,
     Zstd,
 }
@@ -24,29 +24,29 @@ pub struct RowsSettings {
     pub form: Form,
     pub packing: Packing,
     pub keep_eod: bool,
-    pub extras: Vec<Extra>,
-    pub compression: Compressed,
+    pub extras: Vec<ExtraColumn>,
+    pub compression: RowCompression,
     pub overwrite: bool,
     pub jobs: NonZeroUsize,
     /// Whether tokens may be outside of the vocabulary.
     pub no_check: bool,
     /// Whether rows may be published in which nothing is trained on.
     pub allow_unsupervised: bool,
-    /// Records that are packed together, where they are not all there.
+    /// How many records of a stream are packed together.
     pub window: u64,
 }
 
-/// Where they go.
+/// The files that are written.
 #[derive(Debug, Clone)]
 pub struct RowsTarget {
     pub rows: Option<PathBuf>,
     pub index: Option<PathBuf>,
-    /// What Megatron-Bridge wants to know of the rows, as JSON.
+    /// The file of metadata for Megatron-Bridge, as JSON.
     pub metadata: Option<PathBuf>,
 }
 
 impl RowsTarget {
-    /// All files, the one that makes them whole last.
+    /// Returns all files; the one that makes them complete is the last.
     pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
         [&self.metadata, &self.index, &self.rows].into_iter().flatten()
     }
@@ -73,7 +73,7 @@ impl Target for RowsTarget {
 }
 
 impl RowsSettings {
-    /// Refuses what cannot be together.
+    /// Refuses settings that exclude each other.
     pub fn check(&self, target: &RowsTarget) -> Result<()> {
         let Packing { seq_length, algorithm, .. } = self.packing;
         let usage = |cause: &str| Err(Error::usage(cause));
@@ -104,7 +104,7 @@ impl RowsSettings {
         if target.rows.is_none() && !self.extras.is_empty() {
             return usage("--columns are columns of rows: give -o FILE");
         }
-        if target.rows.is_none() && self.compression != Compressed::None {
+        if target.rows.is_none() && self.compression != RowCompression::None {
             return usage("--compression is of rows: give -o FILE");
         }
         if target.metadata.is_some() && self.form != Form::MegatronBridge {

@@ -26,7 +26,7 @@ use crate::ordered::{Flow, one, ordered_map};
 use crate::packing::{Packing, Piece, Rows};
 use crate::publish::PendingFile;
 
-/// A row group ends after so many tokens, if not after a number of rows.
+/// A row group ends after this many tokens, unless a number of rows ends it before.
 const GROUP_TOKENS: u64 = 1 << 20;
 
 /// A file of rows that is being written.
@@ -39,15 +39,15 @@ pub(super) struct RowsFile {
     path: String,
 }
 
-/// A column of a row group, encoded.
+/// An encoded column of a row group.
 enum Column {
-    /// A value for each token.
+    /// A column with a value for each token.
     OfTokens(Chunk),
     Other(ArrowColumnChunk),
 }
 
-/// A row group, encoded.
-struct Encoded {
+/// An encoded row group.
+struct EncodedGroup {
     chunks: Vec<Column>,
     rows: u64,
     tokens: u64,
@@ -79,7 +79,7 @@ impl RowsFile {
         Ok(RowsFile { writer, factory, schema, layout, compression, path })
     }
 
-    /// Writes rows after those before; `done` is told rows and tokens.
+    /// Appends rows; calls `done` with the rows and tokens that are written.
     pub fn write(
         &mut self,
         rows: &Rows,
@@ -100,8 +100,8 @@ impl RowsFile {
             jobs,
             groups,
             || one(&encode),
-            |encoded: Result<Encoded>| {
-                let Encoded { chunks, rows, tokens, totals } = encoded?;
+            |encoded: Result<EncodedGroup>| {
+                let EncodedGroup { chunks, rows, tokens, totals } = encoded?;
                 let mut group = writer.next_row_group().map_err(failed)?;
                 for chunk in chunks {
                     match chunk {
@@ -121,7 +121,7 @@ impl RowsFile {
         Ok(sums)
     }
 
-    /// Ends the file with its manifest; it has not its name yet.
+    /// Ends the file with its manifest; it does not have its final name yet.
     pub fn finish(mut self, manifest: String) -> Result<PendingFile> {
         self.writer.append_key_value_metadata(KeyValue::new(KEY.to_string(), manifest));
         self.writer.flush().map_err(|e| Error::write(&self.path, &e))?;
@@ -130,7 +130,7 @@ impl RowsFile {
     }
 }
 
-/// What row groups are encoded with.
+/// Encodes row groups.
 struct Encoder<'a> {
     factory: &'a ArrowRowGroupWriterFactory,
     schema: &'a SchemaRef,
@@ -141,7 +141,7 @@ struct Encoder<'a> {
 }
 
 impl Encoder<'_> {
-    fn group(&self, rows: &Rows, group: Range<usize>, source: &Source<'_>) -> Result<Encoded> {
+    fn group(&self, rows: &Rows, group: Range<usize>, source: &Source<'_>) -> Result<EncodedGroup> {
         let failed = |e: ParquetError| write_error(self.path, e);
         let pieces = group.clone().flat_map(|row| rows.row(row));
         let tokens: u64 = pieces.map(|piece| stored(piece, &source.packing)).sum();
@@ -165,16 +165,16 @@ impl Encoder<'_> {
             }
             chunks.push(Column::Other(writer.close().map_err(failed)?));
         }
-        Ok(Encoded { chunks, rows: group.len() as u64, tokens, totals })
+        Ok(EncodedGroup { chunks, rows: group.len() as u64, tokens, totals })
     }
 }
 
-/// The tokens of a piece in a row, with its padding.
+/// Returns the tokens of a piece in a row, with its padding.
 fn stored(piece: &Piece, packing: &Packing) -> u64 {
     u64::from(piece.length) + u64::from(packing.padding(piece.length))
 }
 
-/// Rows as ranges that make a row group each.
+/// Divides rows into ranges; each makes a row group.
 fn groups(
     rows: &Rows,
     most: usize,

@@ -20,12 +20,13 @@ use crate::record::tokens::{Identity, Tokens};
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE};
 use crate::wording::exactly;
 
-/// Sequences by their number. Ranges of positions lie in the sequence.
+/// Sequences by their number. Ranges of positions must be inside the sequence.
 pub(crate) trait Sequences: Sync {
     /// Appends tokens.
     fn tokens(&self, sequence: u64, range: Range<u32>, into: &mut Vec<i32>) -> Result<()>;
 
-    /// Appends masks, 1 where the label of the position is trained on, and if wanted span ids.
+    /// Appends masks, 1 where the label of the position is trained on, and span ids if `spans` is
+    /// given.
     fn masks(
         &self,
         sequence: u64,
@@ -34,36 +35,36 @@ pub(crate) trait Sequences: Sync {
         spans: Option<&mut Vec<u8>>,
     ) -> Result<()>;
 
-    /// The id, where ids are kept.
+    /// Returns the id, if ids are kept.
     fn id(&self, sequence: u64) -> Option<&str>;
 
-    /// The ids of ascending sequences, also where they are only on disk.
+    /// Returns the ids of ascending sequences, even if they are only on disk.
     fn ids_of(&self, sequences: &[u64]) -> Result<Vec<Option<String>>> {
         Ok(sequences.iter().map(|&sequence| self.id(sequence).map(str::to_string)).collect())
     }
 
-    /// Where the sequence is, for messages.
+    /// Returns the place of the sequence, for messages.
     fn place(&self, sequence: u64) -> Place;
 
-    /// The sequence as it goes to the rejects: one that is on disk stays there.
+    /// Returns the sequence for the rejects; a sequence on disk stays there.
     fn rejected(&self, _sequence: u64) -> Rejected {
         Rejected::Nothing
     }
 }
 
-/// The error of a sequence without an end of document that is to be left out.
+/// Returns the error for a sequence that lacks the end of document which is to be left out.
 pub(super) fn no_end(place: &Place) -> Error {
     Error::data(no_end_in_words()).at(place).hint(KEEP_EOD)
 }
 
-/// The cause if the tokens of a document without its end have an end of document.
+/// Returns the cause if the tokens of a document, without its end, contain an end of document.
 pub(super) fn end_inside(tokens: &[i32]) -> Option<String> {
-    // (Looked for in all of them first: that is done many at once.)
+    // (All of them are searched first: the processor does many at once.)
     let place = tokens.contains(&EOD).then(|| tokens.iter().position(|&token| token == EOD))??;
     Some(format!("token {place} is <|endoftext|> ({EOD}), and it goes on"))
 }
 
-/// The error of a sequence that [`end_inside`] is about.
+/// Returns the error for a sequence for which [`end_inside`] has a cause.
 pub(super) fn not_at_end(cause: String, place: &Place) -> Error {
     Error::data(cause).at(place).hint(KEEP_EOD)
 }
@@ -74,9 +75,10 @@ fn no_end_in_words() -> String {
 
 const KEEP_EOD: &str = "--keep-eod, which takes every token as it is";
 
-/// The cause if a token is not in the vocabulary.
+/// Returns the cause if a token is not in the vocabulary.
 pub(super) fn outside(tokens: &[i32]) -> Option<String> {
-    // (As unsigned a negative one is larger than all, and the largest is found many at once.)
+    // (As unsigned numbers, negative tokens are larger than all others, and the processor finds the
+    // largest of many at once.)
     let size = PADDED_VOCABULARY_SIZE;
     let largest = tokens.iter().fold(0, |largest, &token| largest.max(token as u32));
     let is_outside = |&token: &i32| !(0..size).contains(&token);
@@ -84,12 +86,13 @@ pub(super) fn outside(tokens: &[i32]) -> Option<String> {
     Some(format!("expected tokens from 0 to {}, got {}", size - 1, tokens[at]))
 }
 
-/// What is wrong with a value of a loss mask.
+/// Returns the cause for a wrong value of a loss mask.
 pub(super) fn wrong_mask(value: u8) -> String {
     format!("a loss mask of {value}, not 0 or 1")
 }
 
-/// The values of sequences that stand one after another, by their number: the first of each.
+/// The index of the first value of each sequence, by its number, in values that stand one after
+/// another.
 type Starts = Vec<u64>;
 
 /// Texts by number; many are in one allocation.
@@ -112,9 +115,9 @@ impl Ids {
     }
 }
 
-/// Triples on disk, numbered through. Of each sequence 12 bytes are in memory.
+/// Triples on disk, with one numbering. Each sequence takes 12 bytes of memory.
 pub(crate) struct PrefixStore {
-    /// With the number of the first sequence of each.
+    /// The number of the first sequence, the path and the datasets of each prefix.
     prefixes: Vec<(u64, PathBuf, [MmidxDataset; 3])>,
     /// The length of each sequence in tokens, with its end of document.
     pub lengths: Vec<u32>,
@@ -122,11 +125,11 @@ pub(crate) struct PrefixStore {
     ids: Option<Ids>,
 }
 
-/// Lengths, and offsets, that are read of an `.idx` at once.
+/// How many lengths, and offsets, are read of an `.idx` at once.
 const BLOCK: usize = 1 << 16;
 
 impl PrefixStore {
-    /// Opens what a path names: a split, a folder of triples, a prefix.
+    /// Opens a path: a split, a folder of triples, or a prefix.
     pub fn open(paths: &[PathBuf], with_ids: bool) -> Result<PrefixStore> {
         let mut prefixes = Vec::new();
         for path in paths {
@@ -224,8 +227,8 @@ impl PrefixStore {
         self.lengths.len() as u64
     }
 
-    /// The first of every `step`-th of some sequences that has tokens and does not end in the end of a
-    /// document.
+    /// Checks every `step`-th sequence; returns the first non-empty one that does not end in the
+    /// end of a document.
     pub fn without_end(&self, sequences: Range<u64>, step: usize) -> Result<Option<u64>> {
         let mut token = Vec::new();
         for sequence in sequences.step_by(step) {
@@ -241,7 +244,7 @@ impl PrefixStore {
         Ok(None)
     }
 
-    /// The prefix of a sequence, and its number there.
+    /// Returns the prefix of a sequence, and the sequence's number there.
     fn prefix_of(&self, sequence: u64) -> (&(u64, PathBuf, [MmidxDataset; 3]), u64) {
         let at = self.prefixes.partition_point(|(first, ..)| *first <= sequence) - 1;
         let prefix = &self.prefixes[at];
@@ -260,7 +263,8 @@ impl PrefixStore {
         })
     }
 
-    /// What tells these datasets from others; paths are relative to `folder`.
+    /// Describes these datasets, so that they can be told from others; paths are relative to
+    /// `folder`.
     pub fn inputs(&self, folder: &Path) -> Result<Vec<RowsInput>> {
         let mut inputs = Vec::new();
         for (first, prefix, datasets) in &self.prefixes {
@@ -286,7 +290,7 @@ impl PrefixStore {
     }
 }
 
-/// Refuses a root with two splits: what is trained on, and what is not, would be in one row.
+/// Refuses a root with two splits: sequences for training and for validation would be in one row.
 fn refuse_splits(path: &Path, listing: &KdListing) -> Result<()> {
     let mut splits: Vec<&str> = listing.prefixes.iter().filter_map(|prefix| prefix.split).collect();
     splits.dedup();
@@ -298,7 +302,7 @@ fn refuse_splits(path: &Path, listing: &KdListing) -> Result<()> {
     }
 }
 
-/// Refuses a dataset whose sequences are not one after another, from `start` on.
+/// Refuses a dataset whose sequences do not follow one another from `start` on.
 fn one_after_another(
     dataset: &MmidxDataset,
     block: u64,
@@ -321,7 +325,7 @@ fn one_after_another(
     Ok(())
 }
 
-/// A path as seen from a folder; as it is where that cannot be said.
+/// Returns a path relative to a folder; unchanged if it has no relative form.
 fn relative(folder: &Path, path: &Path) -> Result<String> {
     let whole = |path: &Path| {
         let folder = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -340,8 +344,8 @@ fn relative(folder: &Path, path: &Path) -> Result<String> {
 
 impl Sequences for PrefixStore {
     fn tokens(&self, sequence: u64, range: Range<u32>, into: &mut Vec<i32>) -> Result<()> {
-        // Decoded in blocks that fit the nearest cache; most sequences are one. (The block is cleared first: a larger
-        // one costs more than it saves.)
+        // Tokens are decoded in blocks that fit the nearest cache; most sequences are one block.
+        // (The block is cleared first: a larger one costs more than it saves.)
         let mut bytes = [0u8; 1 << 13];
         into.reserve(range.len());
         let mut start = range.start;
@@ -429,9 +433,9 @@ impl Window {
         self.tokens.len()
     }
 
-    /// Takes a record; the cause if it has no masks of its length, masks that are none, no span ids where they
-    /// are wanted, or (unless ends of documents are kept) another number of them than one, at its end; then
-    /// that of the rule.
+    /// Takes a record. Returns the cause if it has no masks of its length, wrong mask values, or no
+    /// span ids where they are wanted; if (unless ends of documents are kept) it does not have
+    /// exactly one, at its end; or if it breaks the rule.
     pub fn push(
         &mut self,
         view: &Tokens<'_>,
@@ -476,7 +480,7 @@ impl Window {
         Ok(())
     }
 
-    /// The same memory for the records that follow.
+    /// Makes the window empty and keeps its memory.
     pub fn clear(&mut self) {
         let first = self.first + self.len() as u64;
         let Window { starts, lengths, tokens, masks, spans, places, .. } = self;

@@ -47,7 +47,7 @@ impl Direction {
         Self::NAMES[self as usize]
     }
 
-    /// This direction's bit in a legality mask.
+    /// Returns this direction's bit in a mask of legal moves.
     #[inline]
     pub fn bit(self) -> u8 {
         1 << self as u8
@@ -68,7 +68,7 @@ pub struct Packed {
     pub tile_65536_mask: u16,
 }
 
-/// What a move does.
+/// The effect of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slide {
     /// The cells after sliding and merging, before a new tile appears. Two tiles of 2^17
@@ -79,15 +79,15 @@ pub struct Slide {
 }
 
 impl Board {
-    /// A board with these exponents; `None` if one is over [`MAX_EXPONENT`].
+    /// Makes a board; `None` if an exponent is over [`MAX_EXPONENT`].
     #[inline]
     pub fn new(cells: [u8; CELLS]) -> Option<Board> {
         let board = Board(cells);
         (board.max_rank() <= MAX_EXPONENT).then_some(board)
     }
 
-    /// Appends the boards that the cells make, sixteen each (the rest is left over); `None`, and
-    /// nothing appended, if an exponent is over [`MAX_EXPONENT`].
+    /// Appends a board for every sixteen cells (the rest is ignored). `None`, with nothing
+    /// appended, if an exponent is over [`MAX_EXPONENT`].
     pub fn append_all(cells: &[u8], boards: &mut Vec<Board>) -> Option<()> {
         let (cells, _) = cells.as_chunks::<CELLS>();
         let largest = cells.as_flattened().iter().fold(0, |max, &cell| max.max(cell));
@@ -99,13 +99,13 @@ impl Board {
         &self.0
     }
 
-    /// The largest exponent on the board.
+    /// Returns the largest exponent on the board.
     #[inline]
     pub fn max_rank(&self) -> u8 {
         self.0.iter().fold(0, |max, &cell| max.max(cell))
     }
 
-    /// Whether several cells are over 15: packed, they do not say which of them is 17.
+    /// Whether several cells are over 15: the packed form does not say which of them is 17.
     pub fn has_several_large(&self) -> bool {
         self.0.iter().filter(|&&cell| cell > MAX_NIBBLE).count() > 1
     }
@@ -125,20 +125,21 @@ impl Board {
         (std::array::from_fn(|i| self.0[i]), std::array::from_fn(|i| self.0[i + 8]))
     }
 
-    /// The moves that change the board, as bits of [`Direction::bit`].
+    /// Returns the moves that change the board, as bits of [`Direction::bit`].
     #[inline]
     pub fn legal(&self) -> u8 {
         super::survey(self).legal
     }
 
-    /// Moves all tiles. An illegal move gives the same cells and gains nothing.
+    /// Moves all tiles. An illegal move leaves the cells as they are and gains nothing.
     #[inline]
     pub fn slide(&self, direction: Direction) -> Slide {
         let slides = lines::slides();
         let across = matches!(direction, Direction::Up | Direction::Down);
         let back = matches!(direction, Direction::Down | Direction::Right);
         let cells = u128::from_le_bytes(self.0);
-        // Lines that slide towards their first byte: rows or columns, from this side or that.
+        // Lines slide towards their first byte: they are rows or columns, read from one side or the
+        // other.
         let cells = if across { transposed(cells) } else { cells };
         let (mut slid, mut gained) = (0u128, 0);
         for line in 0..4 {
@@ -174,10 +175,11 @@ impl Board {
     }
 }
 
-/// Rows become columns; byte i is cell i.
+/// Turns rows into columns; byte i is cell i.
 #[inline]
 fn transposed(cells: u128) -> u128 {
-    // Within each square of two by two the cells off its diagonal change places, then the squares.
+    // First the two cells off the diagonal of each square of two by two are swapped, then the
+    // squares.
     let swap = |cells: u128, shift: u32, mask: u128| {
         let differ = (cells ^ cells >> shift) & mask;
         cells ^ differ ^ differ << shift
@@ -199,7 +201,7 @@ impl Packed {
     }
 }
 
-/// The board of a packed form. A masked cell is 16, or 17 if it is the only masked cell and
+/// Returns the board of a packed form. A masked cell is 16, or 17 if it is the only masked cell and
 /// `max_rank` is 17 (see [`unpack_is_ambiguous`]).
 #[inline]
 pub fn unpack(packed: Packed, max_rank: u8) -> Board {
@@ -218,13 +220,13 @@ pub fn unpack(packed: Packed, max_rank: u8) -> Board {
     Board(cells)
 }
 
-/// Whether the packed form leaves open which masked cells are 16 and which 17: with several
-/// masked cells and a `max_rank` of 17.
+/// Whether the packed form does not say which masked cells are 16 and which 17: it has several
+/// masked cells and `max_rank` is 17.
 pub fn unpack_is_ambiguous(packed: Packed, max_rank: u8) -> bool {
     packed.tile_65536_mask.count_ones() > 1 && max_rank >= MAX_EXPONENT
 }
 
-/// Eight exponents of at most 31, one a byte, as eight nibbles in the same order.
+/// Packs eight exponents of at most 31, one a byte, to eight nibbles in the same order.
 #[inline]
 fn nibbles_of(bytes: u64) -> u64 {
     // 15 where the exponent is 16 or more.
@@ -235,7 +237,7 @@ fn nibbles_of(bytes: u64) -> u64 {
     (fours | fours >> 16) & 0xffff_ffff
 }
 
-/// Eight nibbles as eight bytes in the same order.
+/// Unpacks eight nibbles to eight bytes in the same order.
 #[inline]
 fn bytes_of(nibbles: u64) -> u64 {
     let fours = (nibbles | nibbles << 16) & 0x0000_ffff_0000_ffff;
@@ -243,10 +245,10 @@ fn bytes_of(nibbles: u64) -> u64 {
     (pairs | pairs << 4) & (0x0f * EACH_BYTE)
 }
 
-/// Bit i: byte i, counted from the lowest, is 16 or more. Bytes are at most 31.
+/// Bit i of the result: byte i, counted from the lowest, is 16 or more. Bytes are at most 31.
 #[inline]
 fn mask_of(bytes: u64) -> u16 {
-    // Byte j is 0 or 1; the product has it in bit 56 + j.
+    // Byte j is 0 or 1; the product has this bit at 56 + j.
     let over = bytes >> 4 & EACH_BYTE;
     (over.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u16
 }

@@ -1,9 +1,9 @@
 //! Conversation records: what the renderer of the SYNTH pipeline would refuse.
 
 use crate::batch::Header;
-use crate::check::{BatchCheck, Check, Checked, RecordChecker, Said, checks};
+use crate::check::{AssertedRules, BatchCheck, Check, CheckView, RecordChecker, checks};
 use crate::error::Result;
-use crate::harmony::{Policy, Rendered, Renderer};
+use crate::harmony::{Policy, RenderOutput, Renderer};
 use crate::record::conversation::{Conversations, POLICY};
 
 checks! {
@@ -15,12 +15,12 @@ checks! {
         hint "try: harmony-tok --on-error skip --rejects FILE; or --policy chat, in both commands";
 }
 
-impl Checked for Conversations<'_> {
+impl CheckView for Conversations<'_> {
     fn checks() -> Vec<&'static Check> {
         CHECKS.to_vec()
     }
 
-    fn checker(header: &Header, said: Said) -> Box<dyn RecordChecker> {
+    fn checker(header: &Header, said: AssertedRules) -> Box<dyn RecordChecker> {
         let stated = header.text(POLICY).and_then(Policy::from_name);
         Box::new(ConversationChecker::new(stated.or(said.policy)))
     }
@@ -28,14 +28,14 @@ impl Checked for Conversations<'_> {
 
 struct ConversationChecker {
     renderer: Renderer,
-    rendered: Rendered,
+    rendered: RenderOutput,
 }
 
 impl ConversationChecker {
-    /// SYNTH's policy if no other is stated.
+    /// Makes the checker; the policy is SYNTH's if no other is stated.
     fn new(policy: Option<Policy>) -> ConversationChecker {
         let renderer = Renderer::new(policy.unwrap_or(Policy::SynthKdV1));
-        ConversationChecker { renderer, rendered: Rendered::default() }
+        ConversationChecker { renderer, rendered: RenderOutput::default() }
     }
 }
 

@@ -2,38 +2,43 @@
 
 use std::borrow::Cow;
 
-use crate::diff::{Compared, One, PARTS, hash, plain_json, shown_texts};
+use crate::diff::{DiffRecord, DiffView, PARTS, hash, plain_json, shown_texts};
 use crate::error::Result;
 use crate::record::conversation::{Conversations, POLICY, RAW_INPUT, RAW_ROW};
 
 const MESSAGES: &str = "messages";
-/// Fields that are not compared: only NDJSON has the policy (Arrow in its header), only pipes the place.
+/// Fields that are not compared: only NDJSON has the policy (Arrow has it in its header), only
+/// pipes have the place.
 const APART: [&str; 3] = [POLICY, RAW_INPUT, RAW_ROW];
 
-impl Compared for Conversations<'_> {
+impl DiffView for Conversations<'_> {
     const NAMES: &'static [&'static str] = &[MESSAGES, "other fields"];
 
-    fn hashes(one: &One<'_, Self>) -> Result<[u64; PARTS]> {
+    fn hashes(one: &DiffRecord<'_, Self>) -> Result<[u64; PARTS]> {
         let (messages, others) = (hash(&messages(one)), hash(&others(one)));
         Ok([messages, others, 0, 0])
     }
 
-    fn are_equal(a: &One<'_, Self>, b: &One<'_, Self>) -> Result<bool> {
+    fn are_equal(a: &DiffRecord<'_, Self>, b: &DiffRecord<'_, Self>) -> Result<bool> {
         let [x, y] = [a, b].map(|one| one.rows.messages_json(one.row));
         let are_messages = match (x, y) {
             (Some(x), Some(y)) => x == y || (!a.is_strict && plain_json(x) == plain_json(y)),
             (x, y) => x == y,
         };
-        // Of whole records nothing else is beside the messages.
+        // Whole records have nothing else beside the messages.
         let [x, y] = [a, b].map(|one| one.rows.others_json(one.row));
         Ok(are_messages && (x == y || others(a) == others(b)))
     }
 
-    fn are_rewritten(a: &One<'_, Self>, b: &One<'_, Self>) -> bool {
+    fn are_rewritten(a: &DiffRecord<'_, Self>, b: &DiffRecord<'_, Self>) -> bool {
         a.rows.messages_json(a.row) != b.rows.messages_json(b.row)
     }
 
-    fn shown(part: &str, a: &One<'_, Self>, b: &One<'_, Self>) -> Result<Vec<String>> {
+    fn shown(
+        part: &str,
+        a: &DiffRecord<'_, Self>,
+        b: &DiffRecord<'_, Self>,
+    ) -> Result<Vec<String>> {
         let text = |one| match part {
             MESSAGES => messages(one),
             _ => Cow::Owned(others(one)),
@@ -42,13 +47,13 @@ impl Compared for Conversations<'_> {
     }
 }
 
-/// The text of the messages, as it is compared. (No JSON text is empty.)
-fn messages<'a>(one: &One<'a, Conversations<'_>>) -> Cow<'a, str> {
+/// Returns the text of the messages, as it is compared. (No JSON text is empty.)
+fn messages<'a>(one: &DiffRecord<'a, Conversations<'_>>) -> Cow<'a, str> {
     as_compared(one.rows.messages_json(one.row).unwrap_or_default(), one.is_strict)
 }
 
-/// What stands beside the messages, as it is compared.
-fn others(one: &One<'_, Conversations<'_>>) -> String {
+/// Returns the fields beside the messages, as they are compared.
+fn others(one: &DiffRecord<'_, Conversations<'_>>) -> String {
     let mut text = String::new();
     for (name, value) in one.rows.beside(one.row) {
         if !APART.contains(&&*name) {

@@ -8,14 +8,14 @@ use crate::error::Result;
 use crate::json::{self, Kind, Reader, Str};
 use crate::record::conversation::Conversations;
 use crate::stat::{
-    Answer, Distribution, Measured, Messages, Numbers, Parts, Sections, StatOptions, plain,
+    Answer, Distribution, Messages, Numbers, Parts, Sections, StatOptions, StatView, plain,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConversationsStat {
-    /// Of the texts of all messages of a conversation, in characters.
+    /// The lengths of conversations: of the texts of all messages, in characters.
     pub lengths: Distribution,
-    /// Messages, the lengths of their texts in characters.
+    /// Messages, with the lengths of their texts in characters.
     pub messages: Messages,
     /// Conversations whose messages cannot be read.
     pub without_messages: u64,
@@ -48,7 +48,7 @@ impl ConversationsStat {
     }
 }
 
-impl Measured for Conversations<'_> {
+impl StatView for Conversations<'_> {
     type Numbers = ConversationsStat;
 
     fn bytes(&self, row: usize) -> usize {
@@ -110,12 +110,12 @@ struct Message<'a> {
     characters: u64,
 }
 
-/// The value of a string that was read.
+/// Returns the value of a string.
 fn value<'b, 'a: 'b>(string: Str<'a>, scratch: &'b mut String) -> &'b str {
     string.decode(scratch).unwrap_or_default()
 }
 
-/// The messages of `{"messages": [...]}`.
+/// Reads the messages of `{"messages": [...]}`.
 fn read(text: &str) -> Result<Vec<Message<'_>>, json::Error> {
     let mut reader = Reader::lenient(text);
     let mut messages = Vec::new();
@@ -148,7 +148,7 @@ fn message<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, json::Error> {
     Ok(message)
 }
 
-/// A string whose value is text.
+/// Reads a string whose value is text.
 fn name<'a>(reader: &mut Reader<'a>) -> Result<Str<'a>, json::Error> {
     let string = reader.string()?;
     if string.plain().is_none() {
@@ -157,8 +157,8 @@ fn name<'a>(reader: &mut Reader<'a>) -> Result<Str<'a>, json::Error> {
     Ok(string)
 }
 
-/// The characters of a content: a text, or parts with texts. Of a part that is not a text but structured
-/// (the contents of a system or developer message) all values that are texts count.
+/// Counts the characters of a content: a text, or parts with texts. In a part that is not a text
+/// but structured (the contents of a system or developer message) all values that are texts count.
 fn characters(reader: &mut Reader<'_>) -> Result<u64, json::Error> {
     let mut count = 0;
     match reader.peek()? {

@@ -4,9 +4,9 @@ use crate::batch::Batch;
 use crate::error::Result;
 use crate::record::chat::of_records;
 use crate::record::conversation::Conversations;
-use crate::view::{Seen, Shown, Viewer, messages};
+use crate::view::{RecordView, Shown, Viewer, messages};
 
-impl Seen for Conversations<'_> {
+impl RecordView for Conversations<'_> {
     fn show(&self, _: &Viewer, _: &Batch, row: usize) -> Result<Shown> {
         let json = self.messages_json(row).unwrap_or("null");
         let mut beside = self.beside(row);

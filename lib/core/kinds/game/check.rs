@@ -1,13 +1,13 @@
 //! Game records: the same rules as for the games of a pool.
 
 use crate::batch::Header;
-use crate::check::{BatchCheck, Checked, RECORD, RecordChecker, Said, check_game};
+use crate::check::{AssertedRules, BatchCheck, CheckView, RECORD, RecordChecker, check_game};
 use crate::error::Result;
 use crate::game2048::Game;
 use crate::record::game::Games;
 
-impl Checked for Games<'_> {
-    fn checker(_: &Header, _: Said) -> Box<dyn RecordChecker> {
+impl CheckView for Games<'_> {
+    fn checker(_: &Header, _: AssertedRules) -> Box<dyn RecordChecker> {
         Box::new(GameChecker::default())
     }
 }

@@ -3,17 +3,17 @@
 use std::fmt::Display;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::diff::{Compared, One, PARTS, hash, pair, plain_json, shown_texts};
+use crate::diff::{DiffRecord, DiffView, PARTS, hash, pair, plain_json, shown_texts};
 use crate::error::{Error, Result};
 use crate::game2048::{Board, Direction, Game};
 use crate::record::game::Games;
 
-impl Compared for Games<'_> {
+impl DiffView for Games<'_> {
     const NAMES: &'static [&'static str] = &["steps", "sidecar"];
-    /// The number of a run, and where it came from.
+    /// The number of a run, and its source.
     const APART: Option<&'static [&'static str]> = Some(&["run_id", "source", "session_json"]);
 
-    fn hashes(one: &One<'_, Self>) -> Result<[u64; PARTS]> {
+    fn hashes(one: &DiffRecord<'_, Self>) -> Result<[u64; PARTS]> {
         let game = game(one)?;
         let meta = match one.is_strict {
             true => game.meta.as_bytes().to_vec(),
@@ -22,11 +22,15 @@ impl Compared for Games<'_> {
         Ok([hash_of_steps(&game), hash_of_sidecar(&game, &meta), 0, 0])
     }
 
-    fn are_rewritten(a: &One<'_, Self>, b: &One<'_, Self>) -> bool {
+    fn are_rewritten(a: &DiffRecord<'_, Self>, b: &DiffRecord<'_, Self>) -> bool {
         a.rows.meta(a.row) != b.rows.meta(b.row)
     }
 
-    fn shown(part: &str, a: &One<'_, Self>, b: &One<'_, Self>) -> Result<Vec<String>> {
+    fn shown(
+        part: &str,
+        a: &DiffRecord<'_, Self>,
+        b: &DiffRecord<'_, Self>,
+    ) -> Result<Vec<String>> {
         let (a, b) = (game(a)?, game(b)?);
         Ok(match part {
             "steps" => shown_steps(&a, &b),
@@ -35,7 +39,7 @@ impl Compared for Games<'_> {
     }
 }
 
-fn game(one: &One<'_, Games<'_>>) -> Result<Game> {
+fn game(one: &DiffRecord<'_, Games<'_>>) -> Result<Game> {
     let mut game = Game::default();
     one.rows.read(one.row, &mut game).map_err(Error::data)?;
     Ok(game)
@@ -53,7 +57,8 @@ fn hash_of_steps(game: &Game) -> u64 {
     hasher.finish()
 }
 
-/// Of what the game says besides its steps, of which `meta` is JSON; not its number, and not where it came from.
+/// Hashes the fields of the game besides its steps; `meta` is JSON. The game's number and its
+/// source are left out.
 fn hash_of_sidecar(game: &Game, meta: &[u8]) -> u64 {
     let seconds = game.seconds.map(f64::to_bits);
     let numbers = (game.seed, game.depth, game.score, game.max_tile, game.max_rank);
@@ -67,7 +72,7 @@ fn sidecar(game: &Game) -> String {
     format!("seed {seed}, depth {depth}, score {score}, tile {tile}, moves {moves}, {meta}")
 }
 
-/// A number that may not be stated.
+/// Returns a number as text, also if it is not stated.
 fn known(number: &Option<impl Display>) -> String {
     number.as_ref().map_or("not stated".to_string(), |number| number.to_string())
 }
@@ -109,7 +114,7 @@ fn shown_steps(a: &Game, b: &Game) -> Vec<String> {
     lines
 }
 
-/// A board on one line: exponents, rows divided by a stroke.
+/// Returns a board on one line: exponents, rows divided by a stroke.
 fn board_text(board: &Board) -> String {
     let row = |row: &[u8]| row.iter().map(u8::to_string).collect::<Vec<_>>().join(" ");
     board.cells().chunks(4).map(row).collect::<Vec<_>>().join(" | ")

@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 use crate::cli::grouped;
 use crate::error::Result;
 use crate::record::game::Games;
-use crate::stat::{Answer, Distribution, Measured, Names, Numbers, Sections, StatOptions, plain};
+use crate::stat::{Answer, Distribution, Names, Numbers, Sections, StatOptions, StatView, plain};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GamesStat {
-    /// Steps of the games.
+    /// The numbers of steps of the games.
     pub steps: Distribution,
-    /// Final scores, of the games that have one.
+    /// The final scores of the games that have one.
     pub scores: Distribution,
     /// The largest tile of each game (2048, not its exponent), also from the boards.
     pub tiles: Distribution,
-    /// Steps by the name of their valuation; those without one are under "".
+    /// Steps by the name of their valuation; steps without a name are under "".
     pub valuations: BTreeMap<String, u64>,
-    /// Legal moves, and the steps that say which moves are legal.
+    /// The number of legal moves, and the number of steps that state which moves are legal.
     pub legal_moves: u64,
     pub steps_with_legality: u64,
-    /// `legal_moves` of all four moves of these steps.
+    /// `legal_moves` as a share of all four moves of these steps.
     #[serde(skip_deserializing)]
     pub legal_share: Option<f64>,
 }
@@ -63,14 +63,14 @@ impl GamesStat {
         Ok(())
     }
 
-    /// The share of legal moves.
+    /// Returns the share of legal moves.
     pub fn legality(&self) -> Option<f64> {
         let all = self.steps_with_legality.checked_mul(4).filter(|all| *all > 0)?;
         Some(self.legal_moves as f64 / all as f64)
     }
 }
 
-impl Measured for Games<'_> {
+impl StatView for Games<'_> {
     type Numbers = GamesStat;
 
     fn bytes(&self, row: usize) -> usize {

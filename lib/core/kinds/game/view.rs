@@ -5,9 +5,9 @@ use crate::error::{Error, Result};
 use crate::game2048::Game;
 use crate::record::GAME;
 use crate::record::game::Games;
-use crate::view::{Extra, Seen, Shown, ShownGame, Viewer};
+use crate::view::{ExtraPlots, RecordView, Shown, ShownGame, Viewer};
 
-impl Seen for Games<'_> {
+impl RecordView for Games<'_> {
     const SAMPLE: u64 = 12;
 
     fn dataset(_: &Header) -> Option<String> {
@@ -21,7 +21,7 @@ impl Seen for Games<'_> {
         Ok(Shown::Game(Box::new(ShownGame::new(game))))
     }
 
-    fn add_to(&self, extra: &mut Extra) {
+    fn add_to(&self, extra: &mut ExtraPlots) {
         extra.add_values(self);
     }
 }

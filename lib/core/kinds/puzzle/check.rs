@@ -2,7 +2,9 @@
 //! warnings if the stream does not say that they made it.
 
 use crate::batch::Header;
-use crate::check::{BatchCheck, Check, Checked, DomainExample, RecordChecker, Said, checks};
+use crate::check::{
+    AssertedRules, BatchCheck, Check, CheckView, DomainExample, RecordChecker, checks,
+};
 use crate::error::Result;
 use crate::puzzle::{self, Split};
 use crate::record::puzzle::Puzzles;
@@ -14,12 +16,12 @@ checks! {
     SPLIT: Error Content "stream.puzzle.split", "a split that is neither train nor test";
 }
 
-impl Checked for Puzzles<'_> {
+impl CheckView for Puzzles<'_> {
     fn checks() -> Vec<&'static Check> {
         CHECKS.to_vec()
     }
 
-    fn checker(header: &Header, said: Said) -> Box<dyn RecordChecker> {
+    fn checker(header: &Header, said: AssertedRules) -> Box<dyn RecordChecker> {
         Box::new(PuzzleChecker::new(header, said))
     }
 }
@@ -28,11 +30,11 @@ struct PuzzleChecker {
     /// Whether one of our builders made the records.
     ours: bool,
     seq_len: Option<usize>,
-    said: Said,
+    said: AssertedRules,
 }
 
 impl PuzzleChecker {
-    fn new(header: &Header, said: Said) -> PuzzleChecker {
+    fn new(header: &Header, said: AssertedRules) -> PuzzleChecker {
         let ours = header.has_made("puzzle-encode");
         let seq_len = header.parameters.get("seq_len").and_then(|len| len.as_u64());
         PuzzleChecker { ours, seq_len: seq_len.and_then(|len| usize::try_from(len).ok()), said }

@@ -1,31 +1,35 @@
 //! What is compared of puzzles.
 
-use crate::diff::{Compared, One, PARTS, first_different, hash, pair};
+use crate::diff::{DiffRecord, DiffView, PARTS, first_different, hash, pair};
 use crate::error::Result;
 use crate::record::puzzle::Puzzles;
 
-/// What tells a side of a puzzle's names.
+/// The names of an example as they are compared, and whether a group or a puzzle begins.
 type Names<'a> = (&'a str, &'a str, Option<&'a str>, Option<&'a str>, u8);
 
-fn names<'a>(one: &One<'_, Puzzles<'a>>) -> Names<'a> {
+fn names<'a>(one: &DiffRecord<'_, Puzzles<'a>>) -> Names<'a> {
     let puzzle = one.rows.get(one.row);
     (puzzle.split, puzzle.set.unwrap_or("all"), puzzle.identifier, puzzle.domain, one.begins)
 }
 
-impl Compared for Puzzles<'_> {
+impl DiffView for Puzzles<'_> {
     const NAMES: &'static [&'static str] = &["inputs", "labels", "names"];
 
-    fn hashes(one: &One<'_, Self>) -> Result<[u64; PARTS]> {
+    fn hashes(one: &DiffRecord<'_, Self>) -> Result<[u64; PARTS]> {
         let puzzle = one.rows.get(one.row);
         Ok([hash(puzzle.inputs), hash(puzzle.labels), hash(&names(one)), 0])
     }
 
-    fn are_equal(a: &One<'_, Self>, b: &One<'_, Self>) -> Result<bool> {
+    fn are_equal(a: &DiffRecord<'_, Self>, b: &DiffRecord<'_, Self>) -> Result<bool> {
         let (x, y) = (a.rows.get(a.row), b.rows.get(b.row));
         Ok(x.inputs == y.inputs && x.labels == y.labels && names(a) == names(b))
     }
 
-    fn shown(part: &str, a: &One<'_, Self>, b: &One<'_, Self>) -> Result<Vec<String>> {
+    fn shown(
+        part: &str,
+        a: &DiffRecord<'_, Self>,
+        b: &DiffRecord<'_, Self>,
+    ) -> Result<Vec<String>> {
         let (x, y) = (a.rows.get(a.row), b.rows.get(b.row));
         Ok(match part {
             "inputs" => shown_cells(x.inputs, y.inputs),
@@ -54,7 +58,7 @@ impl Compared for Puzzles<'_> {
     }
 }
 
-fn shown_names(one: &One<'_, Puzzles<'_>>) -> String {
+fn shown_names(one: &DiffRecord<'_, Puzzles<'_>>) -> String {
     let border = ["goes on", "begins a puzzle", "begins a group"];
     let border = border[usize::from(one.begins.min(2))];
     let (split, set, identifier, ..) = names(one);

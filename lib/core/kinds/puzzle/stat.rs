@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::puzzle::{Side, domain};
 use crate::record::puzzle::{Puzzle, Puzzles};
 use crate::stat::{
-    Answer, Distribution, Measured, Names, Numbers, Sections, StatOptions, Tally, key, plain,
+    Answer, Distribution, Names, Numbers, Sections, StatOptions, StatView, Tally, key, plain,
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -21,23 +21,23 @@ pub struct PuzzlesStat {
     pub domains: BTreeMap<String, u64>,
     pub splits: BTreeMap<String, u64>,
     pub sets: BTreeMap<String, u64>,
-    /// Lengths of the inputs, in tokens.
+    /// The lengths of the inputs, in tokens.
     pub lengths: Distribution,
     /// How often each token is used.
     pub inputs: BTreeMap<i32, u64>,
     pub labels: BTreeMap<i32, u64>,
-    /// Cells of an example that are given: no padding, and what the domain calls a blank.
+    /// The numbers of given cells: neither padding, nor what the domain calls a blank.
     pub given: Distribution,
 }
 
-/// How many runs of records with one name there are. The names at both ends tell whether a run goes
-/// on in the next part.
+/// Counts runs of records with one name. The names at both ends show whether a run continues in the
+/// next part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Runs {
     pub count: u64,
     first: Option<String>,
     last: Option<String>,
-    /// Whether the first run begins a source, and so goes on with no other.
+    /// Whether the first run begins a source, and so continues no other run.
     begins: bool,
 }
 
@@ -86,7 +86,7 @@ impl PuzzlesStat {
     }
 }
 
-impl Measured for Puzzles<'_> {
+impl StatView for Puzzles<'_> {
     type Numbers = PuzzlesStat;
 
     fn bytes(&self, row: usize) -> usize {
@@ -151,7 +151,7 @@ impl Numbers for PuzzlesStat {
             out.shares("examples by set", all, of(&self.sets));
         }
         out.distribution("given cells of an example", &self.given);
-        // Tokens mean something where all examples are of one domain.
+        // Tokens have a meaning if all examples are of one domain.
         let domain = match self.domains.keys().map(String::as_str).collect::<Vec<_>>().as_slice() {
             [only] => domain(only),
             _ => None,
@@ -170,7 +170,8 @@ impl Numbers for PuzzlesStat {
     }
 }
 
-/// Counts the tokens of one side. Those of a small vocabulary, so almost all, are counted first.
+/// Counts the tokens of one side. Tokens of a small vocabulary, which are almost all, are counted
+/// first.
 fn tally(side: &[i32], counts: &mut BTreeMap<i32, u64>) -> Result<()> {
     let mut small = [0u64; 64];
     for &token in side {

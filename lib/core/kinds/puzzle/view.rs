@@ -3,9 +3,9 @@
 use crate::batch::{Batch, Header};
 use crate::error::Result;
 use crate::record::puzzle::Puzzles;
-use crate::view::{Extra, Seen, Shown, ShownPuzzle, Viewer};
+use crate::view::{ExtraPlots, RecordView, Shown, ShownPuzzle, Viewer};
 
-impl Seen for Puzzles<'_> {
+impl RecordView for Puzzles<'_> {
     fn dataset(header: &Header) -> Option<String> {
         let domain = header.text("domain").map(|name| format!(" of {name}"));
         Some(format!("puzzle set{}", domain.unwrap_or_default()))
@@ -15,7 +15,7 @@ impl Seen for Puzzles<'_> {
         Ok(Shown::Puzzle(ShownPuzzle::of(&self.get(row), viewer.padding)))
     }
 
-    fn add_to(&self, extra: &mut Extra) {
+    fn add_to(&self, extra: &mut ExtraPlots) {
         extra.add_puzzles(self);
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::batch::Header;
 use crate::check::gate::{self, SEGMENTS};
 use crate::check::{
-    BatchCheck, Check, Checked, Findings, RecordChecker, Said, SequenceChecker, SequenceRules,
-    checks,
+    AssertedRules, BatchCheck, Check, CheckView, Findings, RecordChecker, SequenceChecker,
+    SequenceRules, checks,
 };
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
@@ -23,7 +23,7 @@ checks! {
         hint "try: span-mask without --align token";
 }
 
-impl Checked for Tokens<'_> {
+impl CheckView for Tokens<'_> {
     fn checks() -> Vec<&'static Check> {
         [CHECKS, gate::CHECKS].concat()
     }
@@ -34,7 +34,7 @@ impl Checked for Tokens<'_> {
         }
     }
 
-    fn checker(header: &Header, said: Said) -> Box<dyn RecordChecker> {
+    fn checker(header: &Header, said: AssertedRules) -> Box<dyn RecordChecker> {
         Box::new(TokensChecker::new(header, said.policy))
     }
 }

@@ -1,33 +1,37 @@
 //! What is compared of token sequences.
 
-use crate::diff::{Compared, One, PARTS, first_different, hash, in_a_line, pair};
+use crate::diff::{DiffRecord, DiffView, PARTS, first_different, hash, in_a_line, pair};
 use crate::error::Result;
 use crate::record::tokens::{Segment, Tokens};
 use crate::tokenizer::decode_into;
 
-impl Compared for Tokens<'_> {
+impl DiffView for Tokens<'_> {
     const NAMES: &'static [&'static str] = &["tokens", "mask", "span", "segments"];
     const DERIVED: &'static [&'static str] = &["segments"];
 
-    fn hashes(one: &One<'_, Self>) -> Result<[u64; PARTS]> {
+    fn hashes(one: &DiffRecord<'_, Self>) -> Result<[u64; PARTS]> {
         let (rows, row) = (one.rows, one.row);
         let segments = rows.segments(row).map_or(0, |segments| hash(&segments.collect::<Vec<_>>()));
         let masks = [hash(&rows.loss_mask(row)), hash(&rows.span_id(row))];
         Ok([hash(rows.tokens(row)), masks[0], masks[1], segments])
     }
 
-    fn are_equal(a: &One<'_, Self>, b: &One<'_, Self>) -> Result<bool> {
+    fn are_equal(a: &DiffRecord<'_, Self>, b: &DiffRecord<'_, Self>) -> Result<bool> {
         Ok(a.rows.tokens(a.row) == b.rows.tokens(b.row)
             && a.rows.loss_mask(a.row) == b.rows.loss_mask(b.row)
             && a.rows.span_id(a.row) == b.rows.span_id(b.row)
             && match (a.rows.segments(a.row), b.rows.segments(b.row)) {
                 (Some(x), Some(y)) => x.eq(y),
-                // Not stated on one side.
+                // One side does not state them.
                 _ => true,
             })
     }
 
-    fn shown(part: &str, a: &One<'_, Self>, b: &One<'_, Self>) -> Result<Vec<String>> {
+    fn shown(
+        part: &str,
+        a: &DiffRecord<'_, Self>,
+        b: &DiffRecord<'_, Self>,
+    ) -> Result<Vec<String>> {
         let (x, y, tokens) = (a.rows, b.rows, a.rows.tokens(a.row));
         Ok(match part {
             "tokens" => shown_tokens(tokens, y.tokens(b.row)),
@@ -56,7 +60,7 @@ fn shown_segments(a: &[Segment<'_>], b: &[Segment<'_>]) -> Vec<String> {
     lines
 }
 
-/// Tokens around a place as text, the one there in double brackets.
+/// Returns the tokens around a place as text; the token at that place is in double brackets.
 fn around(tokens: &[i32], at: usize) -> String {
     const AROUND: usize = 8;
     const BEFORE: usize = 24;
@@ -69,7 +73,7 @@ fn around(tokens: &[i32], at: usize) -> String {
         }
         in_a_line(&String::from_utf8_lossy(&bytes))
     };
-    // What is in brackets must not be where the line is cut.
+    // The line must not be cut inside the brackets.
     let before = |end: usize| {
         let text = text(end.saturating_sub(AROUND)..end);
         match text.char_indices().rev().nth(BEFORE - 1) {

@@ -8,18 +8,18 @@ use crate::cli::grouped;
 use crate::error::Result;
 use crate::record::tokens::Tokens;
 use crate::stat::{
-    Answer, Distribution, Measured, Messages, Numbers, Packed, Parts, Sections, StatOptions, key,
-    share,
+    Answer, Distribution, Messages, Numbers, PackedRows, Parts, Sections, StatOptions, StatView,
+    key, share,
 };
 use crate::view::span_name;
 
-/// Span ids that are counted many positions at once: none, reasoning, final.
+/// How many span ids are counted many positions at once: none, reasoning, final.
 const FEW: usize = 3;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TokensStat {
     pub tokens: u64,
-    /// Of the sequences, in tokens.
+    /// The lengths of the sequences, in tokens.
     pub lengths: Distribution,
     /// Sequences that have loss masks.
     pub masked: u64,
@@ -27,16 +27,17 @@ pub struct TokensStat {
     pub spanned: u64,
     /// Positions whose loss mask is not 0.
     pub supervised: u64,
-    /// Positions by span id, without 0.
+    /// Positions by span id, without id 0.
     pub spans: BTreeMap<u8, u64>,
-    /// Messages, their lengths in tokens with header and end.
+    /// Messages, with their lengths in tokens, including header and end.
     pub messages: Messages,
-    /// Tokens in no message, as the end of a document.
+    /// Tokens in no message, such as the end of a document.
     pub outside: u64,
     /// Sequences whose messages are not known.
     pub without_messages: u64,
     /// Sequences without a message of an assistant in this channel; if the messages are not known,
-    /// without its span (1, 2). (Of which neither is known is not counted.)
+    /// sequences without its span (1, 2). (A sequence with neither messages nor spans is not
+    /// counted.)
     pub no_reasoning: u64,
     pub no_final: u64,
     /// Sequences with masks that are 0 everywhere.
@@ -75,7 +76,8 @@ impl TokensStat {
         Ok(())
     }
 
-    /// Counts the masks of a sequence; says which of the first span ids it has, if that is known.
+    /// Counts the masks of a sequence; returns which of the first span ids it has, if that is
+    /// known.
     fn add_masks(&mut self, rows: &Tokens<'_>, row: usize) -> Option<[bool; FEW]> {
         let mask = rows.loss_mask(row)?;
         let supervised = mask.len() as u64 - occurrences(mask, 0);
@@ -100,7 +102,7 @@ impl TokensStat {
     }
 }
 
-impl Measured for Tokens<'_> {
+impl StatView for Tokens<'_> {
     type Numbers = TokensStat;
 
     fn bytes(&self, row: usize) -> usize {
@@ -161,7 +163,7 @@ impl Numbers for TokensStat {
 
     fn sections<'a>(&'a self, out: &mut Sections<'a>, answer: &Answer) {
         out.number("tokens", self.tokens);
-        if let Some(Packed { rows, seq_length, used, padding }) = answer.packed {
+        if let Some(PackedRows { rows, seq_length, used, padding }) = answer.packed {
             out.head("rows for trainers");
             out.number("rows", rows);
             if let Some(length) = seq_length {
@@ -205,7 +207,7 @@ impl Numbers for TokensStat {
     }
 }
 
-/// How often a value occurs.
+/// Counts how often a value occurs.
 fn occurrences(values: &[u8], wanted: u8) -> u64 {
     // A byte counts up to 255: so the compiler compares and adds many values at once.
     let of = |part: &[u8]| part.iter().map(|&value| u8::from(value == wanted)).sum::<u8>();

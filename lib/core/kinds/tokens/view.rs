@@ -5,9 +5,9 @@ use crate::error::Result;
 use crate::format::token_rows::PACKED;
 use crate::record::TOKENS;
 use crate::record::tokens::Tokens;
-use crate::view::{Seen, Shown, ShownConversation, Viewer, sequence};
+use crate::view::{RecordView, Shown, ShownConversation, Viewer, sequence};
 
-impl Seen for Tokens<'_> {
+impl RecordView for Tokens<'_> {
     const IS_ALIGNED: bool = true;
 
     fn dataset(header: &Header) -> Option<String> {

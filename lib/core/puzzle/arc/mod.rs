@@ -9,7 +9,7 @@ use crate::puzzle::dihedral;
 use crate::puzzle::picture::{Cell, CellKind, GridPicture, Picture};
 use crate::puzzle::random::Key;
 use crate::puzzle::{
-    Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
+    AugmentedPuzzle, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
     GroupSource, PuzzleGroup, PuzzleGroups, PuzzleSource, Result, Rule, SeqLen, Side, Split,
 };
 use crate::wording::exactly;
@@ -56,15 +56,15 @@ rules! {
 /// Colours 0 to 9 in row-major order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grid {
-    /// 1 to 30 each.
+    /// The number of rows; rows and columns are 1 to 30.
     pub rows: usize,
     pub columns: usize,
     pub cells: Vec<u8>,
 }
 
 impl Grid {
-    /// The canvas with the grid's first cell at `row` and `column`, which must leave it room
-    /// (as [`Grid::decode`] guarantees): it panics otherwise.
+    /// Returns the canvas with the grid's first cell at `row` and `column`. It panics if the grid
+    /// does not fit there ([`Grid::decode`] guarantees that it fits).
     pub fn encode(&self, row: usize, column: usize) -> Vec<i32> {
         let mut canvas = vec![0; CELLS];
         for (index, colours) in self.cells.chunks(self.columns.max(1)).enumerate() {
@@ -83,7 +83,8 @@ impl Grid {
         canvas
     }
 
-    /// The grid on a canvas, and its row and column; or why the canvas is not valid.
+    /// Returns the grid on a canvas, and its row and column; the error says why the canvas is not
+    /// valid.
     pub fn decode(canvas: &[i32]) -> Result<(Grid, [usize; 2]), String> {
         if canvas.len() != CELLS {
             return Err(format!("{}, expected {CELLS}", exactly(canvas.len(), "cell")));
@@ -97,7 +98,7 @@ impl Grid {
         let rows = canvas[first..].iter().step_by(SIDE).take_while(is_colour).count();
         let mut cells = Vec::with_capacity(rows * columns);
         for line in canvas[row * SIDE..].chunks(SIDE).take(rows) {
-            // A token that is not a colour is found by the comparison.
+            // The comparison finds a token that is not a colour.
             let colour = |&token: &i32| (token.clamp(COLOURS, COLOURS + 9) - COLOURS) as u8;
             cells.extend(line[column..column + columns].iter().map(colour));
         }
@@ -139,7 +140,7 @@ impl Domain for Arc {
         ArcArgs::from_arg_matches(arguments)?.open(build)
     }
 
-    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<Augmented> {
+    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<AugmentedPuzzle> {
         let mut random = key.draws(number);
         let transform = random.below(u64::from(dihedral::COUNT)) as u8;
         let mut colours = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
@@ -154,10 +155,10 @@ impl Domain for Arc {
             examples.push(Example { split: example.split, inputs, labels });
         }
         let colours: String = colours.iter().map(|&colour| char::from(b'0' + colour)).collect();
-        Some(Augmented { suffix: format!("_t{transform}_{colours}"), examples })
+        Some(AugmentedPuzzle { suffix: format!("_t{transform}_{colours}"), examples })
     }
 
-    /// In train all examples but one, drawn too, are moved to a random place.
+    /// In train, all examples but one, which is drawn too, are moved to a random place.
     fn place(&self, examples: &mut [Example], split: Split, key: Key<'_>, number: u64) {
         if split == Split::Test {
             return;
@@ -234,7 +235,7 @@ impl Domain for Arc {
         Ok(json!({"offset": offset, "grid": rows}))
     }
 
-    /// The part of the canvas that is no padding.
+    /// Draws the part of the canvas that is not padding.
     fn picture(&self, side: Side, inputs: &[i32], labels: &[i32]) -> Option<Picture> {
         let tokens = [inputs, labels][side as usize];
         if tokens.len() != CELLS {
@@ -325,7 +326,7 @@ struct ArcGroups {
     seed: u64,
     num_aug: u64,
     tasks: Vec<Task>,
-    /// Task and split of each group, train before test.
+    /// The task and the split of each group, train before test.
     groups: Vec<(usize, Split)>,
 }
 

@@ -12,7 +12,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-/// A longer task file is an error: a pair of 30 × 30 grids is 4 KB.
+/// The longest task file, in bytes: a pair of 30 × 30 grids is 4 KB.
 const LONGEST_FILE: u64 = 64 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -23,7 +23,7 @@ const PARTS: [&str; 2] = ["train", "test"];
 /// The folder whose test pairs are the test split, and a part of the name of a file of many tasks.
 const EVALUATION: &str = "evaluation";
 
-/// One task; the grids of its pairs, in the order of the file.
+/// One task; the grids of its pairs are in the order of the file.
 pub(super) struct Task {
     pub name: String,
     pub pairs: Vec<Pair>,
@@ -48,11 +48,11 @@ pub(super) struct Tasks {
     pub rejected: u64,
 }
 
-/// The outputs of test pairs that stand in a file of their own: lists of grids by the names of tasks.
+/// The outputs of test pairs in a file of their own: lists of grids by the names of tasks.
 type Solutions = HashMap<String, Value>;
 
-/// Reads every `.json` file in the folders and their subfolders. `solutions`: files of outputs that the tasks
-/// lack.
+/// Reads every `.json` file in the folders and their subfolders. `solutions` are files of outputs
+/// that the tasks lack.
 pub(super) fn read(
     dirs: &[PathBuf],
     solutions: &[PathBuf],
@@ -78,7 +78,7 @@ pub(super) fn read(
         outputs.extend(parse_solutions(&text, &path.display().to_string())?);
         inputs.push(input);
     }
-    // Of each file, until one of its tasks is kept.
+    // Each file is here until one of its tasks is kept.
     let mut read_files: Vec<Option<InputFile>> = Vec::new();
     let mut found: Vec<(Task, usize, PathBuf)> = Vec::new();
     let mut rejected = 0;
@@ -100,7 +100,8 @@ pub(super) fn read(
             }
         }
     }
-    // Of two files of one task the first by name stays: the order of folders is the file system's.
+    // If two files have the same task, the first by name is kept: the order of folders is the file
+    // system's.
     found.sort_by(|(a, _, one), (b, _, other)| (&a.name, one).cmp(&(&b.name, other)));
     let mut tasks: Vec<Task> = Vec::new();
     let mut first = PathBuf::new();
@@ -118,8 +119,8 @@ pub(super) fn read(
     Ok(Tasks { tasks, inputs, rejected })
 }
 
-/// Whether a given folder, or the folder of a given file, is the evaluation set, in any spelling (such as `.`
-/// inside it): by its name as it is given, or by that to which links lead.
+/// Whether a folder, or the folder of a file, is the evaluation set, in any spelling (such as with
+/// `.` inside it): by its name as the user gives it, or by the name to which links lead.
 fn is_evaluation(path: &Path, is_folder: bool) -> Result<bool, Error> {
     let failed = |cause| Error::io(path, &cause);
     let whole = [without_dots(path).map_err(failed)?, fs::canonicalize(path).map_err(failed)?];
@@ -130,7 +131,7 @@ fn is_evaluation(path: &Path, is_folder: bool) -> Result<bool, Error> {
     Ok(whole.iter().any(is_it))
 }
 
-/// The whole path without `.` and `..`; links stay as they are named.
+/// Returns the whole path without `.` and `..`; links stay as they are named.
 fn without_dots(path: &Path) -> io::Result<PathBuf> {
     let mut plain = PathBuf::new();
     for part in std::path::absolute(path)?.components() {
@@ -144,8 +145,8 @@ fn without_dots(path: &Path) -> io::Result<PathBuf> {
     Ok(plain)
 }
 
-/// A given file, or the `.json` files below a given folder, each with whether it belongs to
-/// the evaluation set.
+/// Adds a file, or the `.json` files below a folder; each with whether it belongs to the evaluation
+/// set.
 fn collect(given: &Path, files: &mut Vec<(PathBuf, bool)>) -> Result<(), Error> {
     let is_folder = fs::metadata(given).map_err(|cause| Error::io(given, &cause))?.is_dir();
     let evaluation = is_evaluation(given, is_folder)?;
@@ -166,7 +167,7 @@ fn collect(given: &Path, files: &mut Vec<(PathBuf, bool)>) -> Result<(), Error> 
         if path.extension().is_some_and(|extension| extension == "json") {
             let folders = path.strip_prefix(given).ok().and_then(Path::parent);
             let below = folders.is_some_and(|path| path.iter().any(|name| name == EVALUATION));
-            // (What is not there cannot be read, which is said then.)
+            // (A path that does not exist cannot be read, which is reported then.)
             let is_it = || is_evaluation(&path, false).unwrap_or(false);
             let evaluation = evaluation || below || is_it();
             files.push((path, evaluation));
@@ -175,7 +176,7 @@ fn collect(given: &Path, files: &mut Vec<(PathBuf, bool)>) -> Result<(), Error> 
     Ok(())
 }
 
-/// The folder's name and the file's: the same in every location of the tasks.
+/// Returns the names of the folder and the file: they are the same wherever the tasks are.
 fn short_name(path: &Path) -> Result<String, Error> {
     let whole = fs::canonicalize(path).map_err(|cause| Error::io(path, &cause))?;
     Ok(match whole.parent().and_then(Path::file_name) {
@@ -184,7 +185,7 @@ fn short_name(path: &Path) -> Result<String, Error> {
     })
 }
 
-/// The text of a file, without a byte order mark.
+/// Reads a file without its byte order mark.
 fn read_file(path: &Path, opener: &Opener) -> Result<(Vec<u8>, InputFile), Error> {
     let (input, noted) = hash_file(path, short_name(path)?)?;
     let reader = opener(path).map_err(|cause| Error::io(path, &cause))?;
@@ -214,8 +215,8 @@ fn parse_object(text: &[u8], path: &str) -> Result<Map<String, Value>, Error> {
     }
 }
 
-/// The tasks of a file: one, whose name is `stem` unless the file has a name, or several by their names, as
-/// the ARC Prize publishes them.
+/// Reads the tasks of a file: one task, named `stem` unless the file has a name, or several with
+/// their names, as the ARC Prize publishes them.
 fn parse(
     text: &[u8],
     path: &str,
@@ -280,14 +281,14 @@ fn is_augmented(name: &str) -> bool {
     colours.is_some_and(is_colours) && transform.is_some_and(is_transform) && parts.next().is_some()
 }
 
-/// `outputs`: those of the test pairs, where they have none themselves.
+/// `outputs` are the outputs of the test pairs, if the pairs have none.
 fn parse_pairs(
     task: &Map<String, Value>,
     evaluation: bool,
     outputs: Option<&Value>,
 ) -> Result<Vec<Pair>, String> {
     let mut pairs = Vec::new();
-    // In the file's own order, also if test comes before train.
+    // Pairs come in the file's own order, even if test comes before train.
     for (part, list) in task {
         let split = match part.as_str() {
             "train" => Split::Train,
@@ -385,7 +386,7 @@ fn kind(value: &Value) -> &'static str {
 mod tests {
     use super::*;
 
-    /// The one task of a file.
+    /// Reads the only task of a file.
     fn one_task(text: &str, stem: &str, evaluation: bool) -> Result<Task, String> {
         let tasks = parse(text.as_bytes(), "a/b.json", stem, evaluation, &Solutions::default());
         let mut tasks = tasks.map_err(|error| error.to_string())?;

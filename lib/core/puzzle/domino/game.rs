@@ -3,7 +3,7 @@
 
 use crate::puzzle::random::Random;
 
-/// A tile: on the table its pips from left to right, in a hand as it was dealt.
+/// The pips of a tile: on the table from left to right, in a hand as it was dealt.
 pub type Tile = [u8; 2];
 
 /// Pips go from 0 to 6.
@@ -15,7 +15,7 @@ const PLAYERS: usize = 4;
 /// What a player sees before a move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DominoState {
-    /// From left to right; neighbouring pips are equal.
+    /// The tiles from left to right; neighbouring pips are equal.
     pub table: Vec<Tile>,
     pub hand: Vec<Tile>,
 }
@@ -30,19 +30,20 @@ pub enum TablePlace {
 }
 
 impl DominoState {
-    /// The pips to match at the left and at the right; none on an empty table.
+    /// Returns the pips to match at the left and at the right; `None` on an empty table.
     pub fn ends(&self) -> Option<[u8; 2]> {
         Some([self.table.first()?[0], self.table.last()?[1]])
     }
 
-    /// Every legal move: the index in the hand, and where the tile is played.
+    /// Returns every legal move: the index in the hand, and where the tile is played.
     pub fn moves(&self) -> Vec<(usize, TablePlace)> {
         let places = [TablePlace::Left, TablePlace::Right, TablePlace::First];
         let all = (0..self.hand.len()).flat_map(|index| places.map(|place| (index, place)));
         all.filter(|&(index, place)| fits(self.hand[index], place, self.ends())).collect()
     }
 
-    /// The legal move with the most pips; among equals the left end first, then the lowest index.
+    /// Returns the legal move with the most pips; among equals the left end first, then the lowest
+    /// index.
     pub fn target(&self) -> Option<(usize, TablePlace)> {
         let pips = |index: usize| self.hand[index].iter().sum::<u8>();
         self.moves()
@@ -50,7 +51,7 @@ impl DominoState {
             .min_by_key(|&(index, place)| (std::cmp::Reverse(pips(index)), place, index))
     }
 
-    /// Every pip raised by `by`, modulo 7. Legal moves stay legal.
+    /// Raises every pip by `by`, modulo 7. Legal moves stay legal.
     pub fn shifted(&self, by: u8) -> DominoState {
         let shift =
             |tiles: &[Tile]| tiles.iter().map(|tile| tile.map(|pip| (pip + by) % PIPS)).collect();
@@ -83,8 +84,8 @@ pub fn fits(tile: Tile, place: TablePlace, ends: Option<[u8; 2]>) -> bool {
     }
 }
 
-/// Plays one game, every move drawn from the legal ones, and gives one of the states in which a
-/// player could move, each with the same probability.
+/// Plays one game with random legal moves; returns one of the states in which a player could move,
+/// each with the same probability.
 pub fn play(random: &mut Random) -> DominoState {
     let mut tiles: Vec<Tile> =
         (0..PIPS).flat_map(|low| (low..PIPS).map(move |high| [low, high])).collect();

@@ -9,7 +9,7 @@ pub use self::game::{DominoState, HAND, PIPS, TILES, TablePlace, Tile, fits};
 use crate::puzzle::picture::{Cell, CellKind, Picture, PictureLine};
 use crate::puzzle::random::Key;
 use crate::puzzle::{
-    Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
+    AugmentedPuzzle, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
     GroupSource, PuzzleGroup, PuzzleGroups, PuzzleSource, Result, Rule, SeqLen, Side, Split,
 };
 use crate::wording::exactly;
@@ -46,7 +46,7 @@ impl DominoArgs {
             inputs: Vec::new(),
             notes: Vec::new(),
             group_count,
-            groups: Box::new(PlayedGames { seed, num_aug, num_games }),
+            groups: Box::new(SelfplayGames { seed, num_aug, num_games }),
         })
     }
 }
@@ -81,7 +81,7 @@ impl Domain for Domino {
     fn meaning(&self, side: Side, token: i32) -> Option<String> {
         match token {
             0 => Some("padding".to_string()),
-            // Of the answer one token is a place.
+            // In the answer one token is a place.
             _ if side == Side::Labels => None,
             1..=7 => Some(exactly(token - 1, "pip")),
             _ => None,
@@ -96,8 +96,8 @@ impl Domain for Domino {
         DominoArgs::from_arg_matches(arguments)?.open(build)
     }
 
-    /// The six shifts, in an order drawn for the group.
-    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<Augmented> {
+    /// The six shifts, in an order that is drawn for the group.
+    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<AugmentedPuzzle> {
         let mut shifts = [1, 2, 3, 4, 5, 6];
         key.draws(1).shuffle(&mut shifts);
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
@@ -107,7 +107,7 @@ impl Domain for Domino {
             encode(&state.shifted(shift), example.split)
         };
         let examples = puzzle.iter().map(shifted).collect();
-        Some(Augmented { suffix: format!("_s{shift}"), examples })
+        Some(AugmentedPuzzle { suffix: format!("_s{shift}"), examples })
     }
 
     fn rules(&self) -> &'static [&'static Rule] {
@@ -201,7 +201,7 @@ impl Domain for Domino {
     }
 }
 
-/// Tiles as drawn, places without one at the end left out.
+/// Draws tiles; empty places at the end are left out.
 fn drawn_tiles(tokens: &[i32], kind: CellKind) -> Vec<Cell> {
     let used = tokens.iter().rposition(|&token| token != 0).map_or(0, |last| last / 2 + 1);
     let tile = |pair: &[i32]| {
@@ -212,7 +212,7 @@ fn drawn_tiles(tokens: &[i32], kind: CellKind) -> Vec<Cell> {
     tokens.chunks(2).take(used).map(tile).collect()
 }
 
-/// The pips of one half; a token that has none as it is.
+/// Returns the pips of one half; a token that is not pips stays a number.
 fn half(token: i32) -> String {
     match (token, pips(token)) {
         (_, Some(pips)) => pips.to_string(),
@@ -249,7 +249,8 @@ fn check_target(
     labels: &[i32],
     broken: &mut BrokenRules,
 ) {
-    // The ends as written: a foreign table may not be a chain and still have the right ends.
+    // The ends as they are written: the table of another builder may be no chain and still have the
+    // right ends.
     let ends = match ends {
         [Some(left), Some(right)] if !state.table.is_empty() => Some([left, right]),
         _ => state.ends(),
@@ -279,11 +280,11 @@ fn check_target(
     }
 }
 
-/// The inputs of one example, as written.
+/// The inputs of one example, as they are written.
 struct DominoInputs {
     state: DominoState,
     ends: [Option<u8>; 2],
-    /// The place of the first half tile, or of the first tile after an empty place.
+    /// The index of the first half tile, or of the first tile after an empty place.
     gap: Option<usize>,
 }
 
@@ -363,14 +364,14 @@ fn check_tokens(tokens: &[i32]) -> Result<(), String> {
     }
 }
 
-/// Games numbered from 1 in each split; one state of each.
-struct PlayedGames {
+/// Games numbered from 1 in each split; each gives one state.
+struct SelfplayGames {
     seed: u64,
     num_aug: u64,
     num_games: u64,
 }
 
-impl PlayedGames {
+impl SelfplayGames {
     fn group(&self, number: u64) -> PuzzleGroup {
         let (split, game) = match number.checked_sub(self.num_games) {
             None => (Split::Train, number + 1),
@@ -383,7 +384,7 @@ impl PlayedGames {
     }
 }
 
-impl GroupSource for PlayedGames {
+impl GroupSource for SelfplayGames {
     fn groups(&self, range: Range<u64>) -> PuzzleGroups<'_> {
         let end = range.end.min(self.num_games.saturating_mul(2));
         Box::new((range.start..end).map(|number| Ok(self.group(number))))

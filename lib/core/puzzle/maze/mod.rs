@@ -6,7 +6,7 @@ use crate::puzzle::picture::{Cell, CellKind, Picture};
 use crate::puzzle::random::Key;
 use crate::puzzle::rows::{RowOptions, Sides, SplitFiles, encode_cells};
 use crate::puzzle::{
-    Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
+    AugmentedPuzzle, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
     PuzzleSource, Result, Rule, SeqLen, Severity, Side, Split,
 };
 use crate::wording::exactly;
@@ -81,14 +81,14 @@ impl Domain for Maze {
         MazeArgs::from_arg_matches(arguments)?.open(build)
     }
 
-    fn augment(&self, puzzle: &[Example], _key: Key<'_>, number: u64) -> Option<Augmented> {
+    fn augment(&self, puzzle: &[Example], _key: Key<'_>, number: u64) -> Option<AugmentedPuzzle> {
         let transform = u8::try_from(number).ok().filter(|&t| t < dihedral::COUNT)?;
         let apply = |tokens: &[i32]| {
             let side = tokens.len().isqrt();
             dihedral::apply(transform, side, side, tokens).2
         };
         let examples = puzzle.iter().map(|example| example.map(apply)).collect();
-        Some(Augmented { suffix: format!("_t{transform}"), examples })
+        Some(AugmentedPuzzle { suffix: format!("_t{transform}"), examples })
     }
 
     fn meaning(&self, _side: Side, token: i32) -> Option<String> {
@@ -176,7 +176,7 @@ impl Domain for Maze {
     }
 }
 
-/// Whether the path connects the ends and is a shortest one.
+/// Checks that the path connects the ends and is a shortest one.
 fn check_path(inputs: &[i32], labels: &[i32], start: usize, goal: usize, broken: &mut BrokenRules) {
     let on_path = |cell: usize| matches!(labels[cell], PATH | GOAL);
     let Some(steps) = distance(labels.len(), start, goal, on_path) else {
@@ -197,7 +197,7 @@ fn check_path(inputs: &[i32], labels: &[i32], start: usize, goal: usize, broken:
     }
 }
 
-/// The number of steps between two cells of a square, where every step must be open.
+/// Returns the number of steps between two cells of a square; only open cells may be entered.
 fn distance(
     cells: usize,
     start: usize,
@@ -240,7 +240,7 @@ fn character(token: i32) -> char {
     index.and_then(|index| CHARACTERS.get(index)).map_or('?', |&byte| char::from(byte))
 }
 
-/// The maze's rows as in the CSV files; PAD is `_`.
+/// Returns the maze's rows as in the CSV files; PAD is `_`.
 fn lines(tokens: &[i32]) -> Result<Vec<String>, String> {
     let side = tokens.len().isqrt();
     if tokens.is_empty() || side * side != tokens.len() {

@@ -9,8 +9,8 @@ use crate::puzzle::picture::{Cell, CellKind, GridPicture, Picture};
 use crate::puzzle::random::{Key, Random};
 use crate::puzzle::rows::{RowOptions, Sides, SplitFiles, encode_cells};
 use crate::puzzle::{
-    Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Example, PuzzleSource,
-    Result, Rule, SeqLen, Side, Split,
+    AugmentedPuzzle, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Example,
+    PuzzleSource, Result, Rule, SeqLen, Side, Split,
 };
 use crate::wording::exactly;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
@@ -90,11 +90,11 @@ impl Domain for Sudoku {
         SudokuArgs::from_arg_matches(arguments)?.open(build)
     }
 
-    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<Augmented> {
+    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<AugmentedPuzzle> {
         let shuffle = Shuffle::draw(&mut key.draws(number));
         let examples =
             puzzle.iter().map(|example| example.map(|side| shuffle.apply(side))).collect();
-        Some(Augmented { suffix: format!("_a{number}"), examples })
+        Some(AugmentedPuzzle { suffix: format!("_a{number}"), examples })
     }
 
     fn meaning(&self, _side: Side, token: i32) -> Option<String> {
@@ -127,7 +127,7 @@ impl Domain for Sudoku {
             });
             return broken.0;
         }
-        // The digits seen in rows, columns and boxes of the answer.
+        // The digits of rows, columns and boxes that the answer has so far.
         let mut seen = [[0u16; 9]; 3];
         for (cell, (&input, &label)) in inputs.iter().zip(labels).enumerate() {
             let (row, column) = (cell / 9, cell % 9);
@@ -198,7 +198,7 @@ impl Domain for Sudoku {
     }
 }
 
-/// The form of the CSV files: 81 characters, `.` for blank.
+/// Returns the form of the CSV files: 81 characters, `.` for blank.
 fn digits(tokens: &[i32]) -> Result<String, String> {
     if tokens.len() != CELLS {
         return Err(format!("{}, expected {CELLS}", exactly(tokens.len(), "cell")));
@@ -240,11 +240,11 @@ fn is_unique(inputs: &[i32]) -> bool {
     inputs.len() == CELLS && solutions(&cells, 2) == 1
 }
 
-/// One way to make another Sudoku of a Sudoku.
+/// One way to make another Sudoku from a Sudoku.
 struct Shuffle {
     /// The new value of each token; PAD and blank stay.
     tokens: [i32; 11],
-    /// The row and column that each row and column is taken from.
+    /// For each row and column, the row and column from which it is taken.
     rows: [usize; 9],
     columns: [usize; 9],
     transposed: bool,
@@ -260,7 +260,7 @@ impl Shuffle {
         Shuffle { tokens, rows, columns, transposed }
     }
 
-    /// The three bands in any order, the three rows in each in any order.
+    /// Draws the three bands in any order, and the three rows of each in any order.
     fn draw_lines(random: &mut Random) -> [usize; 9] {
         let mut bands = [0, 1, 2];
         random.shuffle(&mut bands);

@@ -6,8 +6,8 @@ type Digits = u16;
 
 const ALL: Digits = 0x1ff;
 
-/// How many solutions the puzzle has, at most `limit`. `cells` are digits in row-major order, 0
-/// for blank; none for a puzzle that repeats a digit or holds a number over 9.
+/// Returns how many solutions the puzzle has, at most `limit`. `cells` are digits in row-major
+/// order, 0 for blank; there is no solution if a digit is repeated or a number is over 9.
 pub fn solutions(cells: &[u8; 81], limit: u32) -> u32 {
     let mut solver =
         Solver { cells: [0; 81], used: [0; 27], blanks: Vec::with_capacity(81), limit };
@@ -23,7 +23,7 @@ pub fn solutions(cells: &[u8; 81], limit: u32) -> u32 {
     solver.search(0)
 }
 
-/// The cell's row, column and box in `Solver::used`.
+/// Returns the cell's row, column and box in `Solver::used`.
 const fn units(cell: usize) -> [usize; 3] {
     let (row, column) = (cell / 9, cell % 9);
     [row, 9 + column, 18 + row / 3 * 3 + column / 3]
@@ -67,7 +67,7 @@ impl Solver {
         }
     }
 
-    /// The solutions from here on, when `found` were found before: the sum, up to the limit.
+    /// Returns `found` and the number of solutions from here on, at most `limit` in all.
     fn search(&mut self, found: u32) -> u32 {
         let Some((at, mut digits)) = self.choose() else { return (found + 1).min(self.limit) };
         let cell = self.blanks.swap_remove(at);
@@ -79,17 +79,18 @@ impl Solver {
             found = self.search(found);
             self.clear(cell);
         }
-        // Restored: its place in the list went to the last blank.
+        // The blank is restored; its place in the list went to the last blank.
         self.blanks.push(cell);
         let last = self.blanks.len() - 1;
         self.blanks.swap(at, last);
         found
     }
 
-    /// The blank to fill, by its place in the list, and what to try there; none when all are full.
+    /// Returns the index of the blank to fill in the list, and the digits to try there; `None` if
+    /// all are full.
     fn choose(&self) -> Option<(usize, Digits)> {
         let mut best: Option<(usize, Digits)> = None;
-        // For each unit, the digits with one place at least, and with two at least.
+        // For each unit, the digits with at least one place, and with at least two places.
         let mut once: [Digits; 27] = [0; 27];
         let mut twice: [Digits; 27] = [0; 27];
         for (at, &cell) in self.blanks.iter().enumerate() {
@@ -106,7 +107,7 @@ impl Solver {
             }
         }
         if once.iter().zip(&self.used).any(|(once, used)| once | used != ALL) {
-            // A digit has no place left: nothing to try, anywhere.
+            // A digit has no place left: there is nothing to try, anywhere.
             return best.map(|(at, _)| (at, 0));
         }
         for (at, &cell) in self.blanks.iter().enumerate() {
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn known_puzzles() {
         assert_eq!(count(EASY, 2), 1);
-        // Seventeen givens, and one that was made to be hard for backtracking.
+        // Seventeen given digits, and a puzzle that was made to be hard for backtracking.
         let few =
             "000000010400000000020000000000050407008000300001090000300400200050100000000806000";
         let hard =

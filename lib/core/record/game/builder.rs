@@ -8,7 +8,7 @@ use crate::game2048::{CELLS, Game, NullableColumn, Steps};
 use crate::record::declare::prelude::*;
 
 impl GamesBuilder {
-    /// Games so far.
+    /// Returns the number of games so far.
     pub fn len(&self) -> usize {
         self.run_id.len()
     }
@@ -17,7 +17,7 @@ impl GamesBuilder {
         self.run_id.is_empty()
     }
 
-    /// Steps of all games so far.
+    /// Returns the steps of all games so far.
     pub fn steps(&self) -> usize {
         self.steps.items.rows()
     }
@@ -40,7 +40,7 @@ impl GamesBuilder {
         Ok(())
     }
 
-    /// The batch of the games so far; the builder is empty again.
+    /// Returns the batch of the games so far; the builder is empty again.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         RecordBatch::try_new(GAME.schema(), std::mem::take(self).columns()?)
     }
@@ -89,7 +89,7 @@ impl StepsBuilder {
     }
 }
 
-/// Fails where a column has more items than its offsets can count.
+/// Fails if a column has more items than its offsets can count.
 fn fits(count: usize) -> Result<i32, ArrowError> {
     i32::try_from(count).map_err(|_| ArrowError::OffsetOverflowError(count))
 }
@@ -105,7 +105,7 @@ fn push_names(column: &mut TextBuilder, game: &Game, numbers: &NullableColumn<u1
         (0..numbers.len()).for_each(|index| column.push(game.valuation_name(index)));
         return;
     };
-    // A whole word is written for each, over the bytes after the last name.
+    // A whole word is written for each name, over the bytes after the last name.
     let TextBuilder { bytes, ends } = column;
     let mut end = bytes.len();
     let longest = words.iter().map(|(_, length)| *length).max().unwrap_or_default();
@@ -121,17 +121,17 @@ fn push_names(column: &mut TextBuilder, game: &Game, numbers: &NullableColumn<u1
     bytes.truncate(end);
 }
 
-/// Names of up to this many bytes are written without a call for each.
+/// The longest name, in bytes, that is written without a call.
 const WORD: usize = 8;
 
-/// A short name and its length.
+/// Returns a short name and its length.
 fn word(name: &String) -> Option<([u8; WORD], usize)> {
     let mut word = [0; WORD];
     word.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
     Some((word, name.len()))
 }
 
-/// Builds the column of boards: the cells of all of them.
+/// Builds the column of boards from the cells of all of them.
 #[derive(Debug, Default)]
 pub struct BoardsBuilder(Vec<u8>);
 
@@ -173,7 +173,7 @@ impl ColumnBuilder for BranchesBuilder {
     }
 }
 
-/// The validity of the branches of steps: four bits for each step.
+/// Returns the validity of the branches of steps: four bits for each step.
 fn branch_validity(steps: &[u8]) -> Option<NullBuffer> {
     const ALL: u8 = (1 << BRANCHES) - 1;
     if steps.iter().all(|&known| known & ALL == ALL) {

@@ -25,10 +25,10 @@ pub const GAME: RecordType = RecordType {
 };
 
 /// The key of `session` under which the reader of a pool lists what it has left out, because games
-/// have no field for it. A sink that cannot keep it either has to say so.
+/// have no field for it. A sink that cannot keep it either must say so.
 pub const LEFT_OUT: &str = "gristmill.left_out";
 
-/// Branches of a step: up, down, left, right.
+/// The number of branches of a step: up, down, left, right.
 const BRANCHES: usize = 4;
 
 record_fields! {
@@ -88,8 +88,8 @@ record_fields! {
 }
 
 impl<'a> Games<'a> {
-    /// The view of a batch in the schema of [`GAME`]. Other schemas are an error (the stream
-    /// readers conform every batch first).
+    /// Returns the view of a batch in the schema of [`GAME`]. Other schemas are an error (the
+    /// stream readers conform every batch first).
     pub fn of(batch: &'a RecordBatch) -> Result<Games<'a>, ArrowError> {
         Games::of_columns(batch.columns())
     }
@@ -107,24 +107,25 @@ impl<'a> Games<'a> {
         None
     }
 
-    /// Where the game came from, for people.
+    /// Returns the source of the game, for people.
     pub fn source(&self, row: usize) -> Option<&'a str> {
         self.source.get(row)
     }
 
-    /// What the game says besides its steps and numbers, the text of a JSON object; empty if nothing.
+    /// Returns the fields of the game besides its steps and numbers, as the text of a JSON object;
+    /// empty if there are none.
     pub fn meta(&self, row: usize) -> &'a str {
         self.meta_json.get(row).unwrap_or_default()
     }
 
-    /// A pool's own keys, the text of a JSON object.
+    /// Returns a pool's own keys, as the text of a JSON object.
     pub fn session(&self, row: usize) -> Option<&'a str> {
         self.session_json.get(row)
     }
 
-    /// A row as a [`Game`], which is cleared first and keeps its memory. What no game can have (a
-    /// board without exactly sixteen cells, a move in no known direction) is an error; after it the
-    /// content of `game` is unspecified.
+    /// Reads a row into a [`Game`], which is cleared first and keeps its memory. A value that no
+    /// game can have (a board without exactly sixteen cells, a move in no known direction) is an
+    /// error; after it the content of `game` is unspecified.
     pub fn read(&self, row: usize, game: &mut Game) -> Result<(), String> {
         game.clear();
         game.run_id = self.run_id.get(row).unwrap_or_default();

@@ -33,8 +33,8 @@ impl StepColumns<'_> {
         Ok(())
     }
 
-    /// Reads the other columns, a column at a time. `None` if anything is invalid, or has a layout
-    /// that our writers do not make.
+    /// Reads the other columns, one after the other. `None` if any value is invalid, or has a
+    /// layout that our writers do not make.
     fn read_together(&self, range: Range<usize>, game: &mut Game) -> Option<()> {
         let offsets = self.board.array.value_offsets().get(range.start..=range.end)?;
         let cells = self.board.items.values().get(strided(offsets, CELLS)?)?;
@@ -111,7 +111,7 @@ impl StepColumns<'_> {
         finite.then_some(())
     }
 
-    /// Reads the other columns step by step, and names the first invalid value.
+    /// Reads the other columns step by step; the error names the first invalid value.
     fn read_each(&self, range: Range<usize>, game: &mut Game) -> Result<(), String> {
         let mut last: Option<(&str, u16)> = None;
         for (index, step) in range.enumerate() {
@@ -147,7 +147,7 @@ impl StepColumns<'_> {
         Ok(())
     }
 
-    /// The values of up, down, left, right of a step of the batch.
+    /// Returns the values of up, down, left, right of a step of the batch.
     fn branches(&self, step: usize) -> Result<[Option<f32>; BRANCHES], String> {
         let mut values = [None; BRANCHES];
         if self.branch_evs.is_null(step) {
@@ -170,7 +170,7 @@ impl StepColumns<'_> {
     }
 }
 
-/// The items of consecutive lists of `length` items each; `None` if one has another length.
+/// Returns the items of consecutive lists of `length` items each; `None` if one has another length.
 pub(super) fn strided(offsets: &[i32], length: usize) -> Option<Range<usize>> {
     let length = i32::try_from(length).ok()?;
     let pairs = offsets.iter().zip(offsets.iter().skip(1));
@@ -180,8 +180,8 @@ pub(super) fn strided(offsets: &[i32], length: usize) -> Option<Range<usize>> {
     equal.then_some(range)
 }
 
-/// Whether two pieces of a text are equal. Names are mostly short: then one word of
-/// each is compared, without a call.
+/// Whether two pieces of a text are equal. Names are mostly short: then one word of each is
+/// compared, without a call.
 #[inline]
 pub(super) fn same_bytes(text: &[u8], a: &Range<usize>, b: &Range<usize>) -> bool {
     let word =

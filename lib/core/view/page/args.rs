@@ -16,7 +16,7 @@ use crate::inputs;
 use crate::publish::{PendingFile, publish_file, refuse_existing_file};
 use crate::view::Verdict;
 
-/// Findings of each check on the page.
+/// How many findings of each check the page shows.
 const FINDINGS: usize = 10;
 
 /// What makes a page of a dataset.
@@ -68,10 +68,10 @@ impl PageArgs {
                 tool.tell(note);
             }
         };
-        let mut gathered = gather(&options, &mut progress, tell)?;
+        let mut data = gather(&options, &mut progress, tell)?;
         progress.finish();
         inputs::check()?;
-        let page = write(&mut gathered, findings.as_deref());
+        let page = write(&mut data, findings.as_deref());
         if to_stdout {
             return cli::print(&page);
         }
@@ -84,7 +84,7 @@ impl PageArgs {
         self.jobs.unwrap_or(NonZeroUsize::MIN)
     }
 
-    /// What a terminal says of all of it.
+    /// Returns the verdict that a terminal shows.
     pub fn verdict(&self, input: &InputArgs, common: &CommonArgs, tool: &Tool) -> Result<Verdict> {
         let findings = self.findings(input, common, tool)?;
         let mut progress = common.progress(tool, "records counted", None, true);
@@ -93,7 +93,7 @@ impl PageArgs {
         verdict
     }
 
-    /// What ds-check finds, if it is asked for.
+    /// Returns the findings of ds-check, if `--check` is given.
     fn findings(
         &self,
         input: &InputArgs,

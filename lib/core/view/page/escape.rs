@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// The text with something to see in the place of each character that is not seen, or that changes
-/// what stands around it. Line feeds and tabs stay.
+/// Replaces each character that is invisible, or that changes the text around it, by a visible one.
+/// Line feeds and tabs stay.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -15,7 +15,7 @@ pub fn visible(text: &str) -> String {
     out
 }
 
-/// A text as the content of an element, or as the value of an attribute in quotes.
+/// Escapes a text for an element, or for the value of an attribute in quotes.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in visible(text).chars() {
@@ -31,7 +31,7 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// The same of at most `most` characters; what is left out is said.
+/// Escapes at most `most` characters of a text, and says how many are left out.
 pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => escaped(&text[..end]) + "…",
@@ -39,7 +39,7 @@ pub fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// A value as the content of a script element: without `<` no tag and no comment begins or ends.
+/// Writes a value for a script element: without `<` no tag and no comment begins or ends.
 pub fn script_json(value: &Value) -> String {
     value.to_string().replace('<', "\\u003c")
 }

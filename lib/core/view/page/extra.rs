@@ -13,29 +13,29 @@ use crate::record::game::Games;
 use crate::record::puzzle::{Puzzle, Puzzles};
 use crate::record::{Rows, each_rows};
 use crate::stat::Distribution;
-use crate::view::Seen;
+use crate::view::RecordView;
 
-/// Points of a line: at least half as many, if there are so many steps.
+/// The most points of a line; if there are as many steps, it has at least half as many points.
 const POINTS: usize = 128;
-/// Different valuations.
+/// The most valuations that have a line of their own.
 const NAMES: usize = 64;
-/// Different sizes of grids.
+/// The most sizes of grids that are counted.
 const SIZES: usize = 1024;
-/// The name of what has no name of its own any more.
+/// The name of all names beyond the limit.
 const OTHERS: &str = "(others)";
 
-/// What is gathered.
+/// Numbers of games and puzzles for the plots of a page.
 #[derive(Debug, Default)]
-pub struct Extra {
+pub struct ExtraPlots {
     values: BTreeMap<String, ValuesBySteps>,
     sizes: BTreeMap<[usize; 2], u64>,
     examples: Distribution,
-    /// The puzzle that goes on, and its examples so far.
+    /// The puzzle that is not complete yet, and its examples so far.
     puzzle: Option<(String, u64)>,
 }
 
-impl Extra {
-    /// Adds the records of a batch, which follow those before.
+impl ExtraPlots {
+    /// Adds the records of a batch; batches come in order.
     pub fn add(&mut self, record: &str, batch: &RecordBatch) -> Result<()> {
         each_rows!(Rows::of(record, batch)?, rows => rows.add_to(self));
         Ok(())
@@ -52,7 +52,7 @@ impl Extra {
         }
     }
 
-    /// Adds sizes, and examples of a puzzle.
+    /// Adds the sizes of grids and the examples of each puzzle.
     pub fn add_puzzles(&mut self, puzzles: &Puzzles<'_>) {
         for row in 0..puzzles.len() {
             let puzzle = puzzles.get(row);
@@ -115,14 +115,15 @@ impl Extra {
     }
 }
 
-/// The numbers of a name; of those that are too many together.
+/// Returns the numbers of a name. Names beyond the limit share one entry.
 fn named<'a, T: Default>(all: &'a mut BTreeMap<String, T>, name: &str) -> &'a mut T {
     let is_known = all.contains_key(name);
     let name = if is_known || all.len() < NAMES { name } else { OTHERS };
     all.entry(name.to_string()).or_default()
 }
 
-/// What the branch of the move is worth; where the branches are not known, what the step says.
+/// Returns the value of the move's branch, or, if the branches are not known, the value that the
+/// step states.
 fn value_of_move(games: &Games<'_>, step: usize) -> Option<f64> {
     let steps = &games.steps.items;
     let branches = steps.branch_evs.range(step..step + 1);
@@ -135,10 +136,10 @@ fn value_of_move(games: &Games<'_>, step: usize) -> Option<f64> {
     value.filter(|value| value.is_finite())
 }
 
-/// Values along the steps, in at most [`POINTS`] bins of equal width.
+/// Values by step number, in at most [`POINTS`] bins of equal width.
 #[derive(Debug, Default)]
 struct ValuesBySteps {
-    /// Steps of a bin; a power of two.
+    /// The width of a bin in steps; a power of two.
     width: u64,
     bins: Vec<Bin>,
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use arrow_schema::DataType;
 use serde_json::Value;
 
-use super::extra::Extra;
-use super::sample::Sampled;
+use super::extra::ExtraPlots;
+use super::sample::SampleRecord;
 use crate::batch::{Batch, Header};
 use crate::cli::{Choice, InputArgs, Progress, SelectArgs};
 use crate::dataset;
@@ -21,43 +21,43 @@ use crate::view::Viewer;
 
 /// The most records of a sample.
 const MOST_RECORDS: usize = 200;
-/// Columns that say a language, the first that is there.
+/// Columns that may state a language; the first that exists is taken.
 const LANGUAGES: [&str; 3] = ["language", "lang", "query_language"];
-/// What a directory says of itself.
+/// Manifests in which a directory describes itself.
 const MANIFESTS: [&str; 2] = ["manifest.json", "build.json"];
 /// The most bytes of a manifest that is shown.
 const MANIFEST: u64 = 1 << 26;
 
-/// Of what a page is made.
+/// What a page is made from.
 #[derive(Debug, Clone)]
 pub struct PageOptions<'a> {
     pub input: &'a InputArgs,
     pub select: &'a SelectArgs,
     pub jobs: NonZeroUsize,
-    /// What a flag says of masks.
+    /// The alignment of masks that a flag states.
     pub align: Option<Alignment>,
 }
 
-/// What was read for a page.
+/// All that was read for a page.
 #[derive(Debug)]
-pub struct Gathered {
+pub struct PageData {
     pub answer: Answer,
     pub(super) by: Option<String>,
-    pub(super) extra: Extra,
+    pub(super) extra: ExtraPlots,
     pub(super) header: Header,
-    pub(super) sample: Vec<Sampled>,
+    pub(super) sample: Vec<SampleRecord>,
     /// How the sample was chosen, in words.
     pub(super) how: String,
-    /// Paths and contents.
+    /// Paths and contents of manifests.
     pub(super) manifests: Vec<(String, Value)>,
 }
 
-/// Reads the records; `tell` is given the notes of the reader.
+/// Reads the records. `tell` is called with each note of the reader.
 pub fn gather(
     options: &PageOptions<'_>,
     progress: &mut Progress,
     tell: impl Fn(&str),
-) -> Result<Gathered> {
+) -> Result<PageData> {
     let PageOptions { input, select, jobs, align } = *options;
     let reader = dataset::open(input, Request::Any)?.uncompared();
     reader.notes().iter().for_each(|note| tell(note));
@@ -66,13 +66,13 @@ pub fn gather(
     let by = language_column(&reader);
     let viewer = Viewer::new(&reader, align)?;
     let (select, how) = bounded(select, viewer.look().sample);
-    let mut taking = Taking { inputs: &input.files, viewer, sample: Vec::new() };
+    let mut taking = Sampler { inputs: &input.files, viewer, sample: Vec::new() };
     let mut choosing = match is_stream(input)? {
         true => Some(Choosing::new(&select, reader.schema())?),
         false => None,
     };
     let kind = taking.viewer.kind().unwrap_or_default();
-    let mut extra = Extra::default();
+    let mut extra = ExtraPlots::default();
     let stat_options = StatOptions { by: by.clone(), repeats: true, ..StatOptions::default() };
     let see = |batch: &Batch| {
         extra.add(kind, &batch.records)?;
@@ -105,17 +105,17 @@ pub fn gather(
         record.number = Some(number);
     }
     let manifests = manifests(input)?;
-    Ok(Gathered { answer, by, extra, header, sample, how, manifests })
+    Ok(PageData { answer, by, extra, header, sample, how, manifests })
 }
 
-/// Makes the sample of what was chosen.
-struct Taking<'a> {
+/// Makes the sample from the records that were chosen.
+struct Sampler<'a> {
     inputs: &'a [PathBuf],
     viewer: Viewer,
-    sample: Vec<Sampled>,
+    sample: Vec<SampleRecord>,
 }
 
-impl Taking<'_> {
+impl Sampler<'_> {
     fn take(&mut self, batch: &Batch) -> Result<()> {
         if let Some(rejection) = batch.rejected.first() {
             return Err(rejection.to_error());
@@ -124,13 +124,13 @@ impl Taking<'_> {
             let shown = self.viewer.show(batch, row)?;
             let place = batch.origin.place(row).to_string();
             let place = below(self.inputs, place);
-            self.sample.push(Sampled { number: None, place, shown });
+            self.sample.push(SampleRecord { number: None, place, shown });
         }
         Ok(())
     }
 }
 
-/// A place as it is seen from the input that it is in.
+/// Returns a place relative to the input that contains it.
 fn below(inputs: &[PathBuf], place: String) -> String {
     for input in inputs {
         let rest = place.strip_prefix(&shown(input)).filter(|rest| rest.starts_with(['/', ':']));
@@ -143,7 +143,7 @@ fn below(inputs: &[PathBuf], place: String) -> String {
     place
 }
 
-/// What is chosen, no more than fits a page, and how in words.
+/// Returns the choice, bounded to what fits a page, and its description.
 fn bounded(select: &SelectArgs, sample: u64) -> (SelectArgs, String) {
     let mut select = select.clone();
     if !select.id.is_empty() {
@@ -169,13 +169,13 @@ fn bounded(select: &SelectArgs, sample: u64) -> (SelectArgs, String) {
     (select, how)
 }
 
-/// Whether the records come only once.
+/// Whether the records can be read only once.
 pub(in crate::view) fn is_stream(input: &InputArgs) -> Result<bool> {
     let once = |path: &Path| {
         if path.as_os_str() == "-" {
             return Ok(true);
         }
-        // What is not there is the prefix of files.
+        // A path that does not exist is the prefix of files.
         let metadata = files::metadata(path)?;
         Ok(metadata.is_some_and(|metadata| !metadata.is_file() && !metadata.is_dir()))
     };
@@ -193,7 +193,7 @@ fn language_column(reader: &Reader) -> Option<String> {
     LANGUAGES.iter().find(|name| text(name)).map(|name| name.to_string())
 }
 
-/// The manifests of the directories among the inputs.
+/// Returns the manifests of the directories among the inputs.
 fn manifests(input: &InputArgs) -> Result<Vec<(String, Value)>> {
     let mut manifests = Vec::new();
     for directory in &input.files {
@@ -207,7 +207,7 @@ fn manifests(input: &InputArgs) -> Result<Vec<(String, Value)>> {
                 continue;
             }
             let text = files::read_member(&path).map_err(|e| Error::io(path.as_path(), &e))?;
-            // One that cannot be parsed is for ds-check.
+            // ds-check reports a manifest that cannot be parsed.
             if let Ok(value) = serde_json::from_slice(&text) {
                 manifests.push((shown(&path), value));
             }

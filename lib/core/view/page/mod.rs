@@ -8,7 +8,7 @@
 //! | `gather.rs` | one pass over the records: numbers, and the sample |
 //! | `extra.rs` | what the page has beyond the numbers of ds-stat |
 //! | `numbers.rs`, `plots.rs` | numbers as tables and SVG |
-//! | `told.rs` | findings and provenance |
+//! | `report.rs` | findings and provenance |
 //! | `sample.rs` and `sample_*.rs` | the records as JSON for the script |
 //! | `room.rs` | what is cut so that all fits |
 //! | `escape.rs` | text of the data, which is never markup |
@@ -20,12 +20,12 @@ mod extra;
 mod gather;
 mod numbers;
 mod plots;
+mod report;
 mod room;
 mod sample;
 mod sample_game;
 mod sample_puzzle;
 mod sample_text;
-mod told;
 
 use std::fmt::Write as _;
 
@@ -35,9 +35,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 pub use args::PageArgs;
-pub use extra::Extra;
+pub use extra::ExtraPlots;
 pub(super) use gather::is_stream;
-pub use gather::{Gathered, PageOptions, gather};
+pub use gather::{PageData, PageOptions, gather};
 
 use self::escape::{cut, escaped, script_json};
 use crate::check::Outcome;
@@ -46,36 +46,36 @@ use crate::record::plural_of;
 
 /// The most bytes of a page.
 pub const MOST_BYTES: usize = 2_000_000;
-/// What is kept free of them.
+/// Bytes that are kept free.
 const SPARE: usize = 10_000;
-/// The least that the sample has, also where the numbers need much.
+/// The bytes that the sample has at least, even if the numbers need much.
 const SAMPLE_BYTES: usize = 500_000;
-/// The most of each part beside it.
+/// The most bytes of each other part.
 const PART_BYTES: usize = 400_000;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = concat!(include_str!("draw.js"), "\n", include_str!("page.js"));
 
-/// The page.
-pub fn write(gathered: &mut Gathered, findings: Option<&[Outcome]>) -> String {
+/// Writes the page.
+pub fn write(data: &mut PageData, findings: Option<&[Outcome]>) -> String {
     let mut numbers = String::new();
-    numbers::cards(&mut numbers, &gathered.answer.sections(gathered.by.as_deref()));
-    gathered.extra.write(&mut numbers);
-    let mut told = String::new();
+    numbers::cards(&mut numbers, &data.answer.sections(data.by.as_deref()));
+    data.extra.write(&mut numbers);
+    let mut facts = String::new();
     if let Some(findings) = findings {
-        told::findings(&mut told, findings, PART_BYTES);
+        report::findings(&mut facts, findings, PART_BYTES);
     }
-    told::provenance(&mut told, gathered, PART_BYTES);
-    let head = head(gathered, findings);
-    let fixed = head.len() + numbers.len() + told.len() + STYLE.len() + SCRIPT.len() + SPARE;
+    report::provenance(&mut facts, data, PART_BYTES);
+    let head = head(data, findings);
+    let fixed = head.len() + numbers.len() + facts.len() + STYLE.len() + SCRIPT.len() + SPARE;
     let room = MOST_BYTES.saturating_sub(fixed).max(SAMPLE_BYTES);
-    let records = sample::to_json(&gathered.sample, room);
+    let records = sample::to_json(&data.sample, room);
     let mut out = head;
-    sample_part(&mut out, gathered, records.len());
+    sample_part(&mut out, data, records.len());
     let _ = write!(
         out,
         "<section id=\"numbers\" aria-labelledby=\"numbers-head\">\
-         <h2 id=\"numbers-head\">Numbers</h2><div class=\"cards\">{numbers}</div></section>\n{told}\
+         <h2 id=\"numbers-head\">Numbers</h2><div class=\"cards\">{numbers}</div></section>\n{facts}\
          </main>\n<script type=\"application/json\" id=\"data\">{}</script>\n\
          <script>{SCRIPT}</script>\n</body>\n</html>\n",
         script_json(&Value::Array(records))
@@ -83,21 +83,22 @@ pub fn write(gathered: &mut Gathered, findings: Option<&[Outcome]>) -> String {
     out
 }
 
-/// What a policy of the page calls the content of an element of ours.
+/// Returns the hash by which the page's content policy allows an element.
 fn hash(content: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content)))
 }
 
-/// Everything before the sample. The page may run its own script and style and load nothing at all.
-fn head(gathered: &Gathered, findings: Option<&[Outcome]>) -> String {
-    let (inputs, kind) = gathered.answer.title();
+/// Writes everything before the sample. The page may run its own script and style and load nothing
+/// at all.
+fn head(data: &PageData, findings: Option<&[Outcome]>) -> String {
+    let (inputs, kind) = data.answer.title();
     let (style, script) = (hash(STYLE), hash(SCRIPT));
     let inputs = cut(&inputs, 200);
     let what = plural_of(kind);
-    let size_on_disk = gathered.answer.size_on_disk.map(|bytes| size(bytes as f64));
+    let size_on_disk = data.answer.size_on_disk.map(|bytes| size(bytes as f64));
     let size_on_disk = size_on_disk.map_or(String::new(), |size| format!(" · {size}"));
     let link = if findings.is_some() { "<a href=\"#findings\">Findings</a>" } else { "" };
-    let (verdict, headline) = (told::verdict(&gathered.answer, findings), headline(gathered));
+    let (verdict, headline) = (report::verdict(&data.answer, findings), headline(data));
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -113,30 +114,30 @@ fn head(gathered: &Gathered, findings: Option<&[Outcome]>) -> String {
     )
 }
 
-/// The three numbers that are asked for first.
-fn headline(gathered: &Gathered) -> String {
-    let numbers = gathered.answer.headline();
+/// Writes the three most important numbers.
+fn headline(data: &PageData) -> String {
+    let numbers = data.answer.headline();
     let number =
         |(name, value): &(&str, String)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>");
     format!("<dl class=\"headline\">{}</dl>", numbers.iter().map(number).collect::<String>())
 }
 
-fn sample_part(out: &mut String, gathered: &Gathered, shown: usize) {
+fn sample_part(out: &mut String, data: &PageData, shown: usize) {
     out.push_str(
         "<section id=\"sample\" aria-labelledby=\"sample-head\"><h2 id=\"sample-head\">Sample</h2>",
     );
-    let left = gathered.sample.len() - shown;
-    let mut told = match shown as u64 == gathered.answer.all.records {
+    let left = data.sample.len() - shown;
+    let mut sentence = match shown as u64 == data.answer.all.records {
         true => "All records.".to_string(),
         false => {
-            let (shown, all) = (grouped(shown as u64), grouped(gathered.answer.all.records));
-            format!("{shown} of {all} records: {}.", gathered.how)
+            let (shown, all) = (grouped(shown as u64), grouped(data.answer.all.records));
+            format!("{shown} of {all} records: {}.", data.how)
         }
     };
     if left > 0 {
-        told += &format!(" {} more do not fit the page.", grouped(left as u64));
+        sentence += &format!(" {} more do not fit the page.", grouped(left as u64));
     }
-    let _ = write!(out, "<p class=\"soft\">{}</p>", escaped(&told));
+    let _ = write!(out, "<p class=\"soft\">{}</p>", escaped(&sentence));
     if shown > 0 {
         let records = counted(shown, "record");
         let these = if shown == 1 { "this record".to_string() } else { format!("these {records}") };
@@ -153,7 +154,7 @@ fn sample_part(out: &mut String, gathered: &Gathered, shown: usize) {
              <details><summary>Keys</summary><p>← and → step, Home and End go to the first and the \
              last record, / searches, Enter goes to the next record found; t shows the borders of \
              tokens; , and . step through a game, p plays it.</p></details>",
-            grouped(gathered.answer.all.records)
+            grouped(data.answer.all.records)
         );
     }
     out.push_str("</section>\n");

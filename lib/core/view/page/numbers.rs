@@ -7,11 +7,11 @@ use super::plots::{self, Share};
 use crate::cli::grouped;
 use crate::stat::{Distribution, Line, NamedLengths, Section, quantiles};
 
-/// Characters of a name, and rows of a table of names.
+/// The most characters of a name and the most rows of a table.
 const NAME: usize = 60;
 const ROWS: usize = 100;
 
-/// The sections, each a card.
+/// Writes each section as a card.
 pub fn cards(out: &mut String, sections: &[Section<'_>]) {
     for Section { head, lines } in sections {
         if let [Line::Distribution(of)] = lines.as_slice() {
@@ -47,7 +47,7 @@ pub fn cards(out: &mut String, sections: &[Section<'_>]) {
     }
 }
 
-/// Names with their values.
+/// Writes names with their values.
 pub fn facts_list<'a>(out: &mut String, facts: impl Iterator<Item = (&'a str, &'a str)>) {
     let mut facts = facts.peekable();
     if facts.peek().is_none() {
@@ -61,10 +61,10 @@ pub fn facts_list<'a>(out: &mut String, facts: impl Iterator<Item = (&'a str, &'
     out.push_str("</dl>");
 }
 
-/// One row for each name: how many, and how long.
+/// Writes one row for each name: the count, and the lengths.
 fn names_table(out: &mut String, (column, what): (&str, &str), rows: &[NamedLengths<'_>]) {
     let most = rows.iter().map(|row| row.count).max().unwrap_or(0);
-    // Records of other types have no lengths.
+    // Only records of some types have lengths.
     let has_lengths = rows.iter().any(|row| row.lengths.is_some());
     let heads = if has_lengths { &["all", "median", "p99", "max"][..] } else { &[] };
     let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();

@@ -7,9 +7,9 @@ use super::escape::{cut, escaped};
 use crate::cli::grouped;
 use crate::stat::{Bar, Distribution, Plot, QUANTILES, quantiles};
 
-/// Bars of a histogram.
+/// How many bars a histogram has.
 const BARS: u64 = 30;
-/// Characters of a name, and rows of a table.
+/// The most characters of a name and the most rows of a table.
 const NAME: usize = 60;
 const ROWS: usize = 200;
 const FIRST_ROWS: usize = 10;
@@ -21,27 +21,28 @@ fn range(first: u64, last: u64) -> String {
     }
 }
 
-/// A share in percent, as bars and text have it.
+/// Returns a share in percent, for bars and text.
 fn percent(count: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { count as f64 / all as f64 * 100.0 }
 }
 
-/// A distribution: its bars on an axis with the median, its quantiles, and the same numbers as a table.
+/// Writes a distribution: bars on an axis with the median, quantiles, and the same numbers as a
+/// table.
 pub fn distribution(out: &mut String, head: &str, of: &Distribution) {
     let Some(plot) = of.plot(BARS) else { return };
     let values = quantiles(of);
-    let told: Vec<String> =
+    let quantiles: Vec<String> =
         QUANTILES.iter().zip(&values).map(|(n, v)| format!("{n} {v}")).collect();
     let head = escaped(head);
     let _ = write!(
         out,
         "<figure class=\"plot\"><figcaption>{head}</figcaption>\
          <svg role=\"img\" class=\"bars\" aria-label=\"{head}: {}\"><title>{head}</title>",
-        told.join(", ")
+        quantiles.join(", ")
     );
     let most = plot.bars.iter().map(|bar| bar.count).max().unwrap_or(0);
     for Bar { first, last, count, start, end } in &plot.bars {
-        // Something is always seen.
+        // A bar that is not empty is always visible.
         let height = percent(*count, most).max(1.0);
         let _ = write!(
             out,
@@ -74,7 +75,7 @@ pub fn distribution(out: &mut String, head: &str, of: &Distribution) {
     out.push_str("</figure>");
 }
 
-/// The numbers below the bars.
+/// Writes the numbers below the bars.
 fn ticks(out: &mut String, plot: &Plot) {
     out.push_str("<svg class=\"ticks\" aria-hidden=\"true\">");
     for (number, place) in &plot.ticks {
@@ -102,10 +103,10 @@ fn bars_as_table(out: &mut String, bars: &[Bar]) {
     out.push_str("</table></details>");
 }
 
-/// A name, how many, and of how many.
+/// A name, its count, and the count of all.
 pub type Share<'a> = (&'a str, u64, u64);
 
-/// Names with their shares: the first rows of them at once, the others to be opened.
+/// Writes names with their shares: the first rows are visible, the others can be opened.
 pub fn shares(out: &mut String, head: &str, shares: &[Share<'_>]) {
     let table = |out: &mut String, label: &str, rows: &[Share<'_>]| {
         let _ = write!(out, "<table class=\"shares\" aria-label=\"{label}\">");
@@ -124,10 +125,10 @@ pub fn shares(out: &mut String, head: &str, shares: &[Share<'_>]) {
     }
 }
 
-/// One number of so many: a row of a table with a bar.
+/// Writes a share as a row of a table with a bar.
 fn share(out: &mut String, (name, count, all): Share<'_>) {
     let percent = percent(count, all);
-    // Something is always seen of what there is.
+    // A share that is not 0 is always visible.
     let width = if count > 0 { percent.max(0.5) } else { 0.0 };
     let _ = write!(
         out,
@@ -139,7 +140,7 @@ fn share(out: &mut String, (name, count, all): Share<'_>) {
     );
 }
 
-/// A point of a line: how far along, the mean there, and the range around it.
+/// A point of a line: its place on the axis, the mean there, and the range around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     pub x: u64,
@@ -148,7 +149,7 @@ pub struct Point {
     pub max: f64,
 }
 
-/// Lines through the points that are no further apart than `width`, with the ranges around them.
+/// Draws lines through the points that are at most `width` apart, with the ranges around them.
 pub fn line(out: &mut String, head: &str, unit: &str, width: u64, points: &[Point]) {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
     let low = points.iter().map(|point| point.min).fold(f64::INFINITY, f64::min);
@@ -166,7 +167,7 @@ pub fn line(out: &mut String, head: &str, unit: &str, width: u64, points: &[Poin
         let band: String = upper.chain(lower).collect();
         let _ = write!(bands, "<polygon points=\"{}\"/>", band.trim_end());
         let mean: String = run.iter().map(|point| place(point, point.mean)).collect();
-        // A line of no length: a point by itself is seen too.
+        // A line of no length: a single point is visible too.
         let _ = write!(path, "M{}h0", mean.trim_end().replacen(' ', "L", 1));
     }
     let head = cut(head, NAME);
@@ -189,7 +190,7 @@ pub fn line(out: &mut String, head: &str, unit: &str, width: u64, points: &[Poin
     );
 }
 
-/// A number of an axis.
+/// Returns a number of an axis as text.
 pub fn short(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_string(),

@@ -1,7 +1,7 @@
 //! How much of each thing fits when all of them share a room: the small ones whole, the large ones
 //! cut to the same size.
 
-/// The size to which each is cut, so that together they need no more than `room`.
+/// Returns the size to which each part is cut so that all parts together need at most `room`.
 pub fn limit(sizes: &[usize], room: usize) -> usize {
     let mut sizes = sizes.to_vec();
     sizes.sort_unstable();

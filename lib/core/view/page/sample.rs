@@ -18,13 +18,13 @@ use super::{sample_game, sample_puzzle, sample_text};
 use crate::cli::grouped;
 use crate::view::{Shown, ShownFields};
 
-/// Characters of a title, a name or a value beside the texts.
+/// The most characters of a title, a name or a value beside the texts.
 const SHORT: usize = 200;
 
-/// A record, and its place in the data.
+/// A record of the sample, and its place in the data.
 #[derive(Debug)]
-pub struct Sampled {
-    /// Among all records from 0, if it is known.
+pub struct SampleRecord {
+    /// The index among all records, from 0, if it is known.
     pub number: Option<u64>,
     pub place: String,
     pub shown: Shown,
@@ -32,12 +32,12 @@ pub struct Sampled {
 
 /// The most bytes of one record, even if it is the only one.
 const MOST: usize = 400_000;
-/// How often a record is cut again, if its text needs more bytes in JSON than was thought.
+/// How often a record is cut again if its text needs more bytes in JSON than was estimated.
 const CUTS: usize = 6;
 
-/// The sample in at most `bytes` of JSON: the large records are cut to the same size. What cannot be
-/// cut any further is left out.
-pub fn to_json(sample: &[Sampled], bytes: usize) -> Vec<Value> {
+/// Writes the sample in at most `bytes` of JSON: the large records are cut to the same size. A
+/// record that cannot be cut any further is left out.
+pub fn to_json(sample: &[SampleRecord], bytes: usize) -> Vec<Value> {
     let sizes: Vec<usize> = sample.iter().map(|record| size(&json_of(record, MOST))).collect();
     let limit = room::limit(&sizes, bytes).min(MOST);
     let mut left = bytes;
@@ -50,13 +50,13 @@ pub fn to_json(sample: &[Sampled], bytes: usize) -> Vec<Value> {
     sample.iter().map(|record| json_in(record, limit)).take_while(fits).collect()
 }
 
-/// Its bytes on the page, with the comma after it.
+/// Returns the bytes of a value on the page, with the comma after it.
 fn size(value: &Value) -> usize {
     script_json(value).len() + 1
 }
 
-/// A record in about so many bytes.
-fn json_in(record: &Sampled, limit: usize) -> Value {
+/// Writes a record in about `limit` bytes.
+fn json_in(record: &SampleRecord, limit: usize) -> Value {
     let mut bytes = limit;
     let mut json = json_of(record, bytes);
     for _ in 0..CUTS {
@@ -70,7 +70,7 @@ fn json_in(record: &Sampled, limit: usize) -> Value {
     json
 }
 
-fn json_of(Sampled { number, place, shown }: &Sampled, bytes: usize) -> Value {
+fn json_of(SampleRecord { number, place, shown }: &SampleRecord, bytes: usize) -> Value {
     let (title, facts, notes, mut members) = match shown {
         Shown::Conversation(of) => sample_text::parts(of, bytes),
         Shown::Game(of) => sample_game::parts(of, bytes),
@@ -83,7 +83,7 @@ fn json_of(Sampled { number, place, shown }: &Sampled, bytes: usize) -> Value {
         (Some(only), None) | (None, Some(only)) => only.clone(),
         (None, None) => place.clone(),
     };
-    // Records are counted once: where the number is known the place is the file alone.
+    // Where the number of the record is known, its place is the file alone.
     let place = match number {
         Some(_) => {
             let end = place.rfind("record ").unwrap_or(place.len());
@@ -101,10 +101,10 @@ fn json_of(Sampled { number, place, shown }: &Sampled, bytes: usize) -> Value {
     members
 }
 
-/// Title, facts, notes, and the members of a kind.
+/// Title, facts, notes, and the members that only this kind of record has.
 pub type Parts = (Option<String>, Vec<(&'static str, String)>, Vec<String>, Value);
 
-/// A text without what cannot be seen, cut.
+/// Cuts a text, and replaces characters that are invisible.
 pub fn short(text: &str) -> String {
     match text.char_indices().nth(SHORT) {
         Some((end, _)) => visible(&text[..end]) + "…",
@@ -112,7 +112,7 @@ pub fn short(text: &str) -> String {
     }
 }
 
-/// The beginning of a text, and how much is left out, in words.
+/// Returns the beginning of a text, and in words how much is left out.
 pub fn beginning(text: &str, bytes: usize) -> (&str, Option<String>) {
     let mut ends = (0..=bytes.min(text.len())).rev();
     let end = ends.find(|end| text.is_char_boundary(*end)).unwrap_or(0);

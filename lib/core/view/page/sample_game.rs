@@ -8,9 +8,9 @@ use super::sample::{Parts, short};
 use crate::cli::{counted, grouped, ordinal};
 use crate::view::{ShownGame, ShownStep};
 
-/// What a step needs.
+/// About how many bytes a step needs.
 const STEP: usize = 120;
-/// Names of valuations.
+/// The most names of valuations.
 const NAMES: usize = 200;
 
 pub fn parts(of: &ShownGame, bytes: usize) -> Parts {
@@ -28,7 +28,7 @@ pub fn parts(of: &ShownGame, bytes: usize) -> Parts {
     (title, facts, Vec::new(), members(of, (bytes / STEP).max(2)))
 }
 
-/// At most so many steps, at equal distances.
+/// Writes at most `most` steps, at equal distances.
 fn members(of: &ShownGame, most: usize) -> Value {
     let every = of.len().div_ceil(most).max(1);
     let steps: Vec<ShownStep> =
@@ -74,7 +74,7 @@ fn legal(step: &ShownStep) -> char {
     digit(bits)
 }
 
-/// A value in five digits.
+/// Rounds a value to five digits.
 fn rounded(value: f32) -> Option<Value> {
     let number: f64 = format!("{value:.4e}").parse().ok().filter(|v: &f64| v.is_finite())?;
     match number.fract() == 0.0 && number.abs() < 1e9 {

@@ -10,7 +10,7 @@ use crate::cli::grouped;
 use crate::puzzle::picture::{Cell, CellKind, Picture};
 use crate::view::ShownPuzzle;
 
-/// What a cell needs.
+/// About how many bytes a cell needs.
 const CELL: usize = 10;
 
 pub fn parts(of: &ShownPuzzle, bytes: usize) -> Parts {

@@ -11,7 +11,7 @@ use super::sample::{Parts, beginning, short};
 use crate::cli::grouped;
 use crate::view::{Border, Mark, Piece, ShownConversation, ShownMessage, Trained, TrainedCounts};
 
-/// What a piece and a token of it need, beside the text.
+/// About how many bytes a piece and a token of it need, beside the text.
 const PIECE: usize = 120;
 const TOKEN: usize = 12;
 
@@ -38,11 +38,11 @@ fn counts(of: &TrainedCounts) -> String {
     named.collect::<Vec<String>>().join(", ")
 }
 
-/// The messages in so many bytes: the long pieces are cut to the same length.
+/// Writes the messages in `bytes`: the long pieces are cut to the same length.
 fn members(of: &ShownConversation, bytes: usize) -> Value {
     let pieces = || of.messages.iter().flat_map(|message| &message.pieces);
     let all = pieces().count();
-    // So many pieces that each of them can be seen.
+    // Only as many pieces as can each be visible are kept.
     let kept = all.min(bytes / PIECE / 2);
     let size = |piece: &Piece| piece.text.len() + TOKEN * piece.tokens.len();
     let sizes: Vec<usize> = pieces().take(kept).map(size).collect();
@@ -87,7 +87,7 @@ fn piece_json(piece: &Piece, first: usize, limit: usize) -> Value {
         json["wrong"] = json!(expected.name());
     }
     let size = piece.text.len() + TOKEN * piece.tokens.len();
-    // As much of the text as of its tokens.
+    // The text and its tokens are cut in the same proportion.
     let bytes = match size <= limit {
         true => piece.text.len(),
         false => piece.text.len() * limit / size.max(1),
@@ -111,7 +111,7 @@ fn piece_json(piece: &Piece, first: usize, limit: usize) -> Value {
     json
 }
 
-/// The text as it is seen, and its tokens with their lengths in it.
+/// Returns the visible text, its tokens, and their lengths in that text.
 fn tokens(piece: &Piece, text: &str) -> (String, Vec<i32>, Vec<usize>) {
     let (mut seen, mut ids, mut lengths, mut start) = (String::new(), Vec::new(), Vec::new(), 0);
     for token in &piece.tokens {

@@ -10,12 +10,12 @@ use crate::view::{
 };
 use crate::visible::visible;
 
-/// Columns before a line of a message, with masks and without.
+/// Columns before a line of a message, with masks and without masks.
 const GUTTER: usize = 4;
 const INDENT: usize = 2;
 
-/// The most lines of a message on which nothing is trained, and of one that is trained on, from the
-/// most to the fewest: the first that fit the screen are taken.
+/// The most lines of a message that is not trained on, and of one that is, in descending order: the
+/// first pair that fits the screen is taken.
 const LINES: [(usize, usize); 7] = [(4, 4), (2, 4), (1, 3), (0, 3), (0, 2), (0, 1), (0, 0)];
 
 pub fn lines(shown: &ShownConversation, number: &str, drawing: &Drawing) -> Vec<Line> {
@@ -36,7 +36,8 @@ pub fn lines(shown: &ShownConversation, number: &str, drawing: &Drawing) -> Vec<
     lines
 }
 
-/// `most`: of a message on which nothing is trained, and of one that is trained on.
+/// Returns the lines. `most` has the most lines of a message that is not trained on, and of one
+/// that is.
 fn lines_of(
     shown: &ShownConversation,
     number: &str,
@@ -68,7 +69,7 @@ fn lines_of(
     lines
 }
 
-/// The id, and how much of the sequence is trained on.
+/// Returns the line with the id and with how much of the sequence is trained on.
 fn head(shown: &ShownConversation, number: &str, has_masks: bool) -> Line {
     let kind = if shown.tokens.is_some() { "sequence" } else { "conversation" };
     let id = shown.id.as_deref().unwrap_or(kind);
@@ -80,7 +81,7 @@ fn head(shown: &ShownConversation, number: &str, has_masks: bool) -> Line {
     if size.is_empty() { line } else { line.add(Style::PLAIN, &format!("  {size}")) }
 }
 
-/// "300 reasoning, 100 final", without what is not trained on.
+/// Returns "300 reasoning, 100 final", without tokens that are not trained on.
 fn in_words(counts: &TrainedCounts) -> String {
     let is_not = |trained| matches!(trained, Trained::Not | Trained::ByWeight);
     let trained = counts.0.iter().filter(|(trained, _)| !is_not(*trained));
@@ -119,7 +120,7 @@ fn title(message: &ShownMessage, has_masks: bool) -> Line {
     line.add(Style::DIM, &format!("  {size}"))
 }
 
-/// What stands before a line.
+/// Returns what stands before a line of text.
 fn gutter(trained: Trained, is_bad: bool, has_masks: bool) -> Line {
     if !has_masks {
         return Line::new().add(Style::PLAIN, "  ");
@@ -141,7 +142,7 @@ fn text_lines(
     rows.into_iter().map(line).collect()
 }
 
-/// A token, and its id below it.
+/// A token with its id below it.
 struct Column {
     text: String,
     id: String,
@@ -151,7 +152,7 @@ struct Column {
     width: usize,
 }
 
-/// Tokens between borders, with their ids in a second line.
+/// Draws tokens between borders, with their ids in a second line.
 fn token_lines(
     message: &ShownMessage,
     has_masks: bool,
@@ -168,7 +169,7 @@ fn token_lines(
     let Some(most) = most.map(|most| most.max(1)).filter(|most| runs.len() > most + 2) else {
         return lines_of(&runs);
     };
-    // The first of them, those where masks are wrong, and the last.
+    // The first line, the lines where masks are wrong, and the last line are shown.
     let hidden = &runs[most..runs.len() - 1];
     let is_wrong = |run: &&&[Column]| run.iter().any(|column| column.is_bad);
     let wrong: Vec<&[Column]> = hidden.iter().filter(is_wrong).take(1).copied().collect();
@@ -182,7 +183,7 @@ fn token_lines(
     lines
 }
 
-/// Tokens that stand in one line: as many as fit and are trained on in one way.
+/// Returns the tokens of each line: as many as fit and are trained on in one way.
 fn runs(columns: &[Column], width: usize) -> Vec<&[Column]> {
     let (mut runs, mut start, mut used) = (Vec::new(), 0, 0);
     for (at, column) in columns.iter().enumerate() {
@@ -208,7 +209,7 @@ fn columns(piece: &Piece) -> impl Iterator<Item = Column> {
                 visible(character).push_to(&mut shown);
                 shown
             }),
-            // A part of a character.
+            // The token is a part of a character.
             (None, Some(bytes)) => bytes.iter().map(|byte| format!("\\x{byte:02X}")).collect(),
             (None, None) => piece.text.get(start..end).unwrap_or_default().to_string(),
         };
@@ -224,7 +225,7 @@ fn columns(piece: &Piece) -> impl Iterator<Item = Column> {
     })
 }
 
-/// The two lines of some tokens.
+/// Returns the two lines of some tokens.
 fn pair(columns: &[Column], has_masks: bool) -> Vec<Line> {
     let Some(first) = columns.first() else { return Vec::new() };
     let mut texts = gutter(first.trained, first.is_bad, has_masks);

@@ -9,11 +9,11 @@ use crate::cli::{Screen, TerminalEvent, screen_size};
 use crate::error::{Error, Result};
 use crate::view::ShownGame;
 
-/// What a key does.
+/// The effect of a key.
 enum Command {
     Quit,
     Pause,
-    /// Steps forward, or back.
+    /// Goes this many steps forward, or back.
     Go(isize),
     First,
     Last,
@@ -21,7 +21,7 @@ enum Command {
     Slower,
 }
 
-/// Shows a game until it is left. `step` is shown first; `fps` steps follow in a second.
+/// Shows a game until the user leaves it. `step` is shown first; `fps` steps follow in a second.
 pub fn film(game: &ShownGame, step: usize, fps: f64, colour: bool) -> Result<()> {
     if game.is_empty() {
         return Err(Error::data("--film: the game has no steps"));
@@ -34,7 +34,7 @@ pub fn film(game: &ShownGame, step: usize, fps: f64, colour: bool) -> Result<()>
         screen.draw(&frame(game, place, (is_playing, fps), colour))?;
         let due = Instant::now() + Duration::from_secs_f64(1.0 / fps);
         is_playing &= place < last;
-        // What is typed is obeyed at once; the next step waits for its time.
+        // A key takes effect at once; the next step waits for its time.
         loop {
             let time = is_playing.then(|| due.saturating_duration_since(Instant::now()));
             let Some(event) = screen.wait(time) else {
@@ -49,7 +49,7 @@ pub fn film(game: &ShownGame, step: usize, fps: f64, colour: bool) -> Result<()>
                 None => continue,
                 Some(Command::Quit) => return Ok(()),
                 Some(Command::Pause) => {
-                    // From the end it begins again.
+                    // Play at the last step begins the game again.
                     place = if place == last && !is_playing { 0 } else { place };
                     is_playing = !is_playing;
                 }
@@ -96,7 +96,7 @@ fn frame(
     lines.map(|line| line.finish(width, colour)).collect()
 }
 
-/// Bytes of keys, of which some are sequences.
+/// Decodes the bytes of keys; some keys are sequences of bytes.
 #[derive(Default)]
 struct Keys {
     escape: Vec<u8>,
@@ -122,7 +122,7 @@ impl Keys {
         })
     }
 
-    /// Arrows, Home and End: `ESC [ C`, `ESC O C`.
+    /// Decodes arrows, Home and End: `ESC [ C`, `ESC O C`.
     fn sequence(&mut self, key: u8) -> Option<Command> {
         self.escape.push(key);
         let is_open = match self.escape[..] {

@@ -12,7 +12,7 @@ pub fn lines(shown: &ShownGame, number: &str, drawing: &Drawing) -> Vec<Line> {
     if detail.width() > 0 {
         lines.extend(detail.wrapped(drawing.width));
     }
-    // Those in the middle have the longest numbers.
+    // The steps in the middle have the longest numbers.
     let a_step =
         shown.step(shown.len() / 2).map_or(7, |step| step_lines(&step, shown.len(), drawing).len());
     let left = |height: usize| height.saturating_sub(lines.len());
@@ -31,7 +31,7 @@ pub fn lines(shown: &ShownGame, number: &str, drawing: &Drawing) -> Vec<Line> {
     lines
 }
 
-/// The game and how it ended.
+/// Returns the line about the game and how it ended.
 pub fn title(shown: &ShownGame, number: &str) -> Line {
     let game = &shown.game;
     let facts = facts(&[
@@ -61,7 +61,8 @@ fn detail(shown: &ShownGame) -> Line {
     Line::new().add(Style::DIM, &facts)
 }
 
-/// The steps that are drawn: those wanted, or a few: the first, the last, the one in the middle.
+/// Returns the indices of the steps that are drawn: those that are asked for, or else the first,
+/// the last and one in the middle.
 fn places(length: usize, few: usize, wanted: &[RecordRange]) -> Vec<usize> {
     let mut places: Vec<usize> = match wanted {
         [] if length == 0 => Vec::new(),
@@ -82,14 +83,14 @@ fn places(length: usize, few: usize, wanted: &[RecordRange]) -> Vec<usize> {
     places
 }
 
-/// The lines of a step.
+/// Returns the lines of a step.
 pub fn step_lines(step: &ShownStep, length: usize, drawing: &Drawing) -> Vec<Line> {
     let value = step.value.map(|value| format!(" {}", number(value)));
     let valuation = step.valuation.clone().map(|name| name + &value.unwrap_or_default());
     let facts = facts(&[
         match step.step_index as usize == step.place {
             true => format!("step {} of {length}", step.step_index),
-            // A part of a game.
+            // The record is a part of a game.
             false => format!("step {}, at place {} of {length}", step.step_index, step.place),
         },
         step.score.map(|score| format!("score {}", grouped(score))).unwrap_or_default(),
@@ -119,7 +120,7 @@ pub fn step_lines(step: &ShownStep, length: usize, drawing: &Drawing) -> Vec<Lin
     lines
 }
 
-/// The board between two rules: six lines of one width.
+/// Draws the board between two rules: six lines of one width.
 fn board(step: &ShownStep) -> Vec<Line> {
     let widest = step.board.iter().map(|&exponent| tile(exponent).to_string().len()).max();
     let cell = widest.unwrap_or(1).max(4) + 1;
@@ -151,7 +152,7 @@ fn tile_style(exponent: u8) -> Style {
 /// Columns of a direction before its bar.
 const BRANCH: usize = 23;
 
-/// A direction: whether it was chosen, whether it is legal, its value and a bar.
+/// Draws a direction: whether it was chosen, whether it is legal, its value and a bar.
 fn branch(step: &ShownStep, index: usize, bar: usize) -> Line {
     let ShownBranch { value, legal, share } = step.branches[index];
     let is_chosen = step.chosen == Some(index as u8);
@@ -171,19 +172,19 @@ fn branch(step: &ShownStep, index: usize, bar: usize) -> Line {
         (None, false) => "illegal".to_string(),
     };
     let line = Line::new().add(style, &format!("{chosen}{sign} {name:<5} {value:>12}  "));
-    // The least of the legal values has a bar too.
+    // The least legal value has a bar too.
     let eighths =
         share.map_or(0, |share| ((1.0 + share * (bar * 8 - 1) as f32) as usize).min(bar * 8));
     line.add(if is_chosen { Style::FINAL } else { Style::PLAIN }, &eighths_bar(eighths))
 }
 
-/// A bar of so many eighths of a column.
+/// Draws a bar; eight eighths fill a column.
 fn eighths_bar(eighths: usize) -> String {
     let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
     "█".repeat(eighths / 8) + part
 }
 
-/// A value, short enough for its column.
+/// Returns a value, short enough for its column.
 fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 1e9 || (size != 0.0 && size < 0.001) => format!("{value:.3e}"),

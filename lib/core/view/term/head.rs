@@ -10,29 +10,30 @@ use crate::error::{Result, shown};
 use crate::harmony::Alignment;
 use crate::record::{plural_of, record_type};
 use crate::stream::Reader;
-use crate::view::{Told, Tone, Verdict, Viewer};
+use crate::view::{Tone, Verdict, VerdictLine, Viewer};
 
-/// What is known of the inputs.
+/// The facts about the inputs that stand above the records.
 #[derive(Debug, Clone)]
 pub struct Head {
     pub inputs: Vec<PathBuf>,
-    /// What they are, for people.
+    /// What the inputs are, in words.
     pub what: String,
     pub records: Option<u64>,
-    /// In the singular, as records of the type are called.
+    /// What a record of the type is called, in the singular.
     pub record: &'static str,
     pub bytes: Option<u64>,
     pub encoding: String,
-    /// Of tokens: how their masks are aligned, if they have any.
+    /// For tokens: how their masks are aligned, if they have any.
     pub alignment: Option<Alignment>,
-    /// Whether the first record says what of it is trained on.
+    /// Whether the first record has masks.
     pub has_masks: bool,
-    /// Whether all of it is well.
+    /// The verdict about all records.
     pub verdict: Verdict,
 }
 
 impl Head {
-    /// Of a reader from which nothing was chosen yet; nothing is known of masks.
+    /// Makes the head for a reader from which nothing was chosen yet. It does not know whether
+    /// there are masks.
     pub fn of(reader: &Reader, viewer: &Viewer, inputs: &[PathBuf]) -> Result<Head> {
         let plural = viewer.kind().map_or("records", plural_of);
         let look = viewer.look();
@@ -52,12 +53,12 @@ impl Head {
     }
 }
 
-/// A screen of fewer columns and no more lines has room for the verdict, but not for more numbers: what is
-/// wrong with the first record is to be seen on it.
+/// A screen that is narrower or lower has room for the verdict, but not for more numbers: notes
+/// about the first record must be visible on it.
 const NARROW: usize = 60;
 const LOW: usize = 24;
 
-/// The lines of it.
+/// Returns the lines of the head.
 pub fn head(head: &Head, drawing: &Drawing) -> Vec<Line> {
     let width = drawing.width;
     let is_small = width < NARROW && drawing.height.is_some_and(|lines| lines <= LOW);
@@ -71,7 +72,7 @@ pub fn head(head: &Head, drawing: &Drawing) -> Vec<Line> {
         head.bytes.map(|bytes| size(bytes as f64)).unwrap_or_default(),
         head.encoding.clone(),
         match &head.verdict.lines[..] {
-            [Told { tone: Tone::Unknown, .. }, ..] if is_small => "not checked".to_string(),
+            [VerdictLine { tone: Tone::Unknown, .. }, ..] if is_small => "not checked".to_string(),
             _ => String::new(),
         },
     ]);
@@ -83,7 +84,7 @@ pub fn head(head: &Head, drawing: &Drawing) -> Vec<Line> {
     let mut lines = vec![Line::new().add(Style::BOLD, &inputs)];
     lines.extend(Line::new().add(Style::PLAIN, &format!("{}{masks}", head.what)).wrapped(width));
     lines.extend(Line::new().add(Style::PLAIN, &facts).wrapped(width));
-    lines.extend(told(head, is_small).into_iter().flat_map(|line| line.wrapped(width)));
+    lines.extend(verdict_lines(head, is_small).into_iter().flat_map(|line| line.wrapped(width)));
     if head.has_masks {
         let signs = Line::new()
             .add(Style::REASONING, "R│ reasoning")
@@ -95,8 +96,8 @@ pub fn head(head: &Head, drawing: &Drawing) -> Vec<Line> {
     lines
 }
 
-/// Whether all of it is well, and the numbers that the lines before do not have.
-fn told(head: &Head, is_small: bool) -> Vec<Line> {
+/// Returns the verdict, and the numbers that the lines before do not have.
+fn verdict_lines(head: &Head, is_small: bool) -> Vec<Line> {
     let Verdict { lines, numbers } = &head.verdict;
     let is_new = |(name, _): &&(&str, String)| {
         !is_small
@@ -112,8 +113,8 @@ fn told(head: &Head, is_small: bool) -> Vec<Line> {
         Tone::Bad => Style::BAD,
     };
     let numbers = Line::new().add(Style::PLAIN, &facts(&numbers));
-    let is_line = |told: &&Told| !is_small || told.tone != Tone::Unknown;
+    let is_line = |line: &&VerdictLine| !is_small || line.tone != Tone::Unknown;
     let verdict =
-        lines.iter().filter(is_line).map(|told| Line::new().add(style(told.tone), &told.text));
+        lines.iter().filter(is_line).map(|line| Line::new().add(style(line.tone), &line.text));
     verdict.chain(Some(numbers).filter(|line| line.width() > 0)).collect()
 }

@@ -6,16 +6,16 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::visible::{Visible, visible};
 
-/// How text looks: the numbers of an SGR sequence. Colours are those of the 256 that a theme does not
-/// change, of middling brightness: their contrast is at least 3.5 on black and on white, bold or not
-/// (many terminals draw the first sixteen brighter where they are bold). Whatever they say is also said
-/// without them.
+/// The look of a text: the numbers of an SGR sequence. The colours are of the 256 that a theme does
+/// not change, of middling brightness: their contrast is at least 3.5 on black and on white, bold
+/// or not (many terminals draw the first sixteen brighter where they are bold). What a colour says
+/// is also said without it.
 #[derive(Debug, Clone, Copy, Eq, Default)]
 pub struct Style(&'static str);
 
 impl PartialEq for Style {
-    /// Every character is compared with the one before it. A C library may need hundreds of cycles to
-    /// compare no bytes (its masked load of an address that is none is an assist of the processor).
+    /// Every character is compared with the one before it. A C library may need hundreds of cycles
+    /// to compare zero bytes (its masked load of an invalid address is an assist of the processor).
     fn eq(&self, other: &Style) -> bool {
         self.0.len() == other.0.len() && (self.0.is_empty() || self.0 == other.0)
     }
@@ -38,7 +38,7 @@ impl Style {
     pub const COMMENTARY_TITLE: Style = Style("1;4;38;5;133");
     pub const TOOL_TITLE: Style = Style("1;4;38;5;30");
 
-    /// The colours of ARC, exactly: these numbers are the same in every theme.
+    /// The exact colours of ARC: these numbers are the same in every theme.
     pub const ARC: [Style; 10] = [
         Style("97;48;5;16"),
         Style("97;48;5;26"),
@@ -53,10 +53,10 @@ impl Style {
     ];
 }
 
-/// Columns before a line that goes on.
+/// Columns before a line that continues another.
 const CONTINUED: usize = 4;
 
-/// A line in parts.
+/// A line in parts, each with its style.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Line {
     parts: Vec<(Style, String)>,
@@ -68,7 +68,7 @@ impl Line {
         Line::default()
     }
 
-    /// Text of ours and names of the data: control characters are shown.
+    /// Adds a text of ours or a name of the data; control characters become visible.
     pub fn add(mut self, style: Style, text: &str) -> Line {
         for character in text.chars() {
             let (text, width) = shown(character);
@@ -77,7 +77,7 @@ impl Line {
         self
     }
 
-    /// Text that is known to be safe, and its width.
+    /// Adds a text that is known to be safe, and its width in columns.
     pub fn push(&mut self, style: Style, text: &str, width: usize) {
         match self.parts.last_mut().filter(|(last, _)| *last == style) {
             Some((_, last)) => *last += text,
@@ -86,7 +86,7 @@ impl Line {
         self.width += width;
     }
 
-    /// Spaces up to a column.
+    /// Adds spaces up to a column.
     pub fn pad(mut self, column: usize) -> Line {
         let missing = column.saturating_sub(self.width);
         if missing > 0 {
@@ -95,7 +95,7 @@ impl Line {
         self
     }
 
-    /// Another line after this one.
+    /// Appends another line.
     pub fn join(mut self, other: Line) -> Line {
         for (style, text) in &other.parts {
             self.push(*style, text, 0);
@@ -108,8 +108,8 @@ impl Line {
         self.width
     }
 
-    /// Lines of at most this width, where facts or words are short enough: text of ours is not cut.
-    /// Those after the first are indented.
+    /// Breaks the line into lines of at most this width, if its facts or words are short enough:
+    /// text of ours is not cut. All lines after the first are indented.
     pub fn wrapped(self, width: usize) -> Vec<Line> {
         let (mut lines, mut rest) = (Vec::new(), self);
         while rest.width > width
@@ -122,14 +122,14 @@ impl Line {
         lines
     }
 
-    /// The last place where the line can end within a width, and where the next begins: between two
-    /// facts, or else two words.
+    /// Returns the last place where the line can end within a width, and where the next line
+    /// begins: between two facts, or else between two words.
     fn border(&self, width: usize) -> Option<(usize, usize)> {
         let text: String = self.parts.iter().map(|(_, text)| text.as_str()).collect();
         let fits = fitting(&text, &mut { width }).len();
         let last = |(between, kept): (&str, usize)| {
             let ends = text.match_indices(between).map(|(at, _)| (at + kept, at + between.len()));
-            // Each line takes something.
+            // Each line must take something.
             let is_line = |&(end, _): &(usize, usize)| {
                 end <= fits && width_of(text[..end].trim_end()) > CONTINUED
             };
@@ -142,7 +142,7 @@ impl Line {
             .or_else(|| last((" ", 0)))
     }
 
-    /// A part of the line, in bytes of its text.
+    /// Returns a part of the line, given in bytes of its text.
     fn range(&self, range: Range<usize>) -> Line {
         let (mut out, mut start) = (Line::new(), 0);
         for (style, text) in &self.parts {
@@ -156,7 +156,7 @@ impl Line {
         out
     }
 
-    /// The line as it is written out: no wider than `width`, a cut is shown.
+    /// Writes the line in at most `width` columns; a cut is marked.
     pub fn finish(&self, width: usize, colour: bool) -> String {
         let mut out = String::new();
         let mut left = if self.width > width { width.saturating_sub(1) } else { width };
@@ -176,8 +176,8 @@ impl Line {
     }
 }
 
-/// The beginning of a text that fits; what it takes is taken off `left`. Once something is cut
-/// nothing fits any more.
+/// Returns the beginning of a text that fits, and reduces `left` by its width. After a cut nothing
+/// fits any more.
 fn fitting<'a>(text: &'a str, left: &mut usize) -> &'a str {
     for (at, character) in text.char_indices() {
         let width = columns_of(character);
@@ -190,7 +190,8 @@ fn fitting<'a>(text: &'a str, left: &mut usize) -> &'a str {
     text
 }
 
-/// How many columns a character takes, or more: a selector may make the symbol before it wide.
+/// Returns how many columns a character takes at most: a selector may make the symbol before it
+/// wide.
 fn columns_of(character: char) -> usize {
     match character {
         '\u{fe0f}' => 1,
@@ -198,14 +199,14 @@ fn columns_of(character: char) -> usize {
     }
 }
 
-/// A character as it is written out, and how many columns it takes.
+/// Returns a character as it is written, and how many columns it takes.
 pub fn shown(character: char) -> (Visible, usize) {
     let text = visible(character);
     let width = text.with(|text| text.chars().map(columns_of).sum());
     (text, width)
 }
 
-/// How many columns a text takes.
+/// Returns how many columns a text takes.
 pub fn width_of(text: &str) -> usize {
     text.chars().map(|character| shown(character).1).sum()
 }

@@ -25,28 +25,28 @@ pub use film::film;
 pub use head::{Head, head};
 pub use line::{Line, Style};
 
-/// How records are drawn.
+/// Options of drawing.
 #[derive(Debug, Clone)]
 pub struct Drawing {
     pub width: usize,
     pub colour: bool,
-    /// The lines of the screen that a record may take, which is then shown in short; else `lines`
-    /// holds.
+    /// The lines of the screen that a record may take; the record is then shown in short. If
+    /// `None`, `lines` holds.
     pub height: Option<usize>,
-    /// The most lines of a message; `None`: all of them.
+    /// The most lines of a message; `None` means all.
     pub lines: Option<usize>,
     /// Whether the borders and ids of tokens are drawn.
     pub tokens: bool,
-    /// The steps of a game, from 0; none: a few of them.
+    /// The steps of a game that are drawn, from 0; if empty, a few of them.
     pub steps: Vec<RecordRange>,
 }
 
 /// Draws one record after another.
 pub struct Artist {
     pub drawing: Drawing,
-    /// The example before, to tell what is new.
+    /// The example before this one: a new puzzle begins with a title.
     last_puzzle: Option<ShownPuzzle>,
-    /// Examples of the same puzzle so far.
+    /// How many examples of the same puzzle were drawn.
     examples: usize,
 }
 
@@ -55,15 +55,16 @@ impl Artist {
         Artist { drawing, last_puzzle: None, examples: 0 }
     }
 
-    /// Fits records below the first `lines` of the screen, if they are shown in short; its last line is
-    /// the prompt's. Gives the lines that are left, a blank one before each record among them.
+    /// Fits records into the screen below its first `lines`, if they are shown in short; the last
+    /// line of the screen is for the prompt. Returns how many lines are left; one blank line before
+    /// each record is counted.
     pub fn fit_below(&mut self, lines: usize) -> Option<usize> {
         let left = self.drawing.height?.saturating_sub(lines + 1);
         self.drawing.height = Some(left.saturating_sub(1));
         Some(left)
     }
 
-    /// The lines of a record; `number` counts it among all.
+    /// Returns the lines of a record; `number` is its index among all records.
     pub fn draw(&mut self, shown: Shown, number: Option<u64>) -> Vec<String> {
         let number = number.map(|number| format!("#{number} ")).unwrap_or_default();
         let drawing = &self.drawing;
@@ -83,7 +84,7 @@ impl Artist {
         self.finish(&lines)
     }
 
-    /// Lines as they are written out.
+    /// Returns the lines as they are written.
     pub fn finish(&self, lines: &[Line]) -> Vec<String> {
         lines.iter().map(|line| line.finish(self.drawing.width, self.drawing.colour)).collect()
     }

@@ -10,7 +10,7 @@ use crate::view::ShownPuzzle;
 const GAP: usize = 4;
 const INDENT: usize = 2;
 
-/// `example`: how many of the same puzzle came before.
+/// Returns the lines. `example` is how many examples of the same puzzle came before.
 pub fn lines(
     shown: &ShownPuzzle,
     (number, example): (&str, usize),
@@ -67,7 +67,7 @@ fn title(shown: &ShownPuzzle, number: &str, example: usize) -> Line {
         .add(Style::PLAIN, &format!("  {facts}"))
 }
 
-/// Both sides: beside each other with as wide cells as fit, or below each other.
+/// Draws both sides: beside each other with cells as wide as fit, or below each other.
 fn grids(sides: [(&str, &GridPicture); 2], width: usize) -> Vec<Line> {
     let beside = [2, 1].into_iter().find_map(|most| {
         let cells = sides.map(|(_, grid)| cell_width(grid).max(1).min(cell_width(grid).max(most)));
@@ -96,7 +96,7 @@ fn grids(sides: [(&str, &GridPicture); 2], width: usize) -> Vec<Line> {
     });
     let mut lines = match heads[0].width() <= left && left + GAP + heads[1].width() <= width {
         true => vec![heads[0].clone().pad(left + GAP).join(heads[1].clone())],
-        // Both names and what is said of each do not fit beside each other.
+        // Both names and their notes do not fit beside each other.
         false => heads.to_vec(),
     };
     loop {
@@ -114,11 +114,11 @@ fn named(name: &str, grid: &GridPicture) -> Line {
     Line::new().add(Style::DIM, &format!("{name}{note}"))
 }
 
-/// The columns of a cell that shows all of it.
+/// Returns the columns of a cell that shows all of it.
 fn cell_width(grid: &GridPicture) -> usize {
     let widest = grid.cells.iter().map(|cell| width_of(&cell.symbol)).max().unwrap_or(1);
     match grid.boxes {
-        // What was filled in has a sign before it.
+        // A filled-in value has a sign before it.
         Some(_) => widest + 2,
         None if widest == 1 => 2,
         None => widest + 1,
@@ -131,7 +131,7 @@ fn narrowest(grid: &GridPicture) -> usize {
     if is_wide { cell_width(grid) } else { 1 }
 }
 
-/// The columns of a cell, so that its grid fits, if it can.
+/// Returns the columns of a cell with which the grid fits, if it can fit.
 fn fitted(grid: &GridPicture, width: usize) -> usize {
     let wide = cell_width(grid);
     if grid_width(grid, wide) <= width { wide } else { narrowest(grid) }
@@ -142,7 +142,7 @@ fn grid_width(grid: &GridPicture, cell: usize) -> usize {
     grid.columns * cell + 2 * rules
 }
 
-/// The rows of a grid. One that does not fit goes on in the next line.
+/// Returns the rows of a grid. A row that does not fit continues in the next line.
 fn grid_lines(grid: &GridPicture, cell: usize, width: usize) -> Vec<Line> {
     let side = grid.boxes.unwrap_or(usize::MAX);
     let mut lines = Vec::new();
@@ -171,7 +171,7 @@ fn rule(grid: &GridPicture, cell: usize, side: usize) -> Line {
     Line::new().add(Style::DIM, &runs.join("┼─"))
 }
 
-/// A cell after what is in the line already.
+/// Adds a cell to a line.
 fn draw(line: Line, cell: &Cell, width: usize, is_boxed: bool) -> Line {
     let end = line.width() + width;
     let symbol = match cell.kind {
@@ -193,7 +193,7 @@ fn draw(line: Line, cell: &Cell, width: usize, is_boxed: bool) -> Line {
         CellKind::Wall => Style::DIM,
         CellKind::Number => Style::PLAIN,
     };
-    // A wrong token is told from numbers that are right.
+    // A wrong token has a sign, to distinguish it from right numbers.
     let symbol = match cell.kind {
         CellKind::Wrong if width_of(&symbol) < width && !is_boxed => format!("{symbol}!"),
         _ => symbol,
@@ -201,7 +201,7 @@ fn draw(line: Line, cell: &Cell, width: usize, is_boxed: bool) -> Line {
     line.add(style, &symbol).pad(end)
 }
 
-/// Pieces after their name, in as many lines as they need.
+/// Returns pieces after their name, in as many lines as they need.
 fn piece_lines(name: &str, cells: &[Cell], width: usize) -> Vec<Line> {
     const NAME: usize = 9;
     let mut lines = Vec::new();

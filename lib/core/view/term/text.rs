@@ -9,12 +9,12 @@ use crate::visible::Visible;
 /// A line of a message.
 pub struct Row {
     pub trained: Trained,
-    /// Whether the masks ought to say something else.
+    /// Whether the masks should say something else.
     pub is_bad: bool,
     pub line: Line,
 }
 
-/// A character, or a mark, as it is written out.
+/// A character or a mark as it is written.
 struct Glyph {
     text: Visible,
     width: usize,
@@ -29,14 +29,14 @@ enum GlyphKind {
     Ink,
     Space,
     LineFeed,
-    /// No character of the text.
+    /// A sign that is not in the text.
     Mark,
 }
 
-/// Spaces for a tab.
+/// The spaces that stand for a tab.
 const TAB: &str = "    ";
 
-/// The style of text that is trained on in a way.
+/// Returns the style of text that is trained on in this way.
 pub fn style_of(trained: Trained) -> Style {
     match trained {
         Trained::Unknown | Trained::Not | Trained::ByWeight => Style::PLAIN,
@@ -47,7 +47,7 @@ pub fn style_of(trained: Trained) -> Style {
     }
 }
 
-/// The style of a piece.
+/// Returns the style of a piece.
 pub fn piece_style(piece: &Piece) -> Style {
     let style = style_of(piece.trained);
     match piece.kind {
@@ -81,8 +81,9 @@ fn glyphs_of(piece: &Piece) -> impl DoubleEndedIterator<Item = Glyph> {
     piece.text.chars().map(glyph).chain(mark)
 }
 
-/// The lines of a message, each no wider than `width`. Of more than `most` and a few the first are
-/// shown, and the end of the text after what is left out; if `most` is 0, in one line.
+/// Returns the lines of a message, each at most `width` wide. If there are clearly more than
+/// `most`, returns the first lines, a note of what is left out, and the end of the text; if `most`
+/// is 0, all of this in one line.
 pub fn rows(message: &ShownMessage, width: usize, most: Option<usize>) -> Vec<Row> {
     let width = width.max(8);
     let (whole, _) = layout(glyphs(message), width, most.map_or(usize::MAX, |most| most + 4));
@@ -97,7 +98,7 @@ pub fn rows(message: &ShownMessage, width: usize, most: Option<usize>) -> Vec<Ro
     let tail = ending(message, room.saturating_sub(used));
     let mut shown = tail.iter().filter(|glyph| glyph.kind != GlyphKind::Mark).count();
     let (tail, _) = layout(tail.into_iter(), width, usize::MAX);
-    // Where masks are wrong is shown in any case.
+    // Lines where masks are wrong are always shown.
     if !rows.iter().chain(&tail).any(|row| row.is_bad) {
         let has_glyphs = |piece: &&Piece| !piece.text.is_empty() || piece.mark.is_some();
         let wrong = message.pieces.iter().filter(has_glyphs);
@@ -111,7 +112,7 @@ pub fn rows(message: &ShownMessage, width: usize, most: Option<usize>) -> Vec<Ro
     let mut tail = tail.into_iter();
     if let Some(first) = tail.next() {
         let hidden = all.saturating_sub(taken + shown);
-        // To say so would take more than to show it.
+        // The note would take more room than the text.
         if hidden < 24 && whole.len() < most + 4 {
             return whole;
         }
@@ -134,7 +135,7 @@ fn left_out(characters: usize) -> String {
     format!("… {} …", counted(characters as u64, "character"))
 }
 
-/// The first line of a message in fewer columns, line feeds as spaces.
+/// Returns the first line of a message in fewer columns; line feeds become spaces.
 fn beginning(message: &ShownMessage, width: usize) -> (Vec<Row>, usize) {
     let mut glyphs = glyphs(message).peekable();
     let first = glyphs.peek().map(|first| (first.trained, first.is_bad));
@@ -154,7 +155,7 @@ fn beginning(message: &ShownMessage, width: usize) -> (Vec<Row>, usize) {
     (row(found).into_iter().collect(), taken)
 }
 
-/// The last characters of a message that fit, of its last line.
+/// Returns the last characters of the message's last line that fit.
 fn ending(message: &ShownMessage, width: usize) -> Vec<Glyph> {
     let (mut tail, mut columns) = (Vec::new(), 0);
     for glyph in glyphs(message).rev() {
@@ -168,10 +169,10 @@ fn ending(message: &ShownMessage, width: usize) -> Vec<Glyph> {
     tail
 }
 
-/// At most so many lines, and how many characters are in them.
+/// Lays out at most `most` lines; returns them and how many characters they have.
 fn layout(glyphs: impl Iterator<Item = Glyph>, width: usize, most: usize) -> (Vec<Row>, usize) {
     let mut rows: Vec<Row> = Vec::new();
-    // The line that is being filled, and after which glyph it may be broken.
+    // `open` is the line that is being filled; it may be broken after glyph number `space`.
     let (mut open, mut columns, mut space) = (Vec::<Glyph>::new(), 0, 0);
     let mut taken = 0;
     let mut close = |open: &mut Vec<Glyph>, count: usize| {
@@ -191,7 +192,7 @@ fn layout(glyphs: impl Iterator<Item = Glyph>, width: usize, most: usize) -> (Ve
             }
         }
         if columns + glyph.width > width && !open.is_empty() {
-            // After a space, unless that would leave much of the line empty.
+            // A line is broken after a space, unless this would leave much of it empty.
             let count = if space > open.len() / 2 { space } else { open.len() };
             let goes_on = close(&mut open, count);
             columns = open.iter().map(|glyph| glyph.width).sum();

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Claim, Manifests, Seen};
+use super::{Claim, Manifests, SeenPrefix};
 use crate::batch::manifest_sha256;
 use crate::check::inventory;
 use crate::check::{CheckContext, Findings, checks};
 use crate::error::{Result, shown};
 use crate::file_entry::FileEntry;
 use crate::format::kd_root::{
-    ALL, KdChain, KdConfig, KdPart, KdPrefix, KdRootSplit, agree, are_one_tokenizer,
+    ALL, KdChain, KdConfig, KdPart, KdPrefix, KdRootSplit, agree_if_known, are_one_tokenizer,
 };
 use crate::format::{RecordCounts, checked_sum};
 use crate::harmony::Policy;
@@ -41,17 +41,18 @@ checks! {
 }
 
 impl Manifests {
-    /// Compares what the manifests say with the disk, with one another, and with what was seen.
+    /// Compares the manifests with the disk, with one another, and with the contents that were
+    /// read.
     pub fn compare(
         &self,
-        seen: &[(&KdPrefix, Seen)],
+        seen: &[(&KdPrefix, SeenPrefix)],
         context: &mut CheckContext<'_>,
         findings: &mut Findings<'_>,
     ) -> Result<()> {
         self.configs(findings);
         self.input(context, findings)?;
         self.files(context, findings)?;
-        let by_prefix: HashMap<&Path, &Seen> =
+        let by_prefix: HashMap<&Path, &SeenPrefix> =
             seen.iter().map(|(prefix, seen)| (&*prefix.path, seen)).collect();
         let mut claimed = HashSet::new();
         for claim in &self.claims {
@@ -117,12 +118,13 @@ impl Manifests {
         inventory::compare(claims, &checks, context, findings)
     }
 
-    /// Whether a part is a concatenation: then some of what was read went to other splits.
+    /// Whether a part is a concatenation: then some of the records that were read went to other
+    /// splits.
     fn has_concatenation(&self) -> bool {
         self.parts.iter().any(|(_, part)| part.splits.contains_key(ALL))
     }
 
-    /// The records of each part.
+    /// Checks the records of each part.
     fn records(&self, findings: &mut Findings<'_>) {
         for (path, part) in &self.parts {
             if let Some(cause) = inputs_differ(part) {
@@ -140,8 +142,8 @@ impl Manifests {
         }
     }
 
-    /// The sums of the root's manifest.
-    fn sums(&self, seen: &[(&KdPrefix, Seen)], findings: &mut Findings<'_>) {
+    /// Checks the sums of the root's manifest.
+    fn sums(&self, seen: &[(&KdPrefix, SeenPrefix)], findings: &mut Findings<'_>) {
         let Some((path, root)) = &self.root else { return };
         let mut causes = Vec::new();
         for (name, KdRootSplit { rows, tokens, shards, .. }) in &root.splits {
@@ -173,7 +175,7 @@ impl Manifests {
         }
     }
 
-    /// Compares the root's manifest with those of the parts.
+    /// Compares the root's manifest with the manifests of the parts.
     fn parts(&self, findings: &mut Findings<'_>) {
         let Some((root_path, root)) = &self.root else { return };
         let manifest = root.input.manifest_sha256.as_deref();
@@ -188,7 +190,7 @@ impl Manifests {
                 (
                     "config",
                     part.config.as_ref().is_none_or(|c| !c.contradicts(&root.config))
-                        && agree(&part.config_hash, &root.config_hash),
+                        && agree_if_known(&part.config_hash, &root.config_hash),
                 ),
                 (
                     "tokenizer",
@@ -240,7 +242,7 @@ impl Manifests {
         }
     }
 
-    /// Compares what the root's manifest and the part manifests say of each prefix.
+    /// Compares what the root's manifest and the part manifests state of each prefix.
     fn shards(&self, root_path: &Path, findings: &mut Findings<'_>) {
         let mut by_prefix: BTreeMap<&Path, Vec<&Claim>> = BTreeMap::new();
         for claim in &self.claims {
@@ -268,7 +270,7 @@ impl Manifests {
 }
 
 impl Claim {
-    fn compare(&self, seen: &Seen, findings: &mut Findings<'_>) {
+    fn compare(&self, seen: &SeenPrefix, findings: &mut Findings<'_>) {
         let at = &self.manifest;
         let name = self.prefix.file_name().unwrap_or_default().to_string_lossy();
         for (what, told, found) in
@@ -293,7 +295,7 @@ impl Claim {
     }
 }
 
-/// The cause if the policy or spans of a part do not agree with its config.
+/// Returns the cause if the policy or spans of a part do not agree with its config.
 fn contradiction(config: &KdConfig, part: &KdPart) -> Option<String> {
     if let Some(policy) = part.source.policy.as_deref()
         && Policy::from_name(policy).is_none()
@@ -323,7 +325,7 @@ fn config(
         None if config.is_known() => {
             findings.add(&CONFIG, path, "has only one of config and config_hash");
         }
-        // Of a config that is not wholly known there is no hash.
+        // A config with unknown values has no hash.
         None => {}
         Some(hash) if computed != hash => {
             let message = format_args!("config_hash is {hash}; the config's hash is {computed}");
@@ -346,7 +348,7 @@ fn config(
     }
 }
 
-/// The cause if a number is not the sum that it should be; the sum `None` is over 2^64.
+/// Returns the cause if a number is not the right sum; a sum of `None` is over 2^64.
 fn sum_differs(what: &str, told: u64, sum: Option<u64>) -> Option<String> {
     match sum {
         Some(sum) => (told != sum).then(|| format!("{what} is {told}, not {sum}")),
@@ -354,8 +356,8 @@ fn sum_differs(what: &str, told: u64, sum: Option<u64>) -> Option<String> {
     }
 }
 
-/// The cause if it is known that not every record read was written, rejected or skipped. In a concatenation of one split the
-/// rest may have gone to the others.
+/// Returns the cause if it is known that some record that was read was neither written, rejected
+/// nor skipped. In a concatenation of one split the rest may be in the other splits.
 fn read_differs(records: &RecordCounts, is_concatenation: bool) -> Option<String> {
     let read = records.read?;
     match records.wrong_sum()? {
@@ -364,13 +366,14 @@ fn read_differs(records: &RecordCounts, is_concatenation: bool) -> Option<String
     }
 }
 
-/// The cause if a part did not read the rows that its inputs have, where both are known, it was made of
-/// these inputs and not of another dataset, and of all of them.
+/// Returns the cause if a part did not read the rows that its inputs have. Both numbers must be
+/// known, and the part must be made from these inputs, not from another dataset, and from all of
+/// them.
 fn inputs_differ(part: &KdPart) -> Option<String> {
     let (read, rows) = (part.records.read?, part.source.rows()?);
     let limits = &part.source.limits;
     let names = part.provenance.iter().rev().map(|entry| entry["name"].as_str());
-    // What reads a dataset begins the count there, and keeps its inputs.
+    // A filter that reads a dataset begins the count there, and keeps the dataset's inputs.
     let is_whole = names.take(3).eq(["mmidx-write", "span-mask", "harmony-tok"].map(Some));
     let is_part = limits.slice.is_some() || limits.tokens.is_some();
     let is_compared = is_whole && !is_part && !part.splits.contains_key(ALL);
@@ -378,7 +381,7 @@ fn inputs_differ(part: &KdPart) -> Option<String> {
         .then(|| format!("records.read is {read}; the inputs have {}", exactly(rows, "row")))
 }
 
-/// The causes where supervised tokens by span id are not those stated.
+/// Returns the causes if supervised tokens by span id differ from the stated ones.
 fn spans_differ(told: &BTreeMap<String, u64>, spans: &[u64; 256]) -> Vec<String> {
     let ids = (1..=255u8).map(|id| (id.to_string(), spans[usize::from(id)]));
     let counts = ids.map(|(id, found)| (told.get(&id).copied().unwrap_or(0), found, id));

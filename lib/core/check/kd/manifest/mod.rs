@@ -24,7 +24,7 @@ checks! {
         "a manifest.json of another program: nothing in it is compared";
 }
 
-/// What one manifest says of the shard of a split.
+/// The facts that one manifest states of the shard of a split.
 #[derive(Debug)]
 struct Claim {
     manifest: PathBuf,
@@ -32,9 +32,9 @@ struct Claim {
     prefix: PathBuf,
     rows: u64,
     tokens: u64,
-    /// That of the tokens; a root's manifest has none.
+    /// The dtype of the tokens; a root's manifest has none.
     dtype: Option<String>,
-    /// By span id; a root's manifest has them for whole splits only.
+    /// Supervised tokens by span id; a root's manifest has them for whole splits only.
     supervised: Option<BTreeMap<String, u64>>,
     files: Vec<FileEntry>,
 }
@@ -45,22 +45,22 @@ pub(super) struct Manifests {
     claims: Vec<Claim>,
     root: Option<(PathBuf, KdRootManifest)>,
     parts: Vec<(PathBuf, KdPart)>,
-    /// By a prefix, the number of its part.
+    /// The number of its part by a prefix.
     part_of: HashMap<PathBuf, usize>,
     /// Whether there are any manifests, readable or not.
     pub any: bool,
     /// Whether the root has a manifest of its own, readable or not.
     pub has_root: bool,
-    /// Whether one of them cannot be read: then what they leave out is not known.
+    /// Whether one of them cannot be read: then it is not known what they leave out.
     unread: bool,
 }
 
-/// What was seen of one prefix.
-pub(super) struct Seen {
+/// The contents of one prefix as they were read.
+pub(super) struct SeenPrefix {
     pub rows: u64,
     pub tokens: u64,
     pub dtype: &'static str,
-    /// Positions by span id, where the contents were read.
+    /// Positions by span id, if the contents were read.
     pub spans: Option<[u64; 256]>,
 }
 
@@ -125,7 +125,7 @@ impl Manifests {
         Ok(())
     }
 
-    /// Reads a part manifest: all its splits, or the one named.
+    /// Reads a part manifest: all its splits, or only `only`.
     fn read_part(
         &mut self,
         path: &Path,
@@ -173,8 +173,8 @@ impl Manifests {
         Ok(())
     }
 
-    /// What the manifests say of how the sequences of a prefix were made. Without a policy in them
-    /// it is the user's.
+    /// Returns how the sequences of a prefix were made according to the manifests. If they state no
+    /// policy, the user's policy holds.
     pub fn rules(&self, prefix: &Path, said: Option<Policy>) -> SequenceRules {
         let part = self.part_of.get(prefix).and_then(|&number| self.parts.get(number));
         let part = part.map(|(_, part)| part);
@@ -183,7 +183,8 @@ impl Manifests {
         let Some(config) = config else { return SequenceRules::assumed(said) };
         let named = part.and_then(|part| part.source.policy.as_deref()).and_then(Policy::from_name);
         let has_tools = config.roles_preserved.iter().flatten().any(|role| role == "tool");
-        // Where the manifest says that it is not known, what any policy accepts is right.
+        // If the manifest states that the policy is unknown, everything that some policy accepts is
+        // right.
         let is_unknown = part.is_some_and(|part| part.source.policy.is_none());
         let policy = named.or(has_tools.then_some(Policy::Chat)).or(said);
         let policy = policy.or(is_unknown.then_some(Policy::Chat));
@@ -203,12 +204,12 @@ impl Manifests {
         tokenizers.all(|known| known.is_some_and(|known| known["type"] == "o200k_harmony"))
     }
 
-    /// Whether there are files of which no manifest states a hash.
+    /// Whether there are files whose hash no manifest states.
     pub fn lacks_hashes(&self) -> bool {
         self.claims.iter().flat_map(|claim| &claim.files).any(|file| file.sha256.is_none())
     }
 
-    /// The fraction of the valid split, if one is stated.
+    /// Returns the fraction of the valid split, if one is stated.
     pub fn valid_fraction(&self) -> Option<f64> {
         let of_part = |(_, part): &(PathBuf, KdPart)| part.config.as_ref()?.valid_fraction;
         let of_root = self.root.as_ref().and_then(|(_, root)| root.config.valid_fraction);
@@ -216,7 +217,7 @@ impl Manifests {
     }
 }
 
-/// Our manifests state the hash of every file.
+/// Reports files without a hash: our manifests state the hash of every file.
 fn without_hashes(claims: &[Claim], manifest: &Path, findings: &mut Findings<'_>) {
     let mut bare =
         claims.iter().flat_map(|claim| &claim.files).filter(|file| file.sha256.is_none());

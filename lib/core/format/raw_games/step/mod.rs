@@ -6,7 +6,7 @@ use crate::format::raw_games::defect::excerpt;
 use crate::game2048::{CELLS, Direction, KNOWN_VALUATIONS, MAX_EXPONENT};
 use crate::json::{self, Kind, Reader, Str};
 
-/// What a line says.
+/// The content of a line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RawStep<'a> {
     pub seed: Option<u64>,
@@ -17,16 +17,17 @@ pub(super) struct RawStep<'a> {
     pub valuation: Option<f64>,
     /// Exponents, not yet known to be at most [`MAX_EXPONENT`].
     pub cells: [u8; CELLS],
-    /// Up, down, left, right; 0.0 where there is no value.
+    /// Values in the order up, down, left, right; 0.0 where there is no value.
     pub branch_evs: [f32; 4],
     /// Bit i: direction i has a value.
     pub branch_known: u8,
 }
 
-/// The name of the kind of valuation.
+/// The name of a kind of valuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValuationType<'a> {
-    /// The name of this number in [`KNOWN_VALUATIONS`]; `search` if the line has none.
+    /// The index of the name in [`KNOWN_VALUATIONS`]; the index of `search` if the line has no
+    /// name.
     Known(u8),
     Other(&'a str),
 }
@@ -53,8 +54,8 @@ const BRANCH_EVS: u16 = 128;
 const BRANCH_KEYS: [&str; 4] =
     ["branch_evs.up", "branch_evs.down", "branch_evs.left", "branch_evs.right"];
 
-/// Reads the object of one line. Null stands for a missing field, except for `move` and
-/// `board`, which a step must have. `scratch` holds a valuation name that has escapes.
+/// Reads the object of one line. Null stands for a missing field, except for `move` and `board`,
+/// which a step must have. `scratch` holds a valuation name that has escapes.
 pub(super) fn parse<'a>(line: &'a [u8], scratch: &'a mut String) -> Result<RawStep<'a>, Defect> {
     let text = std::str::from_utf8(line).map_err(|_| Defect::Utf8)?;
     let mut reader = Reader::new(text);
@@ -137,7 +138,7 @@ fn optional<'a, T>(
     read(reader).map(Some)
 }
 
-/// The defect of a value that is not what its key needs, or of text that is not a value.
+/// Returns the defect of a value that does not fit its key, or of text that is not a value.
 fn unexpected(reader: &mut Reader<'_>, key: &'static str, expected: &'static str) -> Defect {
     match reader.raw() {
         Ok(value) => Defect::Kind { key, expected, found: excerpt(value) },
@@ -154,8 +155,8 @@ fn integer(reader: &mut Reader<'_>, key: &'static str) -> Result<u64, Defect> {
     json::integer_u64(text).ok_or_else(|| Defect::Kind { key, expected, found: excerpt(text) })
 }
 
-/// Reads a number's text. `NaN` and `Infinity`, which are not JSON but which some writers
-/// write, are named for what they are.
+/// Reads a number's text. The error names `NaN` and `Infinity`, which are not JSON but which some
+/// writers write.
 fn number<'a>(reader: &mut Reader<'a>, key: &'static str) -> Result<&'a str, Defect> {
     let next = reader.text()[reader.position()..].trim_ascii_start();
     for word in ["NaN", "Infinity", "-Infinity"] {
@@ -203,7 +204,7 @@ fn board(reader: &mut Reader<'_>) -> Result<[u8; CELLS], Defect> {
         }
         let text = reader.number()?;
         let is_integer = text.bytes().all(|byte| byte.is_ascii_digit());
-        // An integer too long for u64 is an exponent too large, not another kind of value.
+        // An integer too long for u64 is an exponent that is too large, not another kind of value.
         let value = json::integer_u64(text).or(is_integer.then_some(u64::MAX));
         let exponent = value.ok_or_else(|| Defect::Kind {
             key: "board",

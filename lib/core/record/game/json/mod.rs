@@ -15,7 +15,7 @@ use crate::record::declare::schema_of;
 pub use self::read::{StepRows, read_steps};
 pub use self::write::StepTexts;
 
-/// The fields of a step.
+/// Returns the fields of a step.
 pub fn step_fields() -> &'static Fields {
     static FIELDS: LazyLock<Fields> = LazyLock::new(|| schema_of(StepFields::declared()).fields);
     &FIELDS

@@ -9,17 +9,17 @@ use crate::json::decimal::Decimal;
 use crate::json::{self, Cursor, Piece, Reader};
 use crate::record::columns::{RowEnds, TextBuilder};
 
-/// Bytes that a step may have here, and that must be left of the text.
+/// The longest step that is read here, in bytes; as many bytes must be left of the text.
 const LONGEST: usize = 512;
-/// Steps that are put into the columns together.
+/// How many steps are put into the columns together.
 const TOGETHER: usize = 64;
 /// The longest text of a number here.
 const NUMBER: usize = 32;
 
-/// Names of up to this many bytes are copied without a call for each.
+/// The longest name, in bytes, that is copied without a call.
 const SHORT: usize = 16;
 
-/// The columns of steps, which are being built.
+/// The columns of steps that are being built.
 pub struct StepRows<'a> {
     pub step_index: &'a mut NullableColumn<u32>,
     pub board: (&'a mut NullableColumn<u8>, &'a mut RowEnds),
@@ -33,12 +33,12 @@ pub struct StepRows<'a> {
     pub branch_evs: (&'a mut NullableColumn<f32>, &'a mut RowEnds),
 }
 
-/// Reads the steps of a list from `start` on, where the first begins, as many as are of the usual form.
-/// Gives the offset after the last (`start` for none).
+/// Reads the steps of a list; the first one begins at `start`. It stops before a step that is not
+/// of the usual form. Returns the offset after the last (`start` if there is none).
 pub fn read_steps(text: &str, start: usize, rows: &mut StepRows<'_>) -> usize {
     let bytes = text.as_bytes();
     let mut end = start;
-    // Columns of 2^31 items are left to those who say so.
+    // The general reader reports columns of 2^31 items.
     if !rows.fits(bytes.len()) {
         return end;
     }
@@ -51,7 +51,7 @@ pub fn read_steps(text: &str, start: usize, rows: &mut StepRows<'_>) -> usize {
         end = at + length;
         if block.count == TOGETHER {
             if std::mem::take(&mut is_first) {
-                // The first ones say how long all are.
+                // The first steps show how many bytes a step takes.
                 rows.reserve((bytes.len() - start) / ((end - start) / TOGETHER).max(1));
             }
             block.put_into(bytes, rows);
@@ -65,14 +65,14 @@ pub fn read_steps(text: &str, start: usize, rows: &mut StepRows<'_>) -> usize {
     end
 }
 
-/// What the last step was like.
+/// Properties of the last step, which the next one is likely to share.
 struct Guess {
-    /// Digits of its index.
+    /// The number of digits of its index.
     index: usize,
-    /// Bytes of its board before the last bracket.
+    /// The number of bytes of its board before the last bracket.
     board: usize,
-    /// The text between `move_dir` and the value of `valuation`, and where the name in it is in the whole
-    /// text.
+    /// The text between `move_dir` and the value of `valuation`, and where the name in it is in the
+    /// whole text.
     name_text: Piece,
     name: Range<usize>,
     /// The text between `max_rank` and the first branch, and the seed in it.
@@ -87,8 +87,8 @@ impl Default for Guess {
     }
 }
 
-/// Reads the step that the text begins with into the next place of a block, and gives its length; `at` is
-/// where the text begins in the whole.
+/// Reads the step at the beginning of a text into the next place of a block, and returns its
+/// length; `at` is where this text begins in the whole text.
 #[inline(always)]
 fn step(text: &[u8; LONGEST], at: usize, guess: &mut Guess, block: &mut Block) -> Option<usize> {
     let row = block.count % TOGETHER;
@@ -155,7 +155,7 @@ fn decimal(cursor: &mut Cursor<'_, LONGEST>) -> Option<Decimal> {
     Some(decimal)
 }
 
-/// The text of any number.
+/// Reads the text of any number.
 #[cold]
 #[inline(never)]
 fn number<'a>(cursor: &mut Cursor<'a, LONGEST>) -> Option<&'a str> {
@@ -168,8 +168,8 @@ fn number<'a>(cursor: &mut Cursor<'a, LONGEST>) -> Option<&'a str> {
     (number.len() == length).then_some(number)
 }
 
-/// Reads what is around the name of the valuation, and remembers it. A name with escapes or beyond ASCII is
-/// not read here.
+/// Reads the text around the name of the valuation, and remembers it. A name with escapes or beyond
+/// ASCII is not read here.
 #[cold]
 #[inline(never)]
 fn read_name(cursor: &mut Cursor<'_, LONGEST>, at: usize, guess: &mut Guess) -> Option<()> {
@@ -186,7 +186,7 @@ fn read_name(cursor: &mut Cursor<'_, LONGEST>, at: usize, guess: &mut Guess) -> 
     Some(())
 }
 
-/// The same of the seed.
+/// Does the same for the seed.
 #[cold]
 #[inline(never)]
 fn read_seed(cursor: &mut Cursor<'_, LONGEST>, guess: &mut Guess) -> Option<()> {
@@ -252,7 +252,7 @@ impl Block {
         put(rows.move_dir, &self.move_dir, count);
         let TextBuilder { bytes, ends } = &mut *rows.valuation_type;
         ends.extend_known(self.name.iter().take(count).map(|name| {
-            // A short name is copied with what is after it, without a call.
+            // A short name is copied with the bytes after it, without a call.
             match text.get(name.start..).and_then(<[u8]>::first_chunk::<SHORT>) {
                 Some(whole) if name.len() <= SHORT => {
                     bytes.extend_from_slice(whole);
@@ -283,14 +283,14 @@ impl Block {
 }
 
 impl StepRows<'_> {
-    /// Whether so many items more, of each list and of names, are no more than columns can have.
+    /// Whether `more` further items of each list and of names still fit the columns.
     fn fits(&self, more: usize) -> bool {
         let lengths =
             [self.board.0.len(), self.valuation_type.bytes.len(), self.branch_evs.0.len()];
         lengths.iter().all(|length| i32::try_from(length.saturating_add(more)).is_ok())
     }
 
-    /// For so many steps more.
+    /// Makes room for `steps` further steps.
     fn reserve(&mut self, steps: usize) {
         self.step_index.reserve(steps);
         self.board.0.reserve(steps * CELLS);

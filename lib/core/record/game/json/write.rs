@@ -11,11 +11,11 @@ use super::step_fields;
 use crate::game2048::{BOARD_TEXT, CELLS, write_board};
 use crate::json::{self, FLOAT_TEXT, Float};
 
-/// Bytes that are written together.
+/// How many bytes are written together.
 const TOGETHER: usize = 1 << 15;
 /// More than the bytes of the longest step here.
 const LONGEST: usize = 512;
-/// Bytes of a name with its keys, or of a seed with them.
+/// The most bytes of a name with its keys, or of a seed with its keys.
 const PIECE: usize = 64;
 
 /// Steps that can be written.
@@ -24,19 +24,19 @@ pub struct StepTexts<'a> {
 }
 
 impl<'a> StepTexts<'a> {
-    /// The steps of an array; `None` if it is of something else.
+    /// Returns the steps of an array; `None` if it is not of steps.
     pub fn of(array: &'a StructArray) -> Option<StepTexts<'a>> {
         let is_steps = array.fields() == step_fields();
         let steps = StepColumns::of_columns(array.columns()).ok().filter(|_| is_steps)?;
         Some(StepTexts { steps })
     }
 
-    /// Appends the first steps of a range, each with a comma after it, as many as are of the usual form,
-    /// and says how many these are.
+    /// Appends the first steps of a range, each with a comma after it, up to the first that is not
+    /// of the usual form; returns how many.
     pub fn write(&self, out: &mut Vec<u8>, range: Range<usize>) -> usize {
-        let Some(usual) = Usual::of(&self.steps, range.clone()) else { return 0 };
+        let Some(usual) = NonNullSteps::of(&self.steps, range.clone()) else { return 0 };
         let mut text = Text { bytes: vec![0; TOGETHER], at: 0 };
-        let mut memory = Memory::default();
+        let mut memory = LastStepText::default();
         for index in 0..range.len() {
             let start = text.at;
             if usual.write(index, &mut text, &mut memory).is_none() {
@@ -53,13 +53,13 @@ impl<'a> StepTexts<'a> {
     }
 }
 
-/// The values of consecutive steps, none of them null but some of the branches.
-struct Usual<'a> {
+/// The values of consecutive steps; only branches may be null.
+struct NonNullSteps<'a> {
     step_index: &'a [u32],
     cells: &'a [[u8; CELLS]],
     board_eval: &'a [i32],
     move_dir: &'a [u8],
-    /// Where the names begin and end in their text.
+    /// The ends of the names in their text.
     names: &'a [i32],
     name_text: &'a [u8],
     valuation: &'a [f64],
@@ -67,14 +67,14 @@ struct Usual<'a> {
     max_rank: &'a [u8],
     seed: &'a [u64],
     branches: &'a [[f32; BRANCHES]],
-    /// Which of the branches of all steps are not null, and where these steps begin.
+    /// Which of the branches of all steps are not null, and the index at which these steps begin.
     known: Option<&'a arrow_buffer::NullBuffer>,
     first_branch: usize,
 }
 
-impl<'a> Usual<'a> {
-    /// `None` if any value is null, or a list has another length than it should have.
-    fn of(steps: &StepColumns<'a>, range: Range<usize>) -> Option<Usual<'a>> {
+impl<'a> NonNullSteps<'a> {
+    /// `None` if any value is null, or a list does not have its usual length.
+    fn of(steps: &StepColumns<'a>, range: Range<usize>) -> Option<NonNullSteps<'a>> {
         let names = steps.valuation_type.0;
         let lists = [names.nulls(), steps.board.array.nulls(), steps.branch_evs.array.nulls()];
         let is_null = |nulls: &arrow_buffer::NullBuffer| {
@@ -99,7 +99,7 @@ impl<'a> Usual<'a> {
         let branches = strided(lists, BRANCHES)?;
         let first_branch = branches.start;
         let branches = steps.branch_evs.items.values().get(branches)?;
-        Some(Usual {
+        Some(NonNullSteps {
             step_index: known!(step_index),
             cells: cells.as_chunks().0,
             board_eval: known!(board_eval),
@@ -116,10 +116,10 @@ impl<'a> Usual<'a> {
         })
     }
 
-    /// Writes a step and a comma. `None` if it has a value that JSON does not have, or one that is longer than
-    /// usual; what was written then has no meaning.
+    /// Writes a step and a comma. `None` if it has a value that JSON does not have, or one that is
+    /// longer than usual; the text is then not valid.
     #[inline(always)]
-    fn write(&self, index: usize, text: &mut Text, memory: &mut Memory) -> Option<()> {
+    fn write(&self, index: usize, text: &mut Text, memory: &mut LastStepText) -> Option<()> {
         let place = *self.names.get(index)? as usize..*self.names.get(index + 1)? as usize;
         memory.name(self.name_text, place)?;
         memory.seed(*self.seed.get(index)?)?;
@@ -148,15 +148,15 @@ impl<'a> Usual<'a> {
             }
             text.put(b",")?;
         }
-        // In place of the last comma.
+        // The brace replaces the last comma.
         text.at -= 1;
         text.put(b"]},")
     }
 }
 
-/// What the last step had, as text: few games have more than one seed, and few steps another name than
-/// the step before them.
-struct Memory {
+/// The last name and the last seed as text: few games have more than one seed, and few steps
+/// another name than the step before them.
+struct LastStepText {
     name: Option<Range<usize>>,
     /// The keys around the name, and the name.
     name_text: [u8; PIECE],
@@ -166,15 +166,22 @@ struct Memory {
     seed_length: usize,
 }
 
-impl Default for Memory {
-    fn default() -> Memory {
+impl Default for LastStepText {
+    fn default() -> LastStepText {
         let (name_text, seed_text) = ([0; PIECE], [0; PIECE]);
-        Memory { name: None, name_text, name_length: 0, seed: None, seed_text, seed_length: 0 }
+        LastStepText {
+            name: None,
+            name_text,
+            name_length: 0,
+            seed: None,
+            seed_text,
+            seed_length: 0,
+        }
     }
 }
 
-impl Memory {
-    /// The name at a place in the text of all names. `None` if it is too long.
+impl LastStepText {
+    /// Sets the name from the text of all names. `None` if it is too long.
     #[inline(always)]
     fn name(&mut self, names: &[u8], place: Range<usize>) -> Option<()> {
         if self.name.as_ref().is_some_and(|last| same_bytes(names, last, &place)) {
@@ -220,7 +227,7 @@ impl Text {
         self.piece(bytes, N)
     }
 
-    /// Writes the first bytes of a piece; those after them are overwritten.
+    /// Writes the first bytes of a piece; the bytes after them are overwritten.
     #[inline(always)]
     fn piece<const N: usize>(&mut self, bytes: &[u8; N], length: usize) -> Option<()> {
         *self.room()? = *bytes;

@@ -9,54 +9,54 @@ use super::{Plan, Task};
 use crate::cli::{Report, far, grouped, time_left};
 use crate::wording::of_plural;
 
-/// What is read of the end of a file of reports.
+/// How many bytes are read from the end of a file of reports.
 const TAIL: i64 = 4096;
 
-/// What is done of a plan.
-pub(super) struct Far {
-    /// The script's name.
+/// The progress of a plan that is being made.
+pub(super) struct PlanProgress {
+    /// The name of the script.
     name: String,
-    /// What is counted, in the plural.
+    /// The name of the unit that is counted, in the plural.
     unit: &'static str,
-    /// What the sources become, in the plural.
+    /// The name of what the sources become, in the plural.
     sources: &'static str,
     shards: Vec<Shard>,
-    tasks: Vec<Doing>,
-    /// Units of what was done before.
+    tasks: Vec<RunningTask>,
+    /// Units of the tasks that were done before this run.
     before: u64,
-    /// Tasks that are to be done.
+    /// How many tasks this run has to do.
     wanted: usize,
-    /// How many units there are, if that is known beforehand.
+    /// The number of all units, if it is known beforehand.
     total: Option<u64>,
     start: Instant,
 }
 
 struct Shard {
     name: String,
-    /// Its tasks that are not done.
+    /// How many tasks of the shard are not done.
     open: usize,
-    /// Of the tasks that were made here.
+    /// Units of the tasks that this run has done.
     done: u64,
     start: Option<Instant>,
 }
 
-/// A task that was begun.
-struct Doing {
+/// A task that this run has begun.
+struct RunningTask {
     shard: usize,
     units: Option<u64>,
     reports: PathBuf,
-    /// Its units, and what is in them, as last reported.
+    /// Units done and units made of them, as last reported.
     done: u64,
     of: Option<u64>,
     made: u64,
     inside: Option<String>,
 }
 
-impl Far {
-    pub(super) fn new(plan: &Plan) -> Far {
+impl PlanProgress {
+    pub(super) fn new(plan: &Plan) -> PlanProgress {
         let shard = |name: &String| Shard { name: name.clone(), open: 0, done: 0, start: None };
         let units = |task: Task<'_>| task.units().filter(|_| plan.limits.tokens.is_none());
-        Far {
+        PlanProgress {
             name: plan.script_name(),
             unit: plan.product.recipe().unit,
             sources: plan.product.recipe().sources,
@@ -69,40 +69,48 @@ impl Far {
         }
     }
 
-    /// A task that is done already.
-    pub(super) fn had(&mut self, task: &Task<'_>) {
+    /// Counts a task that was done before.
+    pub(super) fn count_done(&mut self, task: &Task<'_>) {
         self.before += task.units().unwrap_or(0);
     }
 
-    /// A task is to be done.
-    pub(super) fn wants(&mut self, task: &Task<'_>) {
+    /// Counts a task that is to be done.
+    pub(super) fn count_open(&mut self, task: &Task<'_>) {
         self.wanted += 1;
         let shard = self.shards.iter_mut().find(|shard| shard.name == task.source.name);
         shard.into_iter().for_each(|shard| shard.open += 1);
     }
 
-    /// A line for each shard of which nothing is to be done.
-    pub(super) fn kept(&self) -> Vec<String> {
+    /// Returns a line for each shard that has no task to do.
+    pub(super) fn kept_lines(&self) -> Vec<String> {
         let kept = self.shards.iter().filter(|shard| shard.open == 0);
         kept.map(|shard| format!("{}: {}: kept", self.name, shard.name)).collect()
     }
 
-    /// A task begins; returns its number.
-    pub(super) fn begins(&mut self, task: &Task<'_>, root: &Path) -> usize {
+    /// Notes that a task begins; returns its index.
+    pub(super) fn begin(&mut self, task: &Task<'_>, root: &Path) -> usize {
         let is_it = |shard: &Shard| shard.name == task.source.name;
         let shard = self.shards.iter().position(is_it).unwrap_or(0);
         if let Some(shard) = self.shards.get_mut(shard) {
             shard.start.get_or_insert_with(Instant::now);
         }
         let (units, reports) = (task.units(), task.progress(root));
-        self.tasks.push(Doing { shard, units, reports, done: 0, of: None, made: 0, inside: None });
+        self.tasks.push(RunningTask {
+            shard,
+            units,
+            reports,
+            done: 0,
+            of: None,
+            made: 0,
+            inside: None,
+        });
         self.tasks.len() - 1
     }
 
-    /// A task has ended. Returns what to say of its shard, if that is complete now.
-    pub(super) fn ends(&mut self, number: usize, well: bool) -> Option<String> {
+    /// Notes that a task has ended. Returns the line about its shard if the shard is now complete.
+    pub(super) fn end(&mut self, number: usize, well: bool) -> Option<String> {
         let task = self.tasks.get_mut(number)?;
-        task.look();
+        task.read_reports();
         let _ = std::fs::remove_file(&task.reports);
         let index = task.shard;
         let shard = self.shards.get_mut(index).filter(|_| well)?;
@@ -126,7 +134,7 @@ impl Far {
         format!("{done} of {}", self.shards.len())
     }
 
-    /// How many units there are: as planned, or as all tasks report.
+    /// Returns the number of all units: as planned, or as all tasks report it.
     fn total(&self) -> Option<u64> {
         let reported = || {
             let all: Option<u64> = self.tasks.iter().map(|task| task.of).sum();
@@ -135,7 +143,7 @@ impl Far {
         self.total.or_else(reported)
     }
 
-    /// What was made, of one shard or of all: `1,234 tokens`.
+    /// Returns what was made of one shard, or of all: `1,234 tokens`.
     fn made(&self, shard: Option<usize>) -> Option<String> {
         let own = || self.tasks.iter().filter(|task| shard.is_none_or(|shard| task.shard == shard));
         let inside = own().find_map(|task| task.inside.clone())?;
@@ -143,9 +151,10 @@ impl Far {
         Some(format!("{} {}", grouped(made), of_plural(made, &inside)))
     }
 
-    /// The line on a terminal: what is done, the time left, and the rate. (A narrow one cuts its end.)
+    /// Returns the line for a terminal: units done, time left, rate. (A narrow terminal cuts its
+    /// end.)
     pub(super) fn line(&mut self) -> String {
-        self.tasks.iter_mut().for_each(Doing::look);
+        self.tasks.iter_mut().for_each(RunningTask::read_reports);
         let here: u64 = self.tasks.iter().map(|task| task.done).sum();
         let done = here + self.before;
         let rate = here as f64 / self.start.elapsed().as_secs_f64().max(1e-3);
@@ -160,9 +169,10 @@ impl Far {
     }
 }
 
-impl Doing {
-    /// Reads what was reported last. Of two filters one counts units, the other what is in them.
-    fn look(&mut self) {
+impl RunningTask {
+    /// Reads the last reports. One filter of a pipeline may count units and another what is in
+    /// them.
+    fn read_reports(&mut self) {
         let Ok(text) = tail(&self.reports) else { return };
         for report in text.lines().filter_map(|line| serde_json::from_str::<Report>(line).ok()) {
             self.done = self.done.max(report.done);
@@ -173,7 +183,7 @@ impl Doing {
     }
 }
 
-/// The end of a file.
+/// Returns the last bytes of a file.
 fn tail(path: &Path) -> std::io::Result<String> {
     let mut file = File::open(path)?;
     if file.metadata()?.len() > TAIL as u64 {

@@ -5,19 +5,19 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::escape::{cut, escaped};
-use super::gather::Gathered;
+use super::gather::PageData;
 use crate::check::{FindingGroup, Outcome};
 use crate::cli::grouped;
 use crate::error::{Severity, shown};
 use crate::stat::Answer;
-use crate::view::verdict::{self, Told, Tone};
+use crate::view::verdict::{self, Tone, VerdictLine};
 use crate::wording::of_plural;
 
-/// Characters of a message and of a value; rows of a table.
+/// The most characters of a message and of a value, and the most rows of a table.
 const MESSAGE: usize = 300;
 const ROWS: usize = 100;
 
-/// Whether all is well, in a line or two.
+/// Writes the verdict in a line or two.
 pub fn verdict(answer: &Answer, outcomes: Option<&[Outcome]>) -> String {
     let class = |tone| match tone {
         Tone::Unknown => "soft",
@@ -25,12 +25,13 @@ pub fn verdict(answer: &Answer, outcomes: Option<&[Outcome]>) -> String {
         Tone::Warning => "warn",
         Tone::Bad => "bad",
     };
-    let line =
-        |Told { tone, text }: &Told| format!("<p class=\"verdict {}\">{text}</p>", class(*tone));
+    let line = |VerdictLine { tone, text }: &VerdictLine| {
+        format!("<p class=\"verdict {}\">{text}</p>", class(*tone))
+    };
     verdict::verdict(Some(answer), outcomes).iter().map(line).collect()
 }
 
-/// The findings, as many as fit so many bytes.
+/// Writes as many findings as fit `bytes`.
 pub fn findings(out: &mut String, outcomes: &[Outcome], bytes: usize) {
     out.push_str(
         "<section id=\"findings\" aria-labelledby=\"findings-head\">\
@@ -94,16 +95,16 @@ fn finding_group(out: &mut String, group: &FindingGroup) {
     }
 }
 
-/// The filters that the records came through, what the dataset states, and its manifests.
-pub fn provenance(out: &mut String, gathered: &Gathered, bytes: usize) {
+/// Writes the filters that the records came through, what the dataset states, and its manifests.
+pub fn provenance(out: &mut String, data: &PageData, bytes: usize) {
     out.push_str(
         "<section id=\"provenance\" aria-labelledby=\"provenance-head\">\
          <h2 id=\"provenance-head\">Provenance</h2>",
     );
-    let header = &gathered.header;
+    let header = &data.header;
     let is_unknown = header.provenance.iter().all(Value::is_null)
         && header.parameters.is_empty()
-        && gathered.manifests.is_empty();
+        && data.manifests.is_empty();
     if is_unknown {
         out.push_str("<p>The dataset does not say where it comes from.</p>");
     }
@@ -121,7 +122,7 @@ pub fn provenance(out: &mut String, gathered: &Gathered, bytes: usize) {
     header.parameters.iter().for_each(|(name, value)| flatten(&mut stated, name, value, 1));
     table(out, "What the dataset states", stated.into_iter());
     let end = out.len() + bytes;
-    for (path, manifest) in &gathered.manifests {
+    for (path, manifest) in &data.manifests {
         if out.len() < end {
             let mut rows = Vec::new();
             let members = manifest.as_object().into_iter().flatten();
@@ -132,7 +133,7 @@ pub fn provenance(out: &mut String, gathered: &Gathered, bytes: usize) {
     out.push_str("</section>\n");
 }
 
-/// The members of objects to a depth, each a row; lists as their JSON.
+/// Writes the members of nested objects as rows, down to `depth`; lists are written as their JSON.
 fn flatten(rows: &mut Vec<(String, String)>, name: &str, value: &Value, depth: usize) {
     match value {
         Value::Object(members) if depth > 0 && !members.is_empty() => {

@@ -18,8 +18,8 @@ pub const MESSAGES: [&str; 4] = ["messages", "conversations", "conversation", "t
 const MESSAGES_OR_TEXT: [&str; 6] =
     ["prompt", "completion", "chosen", "rejected", "chosen_messages", "rejected_messages"];
 
-/// The record as the shapes read it.
-pub fn given<'a>(
+/// Returns the record in the one form that the shapes read.
+pub fn normalize<'a>(
     record: Json<'a>,
     settings: &Settings,
     left_out: &mut LeftOut,
@@ -37,21 +37,21 @@ pub fn given<'a>(
     refuse_media(&entries, of_records())?;
     each_message(&mut entries, |entries| {
         refuse_media(entries, of_messages())?;
-        apart(entries)
+        split_parts(entries)
     })?;
     Ok(Json::Object(entries))
 }
 
-/// The same of a line whose shape is asked for.
+/// Does the same for a line of which only the shape is asked for.
 pub fn for_recognition(record: Json<'_>) -> Json<'_> {
     let Json::Object(mut entries) = record else { return record };
-    // What is wrong with it is said where it is read.
+    // Errors are reported when the record is read.
     let _: Result<(), String> = lists(&mut entries);
     Json::Object(entries)
 }
 
-/// Gives the fields that the user names the names of the shapes that they are of; what else a record may be is left
-/// out.
+/// Renames the fields that the user names to the names that the shapes know, and leaves out fields
+/// that would make the record another shape.
 fn rename(
     entries: &mut Entries<'_>,
     fields: &NamedFields,
@@ -79,7 +79,7 @@ fn rename(
     Ok(())
 }
 
-/// Lists of messages that came as the text of JSON, or as a struct of lists.
+/// Reads lists of messages that are the text of JSON, or a struct of lists.
 fn lists(entries: &mut Entries<'_>) -> Result<(), String> {
     for (key, value) in entries {
         let is_messages = MESSAGES.contains(&&**key);
@@ -116,14 +116,15 @@ fn is_message(value: &Json<'_>) -> bool {
     ["role", "from"].into_iter().any(|key| value.get(key).is_some_and(|role| role.text().is_some()))
 }
 
-/// Whether it is a message, or a list or a struct of lists of them.
+/// Whether a value is a message, or a list or a struct of lists of messages.
 fn holds_messages(value: &Json<'_>) -> bool {
     let is_column = |key| value.get(key).is_some_and(|role| role.list().is_some());
     let is_list = |items: &[Json]| !items.is_empty() && items.iter().all(is_message);
     is_message(value) || value.list().is_some_and(is_list) || is_column("role") || is_column("from")
 }
 
-/// The objects that a struct of lists has, as `datasets` stores a sequence of them.
+/// Returns the objects of a struct of lists, the form in which `datasets` stores a sequence of
+/// objects.
 fn transposed<'a>(name: &str, value: &Json<'a>) -> Result<Option<Json<'a>>, String> {
     if value.list().is_some() || is_message(value) || !holds_messages(value) {
         return Ok(None);
@@ -148,7 +149,8 @@ fn transposed<'a>(name: &str, value: &Json<'a>) -> Result<Option<Json<'a>>, Stri
     Ok(Some(Json::List(rows.into_iter().map(Json::Object).collect())))
 }
 
-/// The messages of a question with its answer, as ms-swift has them in ShareGPT's lists; else the value itself.
+/// Returns the messages of a question with its answer, as ms-swift has them in ShareGPT's lists;
+/// else the value itself.
 fn pair(value: Json<'_>) -> Vec<Json<'_>> {
     let is_pair = |(key, _): &(Cow<str>, Json)| key == "human" || key == "assistant";
     if is_message(&value) || value.entries().is_empty() || !value.entries().iter().all(is_pair) {
@@ -162,7 +164,7 @@ fn pair(value: Json<'_>) -> Vec<Json<'_>> {
     ["human", "assistant"].into_iter().filter_map(message).collect()
 }
 
-/// Does something to each message of a record, alone or in a list.
+/// Calls `change` for each message of a record, alone or in a list.
 fn each_message<'a>(
     entries: &mut Entries<'a>,
     mut change: impl FnMut(&mut Entries<'a>) -> Result<(), String>,
@@ -204,8 +206,9 @@ fn refuse_media(
     Ok(())
 }
 
-/// Gives the parts of a content that are reasoning or calls, as LLaMA-Factory has them, fields of their own.
-fn apart(entries: &mut Entries<'_>) -> Result<(), String> {
+/// Moves the parts of a content that are reasoning or calls, as LLaMA-Factory has them, to fields
+/// of their own.
+fn split_parts(entries: &mut Entries<'_>) -> Result<(), String> {
     let kind = |part: &Json| part.get("type").and_then(Json::text).map(str::to_string);
     let is_apart = |part: &Json| {
         part.get("type").and_then(Json::text).is_some_and(|kind| kind == REASONING || kind == CALL)
@@ -253,7 +256,7 @@ fn apart(entries: &mut Entries<'_>) -> Result<(), String> {
             |name| !entries.iter().any(|(key, value)| key == name && *value != Json::Null);
         let free = names.find(|(name, _)| is_free(*name));
         let (name, _) = free.ok_or("reasoning in a part of the content, and beside it")?;
-        set(entries, name, Json::Text(Cow::Owned(text)));
+        set_field(entries, name, Json::Text(Cow::Owned(text)));
     }
     if !calls.is_empty() {
         let before = entries.iter_mut().find_map(|(key, value)| match value {
@@ -262,10 +265,10 @@ fn apart(entries: &mut Entries<'_>) -> Result<(), String> {
         });
         match before {
             Some(before) => before.extend(calls),
-            None => set(entries, "tool_calls", Json::List(calls)),
+            None => set_field(entries, "tool_calls", Json::List(calls)),
         }
     }
-    // A content without text is none.
+    // A content without text is no content.
     entries.iter_mut().for_each(|(key, value)| {
         if ["content", "value"].contains(&&**key) && *value == Json::List(Vec::new()) {
             *value = Json::Null;
@@ -277,7 +280,7 @@ fn apart(entries: &mut Entries<'_>) -> Result<(), String> {
 const REASONING: &str = "reasoning";
 const CALL: &str = "tool_call";
 
-/// The calls that a part is, as the text of JSON or as it is.
+/// Returns the calls in a part, which is the text of JSON or JSON itself.
 fn calls_of(value: &Json<'_>) -> Result<Vec<Json<'static>>, String> {
     let parsed = match value.text() {
         Some(text) => Json::parse(text)
@@ -290,7 +293,7 @@ fn calls_of(value: &Json<'_>) -> Result<Vec<Json<'static>>, String> {
     })
 }
 
-fn set<'a>(entries: &mut Entries<'a>, name: &'static str, value: Json<'a>) {
+fn set_field<'a>(entries: &mut Entries<'a>, name: &'static str, value: Json<'a>) {
     entries.retain(|(key, _)| key != name);
     entries.push((Cow::Borrowed(name), value));
 }

@@ -2,9 +2,9 @@
 
 use super::{Board, Slide};
 
-/// What is known of a run from its steps, in their order.
+/// The facts about a run that follow from its steps, taken in their order.
 #[derive(Debug, Clone, Copy)]
-pub struct Played {
+pub struct RunSummary {
     steps: u64,
     first_index: u32,
     last_index: u32,
@@ -12,19 +12,19 @@ pub struct Played {
     gained: u64,
     /// The board after the last move, before a new tile.
     last: Option<Slide>,
-    /// Whether the game begins with two tiles at step 0.
+    /// Whether the run begins with two tiles at step 0.
     begins: bool,
     /// Whether the step numbers have no gaps, and all boards and moves are known.
     unbroken: bool,
 }
 
-impl Played {
-    /// A run of one step. `slide` is what its move does; `None` if the board or the move is not known
-    /// exactly.
+impl RunSummary {
+    /// Begins a run with one step. `slide` is the effect of its move; `None` if the board or the
+    /// move is not known exactly.
     #[inline]
-    pub fn begin(step_index: u32, board: &Board, slide: Option<&Slide>) -> Played {
+    pub fn begin(step_index: u32, board: &Board, slide: Option<&Slide>) -> RunSummary {
         let tiles = board.cells().iter().filter(|&&cell| cell > 0).count();
-        Played {
+        RunSummary {
             steps: 1,
             first_index: step_index,
             last_index: step_index,
@@ -35,7 +35,7 @@ impl Played {
         }
     }
 
-    /// The same run with one more step.
+    /// Adds a step to the run.
     #[inline]
     pub fn push(&mut self, step_index: u32, slide: Option<&Slide>) {
         self.unbroken &= self.goes_on_at(step_index) && slide.is_some();
@@ -45,8 +45,8 @@ impl Played {
         self.last = slide.copied();
     }
 
-    /// The same run with the steps after it, which began as a run of their own.
-    pub fn join(&mut self, later: &Played) {
+    /// Appends a later run.
+    pub fn join(&mut self, later: &RunSummary) {
         self.unbroken &= self.goes_on_at(later.first_index) && later.unbroken;
         self.steps += later.steps;
         self.last_index = later.last_index;
@@ -58,32 +58,33 @@ impl Played {
         u64::from(step_index) == u64::from(self.last_index) + 1
     }
 
-    /// How many steps there are.
+    /// Returns the number of steps.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// The highest tile that a stated one should be, if it is known that it is another.
+    /// Returns the highest tile if it is known and differs from the stated one.
     pub fn other_highest(&self, stated: u64) -> Option<u64> {
         let slide = self.last.as_ref()?;
         let highest = 1u64 << slide.cells.iter().fold(0, |max, &cell| max.max(cell));
-        // The new tile may be the largest on a nearly empty board.
+        // On a nearly empty board the new tile may be the largest one.
         (stated != highest && !(highest < 4 && stated == 4)).then_some(highest)
     }
 
-    /// The score that a stated one should be, if it is known that it is another: that of a game which
-    /// begins with two tiles is the sum of its merged tiles.
+    /// Returns the score if it is known and differs from the stated one. A game that begins with
+    /// two tiles has the sum of its merged tiles as its score.
     pub fn other_score(&self, stated: u64) -> Option<u64> {
         (self.begins && self.unbroken && stated != self.gained).then_some(self.gained)
     }
 
-    /// Whether a stated score is that of the last board: what its tiles are worth if none but tiles of 2
-    /// appeared. Some logs state that.
+    /// Whether a stated score is computed from the last board: the score that its tiles are worth
+    /// if only tiles of 2 appeared. Some logs state this value.
     pub fn is_score_of_board(&self, stated: u64) -> bool {
         let Some(slide) = &self.last else { return false };
         let worth = |&cell: &u8| u64::from(cell.saturating_sub(1)) << cell;
         let after: u64 = slide.cells.iter().map(worth).sum();
-        // Without a tile of 4 both scores are one. Before the last move, after it, and after a tile of 4.
+        // Without a tile of 4 both scores are equal. The score may be taken before the last move,
+        // after it, or after a new tile of 4.
         after != self.gained
             && [after.saturating_sub(u64::from(slide.gained)), after, after + 4].contains(&stated)
     }
