@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -42,12 +43,26 @@ pub fn exists(path: &Path) -> Result<bool> {
 /// Whether two paths lead to the same file or directory.
 pub fn is_same(a: &Path, b: &Path) -> Result<bool> {
     let Some(a) = metadata(a)? else { return Ok(false) };
-    Ok(metadata(b)?.is_some_and(|b| are_same(&a, &b)))
+    Ok(metadata(b)?.is_some_and(|b| FileId::of(&a) == FileId::of(&b)))
 }
 
-/// Whether both describe the same file.
-pub fn are_same(a: &Metadata, b: &Metadata) -> bool {
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
+/// Identifies a file or directory, whatever its name: its device and its inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    pub fn of(metadata: &Metadata) -> FileId {
+        FileId { device: metadata.dev(), inode: metadata.ino() }
+    }
+
+    /// Returns the file behind an open descriptor; `None` if it is closed.
+    pub fn of_stream(stream: impl AsFd) -> Option<FileId> {
+        let found = rustix::fs::fstat(stream).ok()?;
+        Some(FileId { device: found.st_dev, inode: found.st_ino })
+    }
 }
 
 pub fn is_file(path: &Path) -> Result<bool> {
@@ -81,9 +96,8 @@ pub fn is_directory(path: &Path) -> Result<bool> {
 
 /// Whether an open file is the one that has this name.
 pub fn is_at(file: &File, path: &Path) -> bool {
-    let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
-    let found = fs::symlink_metadata(path).map(identity);
-    found.is_ok_and(|found| file.metadata().map(identity).is_ok_and(|own| own == found))
+    let found = fs::symlink_metadata(path).map(|found| FileId::of(&found));
+    found.is_ok_and(|found| FileId::of_stream(file) == Some(found))
 }
 
 /// Returns a path without links and dots; `None` if it does not exist.
@@ -155,8 +169,7 @@ pub struct FileSnapshot {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
-    device: u64,
-    inode: u64,
+    file: FileId,
     bytes: u64,
     modified: (i64, i64),
 }
@@ -185,8 +198,7 @@ impl FileSnapshot {
 impl Identity {
     fn of(metadata: &Metadata) -> Identity {
         Identity {
-            device: metadata.dev(),
-            inode: metadata.ino(),
+            file: FileId::of(metadata),
             bytes: metadata.size(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
         }

@@ -6,12 +6,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Kind, Result, shown};
-use crate::files::{self, FileSnapshot};
+use crate::files::{self, FileId, FileSnapshot};
 
 #[derive(Default)]
 struct Inputs {
@@ -30,6 +29,11 @@ fn inputs() -> MutexGuard<'static, Inputs> {
 pub fn name<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) {
     let paths = paths.into_iter().filter(|path| path.as_os_str() != "-").cloned();
     inputs().paths.extend(paths);
+}
+
+/// Whether a path was named.
+pub fn is_named(path: &Path) -> bool {
+    inputs().paths.contains(path)
 }
 
 /// These files are read, and belong together. It is an error if one of them was another file when it was
@@ -71,24 +75,23 @@ pub fn settle() {
 pub fn refuse_target(target: &Path) -> Result<()> {
     // (Devices hold nothing that could be lost.)
     let holds_data = |found: &std::fs::Metadata| found.is_file() || found.is_dir();
-    let own = files::metadata(target)?.filter(holds_data).map(|found| (found.dev(), found.ino()));
+    let own = files::metadata(target)?.filter(holds_data).map(|found| FileId::of(&found));
     let mut above = Vec::new();
     for folder in folders_of(target)? {
-        above.extend(files::metadata(&folder)?.map(|found| (found.dev(), found.ino())));
+        above.extend(files::metadata(&folder)?.map(|found| FileId::of(&found)));
     }
     // (A regular file as stdin is read by whoever names no input.)
-    let stdin = rustix::fs::fstat(io::stdin()).ok();
-    if own.is_some() && own == stdin.map(|found| (found.st_dev, found.st_ino)) {
+    if own.is_some() && own == FileId::of_stream(io::stdin()) {
         return Err(Error::usage("is the input of this run").at(target));
     }
     let mut outer = None;
     for path in &inputs().paths {
         let Some(found) = files::metadata(path)?.filter(holds_data) else { continue };
-        let identity = (found.dev(), found.ino());
-        if own == Some(identity) {
+        let input = FileId::of(&found);
+        if own == Some(input) {
             return Err(Error::usage("is an input of this run").at(target));
         }
-        if outer.is_none() && above.contains(&identity) {
+        if outer.is_none() && above.contains(&input) {
             outer = Some(shown(path));
         }
     }

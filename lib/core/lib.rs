@@ -12,6 +12,7 @@
 //! | [`inputs`] | what this run reads, which no output replaces | `files` |
 //! | [`program`] | how the filter that runs was started | |
 //! | [`failure`] | how a failure travels in an Arrow stream | |
+//! | [`way_on`] | command lines that errors name as the way on | `inputs`, `program` |
 //! | [`wording`] | numbers as people read them | |
 //! | [`mod@visible`] | what data and names contain, as it may be printed | |
 //! | [`json`] | a pull reader over JSON text, for the hot paths; JSON and `repr` as Python writes them | |
@@ -93,4 +94,5 @@ pub mod stream;
 pub mod view;
 pub mod visible;
 pub mod walk;
+pub mod way_on;
 pub mod wording;

@@ -5,12 +5,12 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
 use crate::error::Error;
+use crate::files::FileId;
 
 /// Why a walk ended.
 #[derive(Debug)]
@@ -66,11 +66,11 @@ pub fn files(
 const MOST_VISITS: u32 = 1000;
 
 /// Whether the entry is a folder that was walked too often.
-fn is_endless(entry: &DirEntry, visits: &mut HashMap<(u64, u64), u32>) -> bool {
+fn is_endless(entry: &DirEntry, visits: &mut HashMap<FileId, u32>) -> bool {
     // A folder that cannot be looked at is an error when it is listed.
     let is_folder = entry.file_type().is_dir();
     let Some(found) = is_folder.then(|| entry.metadata().ok()).flatten() else { return false };
-    let count = visits.entry((found.dev(), found.ino())).or_default();
+    let count = visits.entry(FileId::of(&found)).or_default();
     *count += 1;
     *count > MOST_VISITS
 }

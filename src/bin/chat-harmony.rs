@@ -73,6 +73,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let settings = args.conversation.settings();
     let known_by = settings.fields.names();
     let wanted = Wanted { schema: chat::schema(), known_by, ..Wanted::records(&CHAT) };
+    args.source.input.is_shown = args.output.output.shows();
     let reader = args.source.open(wanted)?;
     let stated = json!({
         "chat": settings.to_json(),

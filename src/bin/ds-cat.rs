@@ -66,12 +66,13 @@ Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
 pub fn main() -> ExitCode {
     cli::main(
         gristmill::sources!(),
-        |args: Args, tool| if args.count { count(&args) } else { run(&args, tool) },
+        |args: Args, tool| if args.count { count(&args) } else { run(args, tool) },
     )
 }
 
-fn run(args: &Args, tool: &Tool) -> Result<()> {
-    let mut reader = open(args)?;
+fn run(mut args: Args, tool: &Tool) -> Result<()> {
+    args.input.is_shown = args.output.shows();
+    let mut reader = open(&args)?;
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
     }

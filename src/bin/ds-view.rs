@@ -84,16 +84,17 @@ Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
 (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
-    cli::main(gristmill::sources!(), |args: Args, tool| run(&args, tool))
+    cli::main(gristmill::sources!(), |args: Args, tool| run(args, tool))
 }
 
-fn run(args: &Args, tool: &Tool) -> Result<()> {
+fn run(mut args: Args, tool: &Tool) -> Result<()> {
     if let Some(path) = &args.page.html {
         return args.page.run(path, (&args.input, &args.select, args.align), &args.common, tool);
     }
     if args.film && !std::io::stdout().is_terminal() {
         return Err(Error::usage("--film: stdout is no terminal").hint("--step 0-99"));
     }
+    args.input.is_shown = true;
     let mut reader = dataset::open(&args.input, Request::Any)?.uncompared();
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
@@ -106,9 +107,9 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
     let numbers = args.select.numbers(reader.total())?;
     let reader = reader.choose(&args.select)?;
     if args.film {
-        play(args, reader, &viewer)
+        play(&args, reader, &viewer)
     } else {
-        print(args, reader, &viewer, summary, numbers)
+        print(&args, reader, &viewer, summary, numbers)
     }
 }
 

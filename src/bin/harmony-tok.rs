@@ -116,6 +116,7 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
         compare_inputs(&args.source.input.files)?;
     }
     args.source.input.is_compared = true;
+    args.source.input.is_shown = args.output.shows();
     let tokenizer = describe_tokenizer(args.vocab.as_deref())?;
     let ids = conversation::id_fields(args.id_field.as_deref());
     let schema = conversation::schema(&ids);
@@ -148,6 +149,7 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
 
 fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
     args.source.input.is_compared = args.input_check.no_input_check;
+    args.source.input.is_shown = args.output.shows();
     let reader = dataset::open(&args.source.input, Wanted::records(&TOKENS))?;
     let reader = reader.limited(args.source.limit());
     let stated = reader.header().text("alignment");

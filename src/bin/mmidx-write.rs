@@ -12,7 +12,7 @@ use gristmill::cli::{self, CommonArgs, ForPipelines, InputArgs, OnErrorArgs, Sin
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::kd_root::{
-    AssertedSource, KdPart, KdTarget, KdTargetArgs, PartSink, concatenate, publish_part,
+    AssertedSource, KdPart, KdTarget, KdTargetArgs, NO_MASKS, PartSink, concatenate, publish_part,
     status as status_of,
 };
 use gristmill::format::mmidx::MmidxDtype;
@@ -21,6 +21,7 @@ use gristmill::publish::refuse_existing;
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
 use gristmill::visible;
+use gristmill::way_on;
 
 /// Make Megatron indexed datasets (.bin and .idx) of masked token sequences
 ///
@@ -119,7 +120,14 @@ fn write(mut args: Args, tool: &Tool) -> Result<()> {
         sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));
     }
     let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
-    runner.expect(args.sink.expect_records).copy(reader, sink)
+    let written = runner.expect(args.sink.expect_records).copy(reader, sink);
+    written.map_err(|error| match error.place() {
+        Some(place) if error.cause() == NO_MASKS => {
+            let way = way_on::through("span-mask", &place.source);
+            error.hint(format!("{way}, or --tokens-only"))
+        }
+        _ => error,
+    })
 }
 
 fn concat(args: &Args, tool: &Tool) -> Result<()> {

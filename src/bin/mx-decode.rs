@@ -27,7 +27,7 @@ use gristmill::stream::Writer;
 /// recomputed; that boards follow from each other ds-check finds in the pack. An error anywhere in
 /// a game makes the whole game a bad record.
 #[derive(Parser)]
-#[command(name = "mx-decode", version, after_long_help = HELP)]
+#[command(name = "mx-decode", version, after_long_help = HELP, mut_arg("verbose", |verbose| verbose.hide(true)))]
 pub struct Args {
     /// Folders of games, searched through all their subfolders
     #[arg(value_name = "RAW_DIR", required = true)]

@@ -60,7 +60,8 @@ pub fn main() -> ExitCode {
     cli::main(gristmill::sources!(), run)
 }
 
-fn run(args: Args, tool: &Tool) -> Result<()> {
+fn run(mut args: Args, tool: &Tool) -> Result<()> {
+    args.input.is_shown = args.output.shows();
     let masking = Masking::new(&args.span, args.align);
     let mut reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
     if reader.is_dataset() {

@@ -230,7 +230,7 @@ fn mmidx_write_and_span_mask_skip_too() {
         "(c) 2 tokens, but 1 in loss_mask and 1 in span_id",
         "(d) loss_mask is 1 at 0, where span_id is 0",
         "(e) the masks are token-aligned; try: span-mask --align label",
-        "(f) no masks; try: span-mask before mmidx-write, or --tokens-only",
+        "(f) no masks",
         "the id is missing or null; the split needs it",
         "(g) token -2 at 1 is not in [0, 201088)",
     ];

@@ -14,3 +14,5 @@ mod provenance;
 mod publishing;
 mod refused;
 mod replay;
+mod slow;
+mod ways_on;

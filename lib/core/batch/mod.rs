@@ -20,7 +20,10 @@ use arrow_select::take::take_record_batch;
 use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Position, Result};
 use crate::game2048::{ALIGNED_ROW, StoredGame};
-use crate::record::{RecordType, named_type_with, record_type};
+use crate::record::{
+    CHAT, CONVERSATION, RAW_SYNTH, RecordType, conversation, named_type_with, record_type,
+};
+use crate::way_on;
 
 pub use counts::{Counts, Dropped, known_sum};
 pub use header::{
@@ -337,8 +340,19 @@ impl Wanted {
         self.known_by.iter().any(|name| has(name)) || self.record.is_known_by(has)
     }
 
-    /// Refuses columns of any types if they are clearly the columns of another record type: a wrong
-    /// pipe.
+    /// Whether conversations are wanted, and a record with these fields lacks an id.
+    pub fn lacks_id(&self, has: impl Fn(&str) -> bool) -> bool {
+        let names = self.schema.fields().iter().map(|field| field.name());
+        let mut ids = names.take_while(|name| *name != conversation::MESSAGES);
+        self.record.name == CONVERSATION.name && !ids.any(|name| has(name))
+    }
+
+    /// Whether people write such records, in any shape.
+    pub fn is_of_people(&self) -> bool {
+        [CHAT.name, RAW_SYNTH.name].contains(&self.record.name)
+    }
+
+    /// Refuses columns of any types if they are clearly the columns of another record type: a wrong pipe.
     pub fn refuse_other_columns(&self, name: &str, schema: &Schema) -> Result<()> {
         let has = |name: &str| schema.fields().iter().any(|field| field.name() == name);
         match named_type_with(has).filter(|_| !self.is_known_by(has)) {
@@ -366,17 +380,26 @@ impl Wanted {
         Ok(())
     }
 
-    /// Returns the error of a wrong pipe: the type that was read, the type that is expected, and
-    /// which filter makes it.
+    /// Returns the error of a wrong pipe: the type that was read, the type that is expected, and which
+    /// filters make it.
     pub fn instead_of(&self, name: &str, came: &RecordType) -> Error {
-        let mut filters = came.made_into.iter().filter(|(made, _)| *made == self.record.name);
-        let way = filters.next().map_or(self.record.made_by, |(_, filter)| filter);
-        self.expected(name, came.plural, way)
+        let way = came.way_to(self.record).map(|filters| way_on::through(&filters, name));
+        self.expected(name, came.plural, way.as_deref().unwrap_or(self.record.made_by))
+    }
+
+    /// Returns the error of chats in a wrong pipe; `filter` makes conversations from them.
+    pub fn instead_of_chats(&self, name: &str, filter: &str) -> Error {
+        let filters = match self.record.name == CONVERSATION.name {
+            true => Some(filter.to_string()),
+            false => CONVERSATION.way_to(self.record).map(|rest| format!("{filter} | {rest}")),
+        };
+        let way = filters.map(|filters| way_on::through(&filters, name));
+        self.expected(name, CHAT.plural, way.as_deref().unwrap_or(self.record.made_by))
     }
 
     fn expected(&self, name: &str, came: &str, way: &str) -> Error {
         let expected = self.record.plural;
-        Error::usage(format!("expected {expected}, got {came}; try: {way}")).at(name)
+        Error::usage(format!("expected {expected}, got {came}")).at(name).hint(way)
     }
 }
 
@@ -384,7 +407,7 @@ impl Wanted {
 #[derive(Debug, Default)]
 pub struct Selected {
     pub records: u64,
-    /// The ids that were found.
+    /// The ids that were found, those of first turns of these ids too.
     pub found: HashSet<String>,
 }
 

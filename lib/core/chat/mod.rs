@@ -42,7 +42,7 @@ use serde_json::{Value, json};
 use crate::record::chat::{Meaning, of_messages};
 
 pub use left_out::{AllLeftOut, LeftOut};
-pub use shapes::is_chat;
+pub use shapes::filter_of;
 pub use value::{Json, integer};
 pub use write::{ConversationText, Conversations, EARLIER_THINKING};
 

@@ -10,6 +10,7 @@ use super::normalize::{MESSAGES, for_recognition};
 use super::preference;
 use super::value::Json;
 use crate::harmony::Role;
+use crate::wording::shell_word;
 
 /// A shape of chats.
 struct Shape {
@@ -71,10 +72,30 @@ const SHAPES: [Shape; 9] = [
     },
 ];
 
-/// Whether a line is a chat of a known shape.
-pub fn is_chat(line: &str) -> bool {
-    let record = Json::parse(line).map(for_recognition);
-    record.is_ok_and(|record| SHAPES.iter().any(|shape| (shape.knows)(&record)))
+/// The command that makes conversations of rows like this line, if it is a chat: of a known shape, or with fields that
+/// can be named. A conversation of Harmony is none.
+pub fn filter_of(line: &str) -> Option<String> {
+    let record = Json::parse(line).ok()?;
+    if has_list(&record, "messages") && !has_messages_of_chat(&record) {
+        return None;
+    }
+    let record = for_recognition(record);
+    if SHAPES.iter().any(|shape| (shape.knows)(&record)) {
+        return Some("chat-harmony".to_string());
+    }
+    named_fields(&record).map(|options| format!("chat-harmony {options}"))
+}
+
+/// Whether the messages of a record are those of a chat: Harmony's answers have channels, and chats have calls and
+/// reasoning in fields of their own.
+fn has_messages_of_chat(record: &Json<'_>) -> bool {
+    const OF_CHATS: [&str; 4] = ["tool_calls", "function_call", "reasoning_content", "reasoning"];
+    let messages = record.get("messages").and_then(Json::list);
+    messages.into_iter().flatten().any(|message| {
+        let is_answer = message.get("role").and_then(Json::text) == Some("assistant");
+        let has = |name: &str| message.get(name).is_some_and(|value| *value != Json::Null);
+        is_answer && (!has("channel") || OF_CHATS.iter().any(|name| has(name)))
+    })
 }
 
 /// Reads the messages of a record of any shape.
@@ -118,10 +139,37 @@ fn no_shape(record: &Json<'_>) -> String {
     let found: Vec<&str> = known.map(|(name, _)| &**name).take(20).collect();
     let found = if found.is_empty() { "nothing".to_string() } else { found.join(", ") };
     let wanted = wanted.join(", ");
-    format!("no chat shape: wanted {wanted}, or {last}; found {found}; {NAME_IT}")
+    let way = named_fields(record);
+    let way = way
+        .as_deref()
+        .unwrap_or("--messages-field NAME, or --prompt-field NAME --completion-field NAME");
+    format!("no chat shape: wanted {wanted}, or {last}; found {found}; try: {way}")
 }
 
-const NAME_IT: &str = "try: --messages-field NAME, or --prompt-field NAME --completion-field NAME";
+/// Names that prompts have in public data, and their answers.
+const PROMPTS: [&str; 6] = ["prompt", "question", "problem", "instruction", "query", "input"];
+const ANSWERS: [&str; 6] = ["completion", "answer", "response", "output", "solution", "reply"];
+
+/// The options that name the fields of a record that no shape knows, as far as their names or values show them: one list of
+/// messages, or two texts.
+fn named_fields(record: &Json<'_>) -> Option<String> {
+    let is_messages = |value: &Json<'_>| {
+        value.list().is_some_and(|list| !list.is_empty() && list.iter().all(Json::is_object))
+    };
+    let of = |is: &dyn Fn(&Json<'_>) -> bool| -> Vec<&str> {
+        record.entries().iter().filter(|(_, value)| is(value)).map(|(name, _)| &**name).collect()
+    };
+    if let [messages] = of(&is_messages)[..] {
+        return Some(format!("--messages-field {}", shell_word(messages)));
+    }
+    let texts = of(&|value| value.text().is_some());
+    let named = |names: &[&str]| {
+        let mut found = names.iter().filter_map(|name| texts.iter().find(|text| *text == name));
+        found.next().copied()
+    };
+    let (prompt, answer) = named(&PROMPTS).zip(named(&ANSWERS))?;
+    Some(format!("--prompt-field {prompt} --completion-field {answer}"))
+}
 
 fn has_list(record: &Json<'_>, key: &str) -> bool {
     record.get(key).is_some_and(|value| value.list().is_some())

@@ -107,6 +107,11 @@ pub struct InputArgs {
     /// the user switched it off.
     #[arg(skip)]
     pub is_compared: bool,
+
+    /// Whether records of a pipe are shown as they come: the output is NDJSON on stdout, whose bytes do not depend
+    /// on when they are written.
+    #[arg(skip)]
+    pub is_shown: bool,
 }
 
 /// The most bytes of a record by default: text of 2^31 bytes does not fit a column.
@@ -114,9 +119,14 @@ pub const MAX_RECORD_BYTES: u64 = 1 << 30;
 
 impl Default for InputArgs {
     fn default() -> InputArgs {
-        let files = Vec::new();
-        let max_record_bytes = MAX_RECORD_BYTES;
-        InputArgs { files, slice: None, allow_empty: false, max_record_bytes, is_compared: false }
+        InputArgs {
+            files: Vec::new(),
+            slice: None,
+            allow_empty: false,
+            max_record_bytes: MAX_RECORD_BYTES,
+            is_compared: false,
+            is_shown: false,
+        }
     }
 }
 
@@ -180,6 +190,11 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// Whether records are shown as they come.
+    pub fn shows(&self) -> bool {
+        self.to == Encoding::Ndjson
+    }
+
     /// Returns the tool's entry in the provenance chain, unless it is switched off.
     pub fn entry(&self, tool: &Tool) -> Option<Value> {
         (!self.no_provenance).then(|| tool.entry())

@@ -4,11 +4,10 @@
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::error::{Error, Result, shown};
-use crate::files;
+use crate::files::{self, FileId};
 use crate::inputs;
 
 /// The names of JSON files and databases of datasets, and the endings of their other files.
@@ -40,8 +39,7 @@ pub(super) fn check(path: &Path) -> Result<()> {
     }
     let Some(found) = files::metadata(path)?.filter(Metadata::is_file) else { return Ok(()) };
     inputs::refuse_target(path)?;
-    let stdout = rustix::fs::fstat(std::io::stdout());
-    if stdout.is_ok_and(|stdout| (stdout.st_dev, stdout.st_ino) == (found.dev(), found.ino())) {
+    if FileId::of_stream(std::io::stdout()) == Some(FileId::of(&found)) {
         return Err(Error::usage("is the output of this run").at(shown(path)));
     }
     let mut head = Vec::new();

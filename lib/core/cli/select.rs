@@ -24,9 +24,9 @@ pub struct SelectArgs {
     #[arg(long, value_name = "N", conflicts_with_all = ["limit", "skip"], help_heading = "Input")]
     pub tail: Option<u64>,
 
-    /// Read these records only, from 0: 17,500-510
+    /// Read the records with these numbers only, as in `17` or `3,500-510`
     ///
-    /// They are counted over all inputs.
+    /// Records are counted from 0, over all inputs; both ends of a range are read.
     #[arg(long, value_name = "N,N-N", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["limit", "skip", "tail"])]
     pub nth: Vec<RecordRange>,

@@ -1,20 +1,26 @@
 //! Paths that hold no records, and what reads them or what they are a part of.
 
 use std::collections::HashSet;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::is_dataset;
+use crate::chat::filter_of;
 use crate::cli::is_of_manifests;
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::publish::directory_of;
+use crate::stream::open_bytes;
 use crate::walk;
+use crate::way_on::{self, shown_word};
 
 /// Folders of raw data: the endings of their files, and the filter that reads them.
 const RAW: [(&[&str], &str); 5] = [
     (&META, "mx-decode DIR"),
-    (&[".csv", ".csv.gz", ".csv.zst"], "puzzle-encode sudoku, or maze"),
+    (
+        &[".csv", ".csv.gz", ".csv.zst"],
+        "puzzle-encode sudoku --train DIR/train.csv --test DIR/test.csv",
+    ),
     (&[".arrow"], "DIR/*"),
     (&[".json"], "puzzle-encode arc DIR"),
     (&[".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz", ".ndjson.zst", ".jsonl.zst"], "DIR/*"),
@@ -27,9 +33,11 @@ const STEPS: &str = ".jsonl.gz";
 const SHARE: usize = 4;
 /// How many files of a folder are looked at.
 const LOOKED_AT: usize = 1000;
+/// How many bytes of a first line are looked at.
+const FIRST_LINE: u64 = 1 << 20;
 
-/// Returns the command that reads a folder of raw data, and hands records to the filter `next`.
-pub(super) fn way_to_read(folder: &Path, next: &str) -> Result<Option<String>> {
+/// Returns the command that reads a folder of raw data, and hands records to the running filter.
+pub(super) fn way_to_read(folder: &Path) -> Result<Option<String>> {
     let found = walk::files(folder, |_| true).take(LOOKED_AT).map(|file| file.map_err(Error::from));
     // A file that may not be looked at has its own error where it is read.
     let found = found.filter(|file| !file.as_ref().is_err_and(|e| e.kind() != Kind::Unavailable));
@@ -49,9 +57,26 @@ pub(super) fn way_to_read(folder: &Path, next: &str) -> Result<Option<String>> {
         let ending = raw.first().and_then(|path| ending_of(path, endings));
         let ending = ending.filter(|_| raw.len() * SHARE >= found.len())?;
         // Files of records need no other filter.
-        Some(if way.ends_with('*') { format!("{way}{ending}") } else { format!("{way} | {next}") })
+        let name = shown(folder);
+        if endings.contains(&".jsonl") && raw.first().is_some_and(|path| begins_with_chat(path)) {
+            return Some(way_on::behind(&format!("chat-harmony {}", shown_word(&name)), &name));
+        }
+        let way = way.replace("DIR", &shown_word(&name));
+        Some(if way.ends_with('*') {
+            format!("{way}{ending}")
+        } else {
+            way_on::behind(&way, &name)
+        })
     });
-    Ok(way.map(|way| way.replace("DIR", &shown(folder))))
+    Ok(way)
+}
+
+/// Whether the first line of a file is a chat. (What cannot be read has its own error where it is read.)
+fn begins_with_chat(path: &Path) -> bool {
+    let mut line = Vec::new();
+    let read = open_bytes(path)
+        .and_then(|bytes| BufReader::new(bytes).take(FIRST_LINE).read_until(b'\n', &mut line));
+    read.is_ok() && str::from_utf8(&line).is_ok_and(|line| filter_of(line).is_some())
 }
 
 /// Refuses a file that belongs to a dataset or to a raw game.
@@ -79,9 +104,10 @@ pub(super) fn refuse_part(path: &Path) -> Result<()> {
         _ => return Ok(()),
     };
     match files::find(&others, |other| files::is_file(Path::new(other)))? {
-        Some(_) => Err(Error::usage("is a file of a raw game")
-            .at(path)
-            .hint(format!("mx-decode {} | ...", folder.display()))),
+        Some(_) => Err(Error::usage("is a file of a raw game").at(path).hint(way_on::behind(
+            &format!("mx-decode {}", shown_word(&shown(&folder))),
+            &shown(path),
+        ))),
         None => Ok(()),
     }
 }

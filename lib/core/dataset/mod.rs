@@ -51,7 +51,7 @@ pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
         return Ok(outcome);
     }
     std::fs::metadata(path).map_err(|e| Error::io(path, &e))?;
-    let way = beside::way_to_read(path, "ds-check -")?;
+    let way = beside::way_to_read(path)?;
     let other = || "its files by name, or FILTER ... | ds-check -".to_string();
     Err(no_dataset(path).hint(way.unwrap_or_else(other)))
 }
@@ -154,8 +154,8 @@ fn compare_folder(path: &Path) -> Result<()> {
 /// The folders of splits of Parquet shards, as in the `ids` of a root.
 const SPLIT_FOLDERS: [&str; 3] = ["train", "valid", "test"];
 
-/// Returns the same paths; a folder is replaced by the folders of its splits if only these hold
-/// Parquet shards.
+/// Returns the same paths; a folder is replaced by the folders of its splits if only these hold Parquet
+/// shards, and, where people look at it, by datasets in folders of their own.
 fn with_splits(paths: &[PathBuf], is_looked_at: bool) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in paths {
@@ -175,7 +175,11 @@ fn with_splits(paths: &[PathBuf], is_looked_at: bool) -> Result<Vec<PathBuf>> {
                 splits.iter().map(|split| parquet::files_in(split)).collect();
             splits::refuse_several(path, &files?.concat())?;
         }
-        if splits.is_empty() { all.push(path.clone()) } else { all.extend(splits) }
+        match splits.is_empty() {
+            false => all.extend(splits),
+            true if is_looked_at => all.extend(each_dataset(path)?),
+            true => all.push(path.clone()),
+        }
     }
     Ok(all)
 }
@@ -209,7 +213,7 @@ fn refuse_others(paths: &[PathBuf], is_looked_at: bool) -> Result<()> {
             splits::refuse_several(directory, &found)?;
         }
         let error = no_dataset(directory);
-        return Err(match beside::way_to_read(directory, "...")? {
+        return Err(match beside::way_to_read(directory)? {
             Some(way) => error.hint(way),
             None => error,
         });

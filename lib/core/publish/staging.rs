@@ -12,7 +12,6 @@ use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -20,7 +19,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 
 use super::cannot;
 use crate::error::{Error, Result, shown};
-use crate::files;
+use crate::files::{self, FileId};
 use crate::signals;
 
 /// The prefix of the names of stagings.
@@ -30,11 +29,8 @@ const LOCK: &str = ".gristmill-lock";
 /// How often a staging is made again if another process removes it, or its directory, meanwhile.
 const ATTEMPTS: u32 = 100;
 
-/// Identifies a directory, by whichever path: device and inode.
-type Identity = (u64, u64);
-
 /// The stagings of this process, by their directories.
-static STAGINGS: Mutex<Vec<(Identity, Weak<Staging>)>> = Mutex::new(Vec::new());
+static STAGINGS: Mutex<Vec<(FileId, Weak<Staging>)>> = Mutex::new(Vec::new());
 
 /// A staging of this process; it is removed when no file is pending in it.
 #[derive(Debug)]
@@ -142,13 +138,13 @@ pub(super) fn is_claimed(path: &Path) -> bool {
     staging.is_some_and(|staging| lock(&staging.claimed).contains(name))
 }
 
-fn find(stagings: &[(Identity, Weak<Staging>)], directory: &Path) -> Option<Arc<Staging>> {
+fn find(stagings: &[(FileId, Weak<Staging>)], directory: &Path) -> Option<Arc<Staging>> {
     let identity = identity(directory).ok()?;
     stagings.iter().filter(|(of, _)| *of == identity).find_map(|(_, staging)| staging.upgrade())
 }
 
-fn identity(directory: &Path) -> io::Result<Identity> {
-    fs::metadata(directory).map(|metadata| (metadata.dev(), metadata.ino()))
+fn identity(directory: &Path) -> io::Result<FileId> {
+    fs::metadata(directory).map(|found| FileId::of(&found))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -26,7 +26,7 @@ pub const CHAT: RecordType = RecordType {
         &["chosen_messages"],
     ],
     made_by: "a file of chats",
-    made_into: &[],
+    made_into: &[("conversation", "chat-harmony")],
     is_derived: false,
 };
 

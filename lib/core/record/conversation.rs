@@ -20,7 +20,7 @@ pub const CONVERSATION: RecordType = RecordType {
     fields: ConversationFields::declared,
     known_by: &[&["messages"], &["messages_json"]],
     made_by: "chat-harmony, or Parquet or NDJSON with an id and messages",
-    made_into: &[],
+    made_into: &[("tokens", "harmony-tok | span-mask")],
     is_derived: false,
 };
 
@@ -49,7 +49,7 @@ pub fn id_fields(named: Option<&str>) -> Vec<String> {
 pub const ID_FIELD: &str = "id_field";
 
 /// The column of the messages.
-const MESSAGES: &str = "messages_json";
+pub(crate) const MESSAGES: &str = "messages_json";
 
 /// The policy for which a conversation was made, in NDJSON, which has no header.
 pub const POLICY: &str = "policy";
@@ -85,6 +85,11 @@ pub fn schema(ids: &[String]) -> SchemaRef {
     let messages = Option::<JsonMember>::field(MESSAGES).with_data_type(DataType::Utf8View);
     let fields = ids.chain([messages]).chain(raw_place()).chain(beside);
     SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))
+}
+
+/// The id of one of the conversations that a chat was split into, with the number of its turn, from 1.
+pub fn turn_id(id: &str, turn: usize) -> String {
+    format!("{id}#{turn}")
 }
 
 /// A batch of conversations, by column.

@@ -55,8 +55,7 @@ pub struct RecordType {
     pub known_by: &'static [&'static [&'static str]],
     /// The filter or source of such records, for error messages.
     pub made_by: &'static str,
-    /// Types that filters make from such records: the name of each type and the filter, if that is
-    /// not the usual one for the type.
+    /// The types that filters make from such records: the name of each type, and the filters.
     pub made_into: &'static [(&'static str, &'static str)],
     /// Whether only filters make such records: then the records that these have dropped belong to
     /// the count. Other records are also written by people, and a file of them begins the count.
@@ -71,6 +70,22 @@ impl RecordType {
     /// Whether a record with these fields is known to be of this type.
     pub fn is_known_by(&self, has: impl Fn(&str) -> bool) -> bool {
         self.known_by.iter().any(|names| names.iter().all(|name| has(name)))
+    }
+
+    /// The filters that make records of another type of these, one after another; `None` if there are none.
+    pub fn way_to(&self, wanted: &RecordType) -> Option<String> {
+        self.way_within(wanted, RECORD_TYPES.len())
+    }
+
+    fn way_within(&self, wanted: &RecordType, steps: usize) -> Option<String> {
+        let steps = steps.checked_sub(1)?;
+        self.made_into.iter().find_map(|(name, filters)| {
+            if *name == wanted.name {
+                return Some(filters.to_string());
+            }
+            let rest = record_type(name)?.way_within(wanted, steps)?;
+            Some(format!("{filters} | {rest}"))
+        })
     }
 
     pub fn schema(&self) -> SchemaRef {

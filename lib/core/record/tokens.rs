@@ -18,7 +18,7 @@ pub const TOKENS: RecordType = RecordType {
     fields: || [SequenceFields::declared(), MaskFields::declared()].concat(),
     known_by: &[&["tokens"]],
     made_by: "harmony-tok",
-    made_into: &[],
+    made_into: &[("conversation", "harmony-tok --decode")],
     is_derived: true,
 };
 

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::harmony::Policy;
 use crate::json::write_ascii_string;
 use crate::record::columns::{ColumnBuilder, TextBuilder};
+use crate::record::conversation::turn_id;
 use crate::record::conversation::{CONVERSATION, POLICY, raw_place};
 
 /// The fields from which an id is taken, the first that exists.
@@ -246,7 +247,7 @@ impl Rows {
         place: Option<(String, u64)>,
     ) {
         match turn {
-            Some(turn) => self.ids.push(Some(&format!("{id}#{turn}"))),
+            Some(turn) => self.ids.push(Some(&turn_id(id, turn))),
             None => self.ids.push(Some(id)),
         }
         self.messages.bytes.extend_from_slice(messages);

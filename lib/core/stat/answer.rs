@@ -19,7 +19,8 @@ use crate::error::{Error, Result};
 use crate::format::token_rows::PACKED;
 use crate::ordered::{Flow, one, ordered_map};
 use crate::record::{RecordType, Rows};
-use crate::stream::Reader;
+use crate::stream::{Reader, holds_chats};
+use crate::way_on;
 
 /// The version of answers in JSON, which is raised when the meaning of a field changes.
 const VERSION: u64 = 2;
@@ -249,7 +250,17 @@ pub fn measure(
     jobs: NonZeroUsize,
     progress: &mut Progress,
 ) -> Result<Answer> {
-    measure_seen(reader, options, jobs, progress, |_| Ok(()))
+    let (header, mut is_first) = (reader.header().clone(), true);
+    measure_seen(reader, options, jobs, progress, |batch| {
+        if std::mem::take(&mut is_first) && holds_chats(&header, batch) {
+            let input = batch.origin.place(0).source;
+            let cause = "expected Harmony conversations, got chats";
+            return Err(Error::usage(cause)
+                .at(&input)
+                .hint(way_on::through("chat-harmony", &input)));
+        }
+        Ok(())
+    })
 }
 
 /// Measures all records of a reader on `jobs` threads; calls `see` with each batch, in order,

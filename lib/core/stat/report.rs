@@ -84,7 +84,13 @@ impl Lines {
             self.line(&format!("  {}", names.join(" ")));
             self.line(&format!("  {}", values.join(" ")));
         }
-        let bars = of.histogram(BARS);
+        let mut bars = of.histogram(BARS);
+        // Numbers that do not occur are one line.
+        bars.dedup_by(|next, last| {
+            let are_empty = next.2 == 0 && last.2 == 0;
+            last.1 = if are_empty { next.1 } else { last.1 };
+            are_empty
+        });
         let most = bars.iter().map(|bar| bar.2).max().unwrap_or(0);
         for (first, last, count) in bars {
             let range = if first == last {

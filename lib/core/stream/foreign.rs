@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::batch::STDIN;
 use crate::error::{Error, Kind, shown};
 use crate::publish::directory_of;
+use crate::way_on;
 
 /// A form of data that is not read.
 struct Form {
@@ -86,7 +87,7 @@ pub(super) fn refused(first: &[u8], name: &str, unpack: Option<&str>) -> Option<
         Kind::Data => Error::data(format!("this is {}", form.name)),
         _ => Error::usage(format!("this is {}", form.name)),
     };
-    Some(error.at(name).hint(way_on(form.way, name, unpack)))
+    Some(error.at(name).hint(way(form.way, name, unpack)))
 }
 
 /// Returns the error of a file that is read as text of another kind than records, if it begins with
@@ -95,7 +96,7 @@ pub(super) fn refused_bytes(first: &[u8], path: &Path) -> Option<io::Error> {
     let mut forms = FORMATS.iter().chain(&ENCODINGS);
     let form = forms.find(|form| first.starts_with(form.magic))?;
     let is_other = matches!(form.way, Way::Through(_));
-    let way = way_on(form.way, &shown(path), None);
+    let way = way(form.way, &shown(path), None);
     let cause = format!("this is {}; try: {way}", form.name);
     is_other.then(|| io::Error::new(io::ErrorKind::InvalidData, cause))
 }
@@ -115,17 +116,12 @@ fn known(first: &[u8]) -> Option<(Kind, &'static Form)> {
     form.map(|form| (Kind::Data, form))
 }
 
-/// Returns a name for a command: FILE instead of one that a shell would split.
-pub(super) fn named(name: &str) -> &str {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=,@%:".contains(c);
-    if name != STDIN && name.chars().all(is_plain) { name } else { "FILE" }
-}
-
-fn way_on(way: Way, name: &str, unpack: Option<&str>) -> String {
-    let file = named(name);
+fn way(way: Way, name: &str, unpack: Option<&str>) -> String {
     match (way, unpack) {
-        (Way::Through(command), None) => format!("{command} {file} | ..."),
-        (Way::Through(command), Some(unpack)) => format!("{unpack} {file} | {command} | ..."),
+        (Way::Through(command), None) => way_on::through(command, name),
+        (Way::Through(command), Some(unpack)) => {
+            way_on::through(&format!("{unpack} | {command}"), name)
+        }
         (Way::Other(text), _) => text.to_string(),
         (Way::Directory, _) if name == STDIN => "its directory".to_string(),
         (Way::Directory, _) => directory_of(Path::new(name)).display().to_string(),

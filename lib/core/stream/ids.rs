@@ -9,6 +9,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::batch::Batch;
 use crate::error::{Error, Result};
+use crate::record::conversation::turn_id;
+use crate::way_on::shown_word;
 
 /// The columns that may hold an id; the first that is not null counts.
 const COLUMNS: [&str; 2] = ["synth_id", "id"];
@@ -58,14 +60,18 @@ impl IdFilter {
                 columns.push(cast(column, &DataType::Utf8)?.as_string::<i32>().clone());
             }
         }
-        let of = |row: usize| {
+        let mut rows = Vec::new();
+        for row in 0..records.num_rows() {
             let known = columns.iter().find(|column| column.is_valid(row));
-            let id = known.map(|column| column.value(row))?;
-            self.wanted.iter().find(|wanted| *wanted == id)
-        };
-        let ids: Vec<Option<&String>> = (0..records.num_rows()).map(of).collect();
-        self.found.extend(ids.iter().flatten().map(|id| id.to_string()));
-        Ok((0..).zip(ids).filter_map(|(row, id)| id.map(|_| row)).collect())
+            let Some(id) = known.map(|column| column.value(row)) else { continue };
+            if self.wanted.iter().any(|wanted| wanted == id) {
+                rows.push(row);
+            } else if !self.wanted.iter().any(|wanted| turn_id(wanted, 1) == id) {
+                continue;
+            }
+            self.found.insert(id.to_string());
+        }
+        Ok(rows)
     }
 
     /// Fails if some ids were not found.
@@ -74,13 +80,17 @@ impl IdFilter {
     }
 }
 
-/// Fails if some ids were not found.
+/// Fails if some ids were not found; `found` has ids of first turns too.
 pub(super) fn all_found(wanted: &[String], found: &HashSet<String>) -> Result<()> {
-    let missing = wanted.iter().filter(|id| !found.contains(*id));
-    let missing: Vec<String> = missing.map(|id| format!("{id:?}")).collect();
-    match missing.len() {
-        0 => Ok(()),
-        1 => Err(Error::data(format!("no record has the id {}", missing[0]))),
-        _ => Err(Error::data(format!("no record has the ids {}", missing.join(", ")))),
+    let missing: Vec<&String> = wanted.iter().filter(|id| !found.contains(*id)).collect();
+    let names: Vec<String> = missing.iter().map(|id| format!("{id:?}")).collect();
+    let error = match names.len() {
+        0 => return Ok(()),
+        1 => Error::data(format!("no record has the id {}", names[0])),
+        _ => Error::data(format!("no record has the ids {}", names.join(", "))),
+    };
+    match missing.into_iter().map(|id| turn_id(id, 1)).find(|turn| found.contains(turn)) {
+        Some(turn) => Err(error.hint(format!("--id {}", shown_word(&turn)))),
+        None => Err(error),
     }
 }

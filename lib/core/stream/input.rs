@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::foreign;
 use super::json_values::{Values, form_of, is_form_known};
+use super::lines::read_some;
 use crate::batch::STDIN;
 use crate::error::{Error, Place, Result, shown};
 use crate::gzip::GzipReader;
@@ -23,8 +24,10 @@ pub struct Input {
     pub path: Option<PathBuf>,
     /// Whether another program may still be writing it: stdin, or a pipe with a name.
     pub is_piped: bool,
-    /// The bytes of Parquet that were kept in a file without a name, because they came from a pipe
-    /// or were compressed.
+    /// The pipe, if its bytes are read as they come (not compressed).
+    pub pipe: Option<File>,
+    /// The bytes of Parquet that were kept in a file without a name, because they came from a pipe or
+    /// were compressed.
     pub spooled: Option<u64>,
     pub content: Content,
 }
@@ -107,7 +110,7 @@ impl Input {
         allow_empty: bool,
     ) -> Result<Input> {
         let is_piped = path.is_none();
-        let clone = file.try_clone();
+        let (clone, pipe) = (file.try_clone(), file.try_clone().ok());
         let place = |e: io::Error| read_error(&name, is_piped, &e);
         let (first, bytes) = peek(file).map_err(place)?;
         let (first, mut bytes, unpack): (_, Bytes, Option<&str>) = if first.starts_with(GZIP) {
@@ -160,8 +163,9 @@ impl Input {
             let cause = "neither NDJSON, an Arrow stream nor a Parquet file: it begins with";
             return Err(Error::data(format!("{cause} {}", printable(&first))).at(&name));
         };
+        let pipe = pipe.filter(|_| is_piped && unpack.is_none());
         let path = path.filter(|_| unpack.is_none()).map(Path::to_path_buf);
-        Ok(Input { name, path, is_piped, spooled, content })
+        Ok(Input { name, path, is_piped, pipe, spooled, content })
     }
 }
 
@@ -224,13 +228,10 @@ fn is_cut_marker(first: &[u8]) -> bool {
 
 /// Reads as much of a text as shows its form; the returned reader gives it again.
 fn peek_form(mut bytes: Bytes) -> io::Result<(Vec<u8>, Bytes)> {
-    let (mut begin, mut chunk) = (Vec::new(), [0; 1 << 13]);
+    let mut begin = Vec::new();
     while !is_form_known(&begin) && begin.len() < MOST_SHOWN {
-        match bytes.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(read) => begin.extend_from_slice(&chunk[..read]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+        if read_some(&mut bytes, 1 << 13, &mut begin)? == 0 {
+            break;
         }
     }
     Ok((begin.clone(), Box::new(Cursor::new(begin).chain(bytes))))
@@ -255,10 +256,15 @@ fn printable(first: &[u8]) -> String {
 /// A reader whose first bytes were read, and are returned again.
 type Again<R> = Chain<Cursor<Vec<u8>>, R>;
 
-/// Reads the first bytes; the returned reader gives them again.
+/// Reads the first bytes; the returned reader gives them again. (A line of JSON that is shorter does not
+/// wait for the next one.)
 fn peek<R: Read>(mut reader: R) -> io::Result<(Vec<u8>, Again<R>)> {
     let mut first = Vec::with_capacity(SNIFFED);
-    reader.by_ref().take(SNIFFED as u64).read_to_end(&mut first)?;
+    while first.len() < SNIFFED && !(first.starts_with(b"{") && first.ends_with(b"\n")) {
+        if read_some(&mut reader, SNIFFED - first.len(), &mut first)? == 0 {
+            break;
+        }
+    }
     Ok((first.clone(), Cursor::new(first).chain(reader)))
 }
 

@@ -1,17 +1,27 @@
 //! Bytes cut into blocks of whole lines.
 
 use std::borrow::Cow;
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// The least bytes of a block of lines (about one batch).
 const BLOCK: usize = 1 << 20;
 /// The most bytes of a buffer that is kept for the next block.
 const LARGE: usize = 16 * BLOCK;
+/// A line of a pipe that is shown as it comes waits so long for others.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// Of such a pipe so many bytes are read at once.
+const READ: usize = 1 << 16;
 
 /// Cuts bytes into blocks of whole lines. The cuts depend only on the bytes, never on how they
-/// arrive.
+/// arrive, unless the lines are shown as they come.
 pub struct Lines<R> {
     bytes: R,
+    /// The pipe that the bytes come from, if its lines are shown as they come.
+    shown: Option<File>,
     buffer: Vec<u8>,
     /// The start of the bytes that are in no block yet.
     start: usize,
@@ -33,7 +43,12 @@ pub fn first_line(block: &[u8]) -> &[u8] {
 
 impl<R: Read> Lines<R> {
     pub fn new(bytes: R, most: u64) -> Lines<R> {
-        Lines { bytes, buffer: Vec::new(), start: 0, ended: false, most }
+        Lines { bytes, shown: None, buffer: Vec::new(), start: 0, ended: false, most }
+    }
+
+    /// These lines, which come from `pipe`: when it pauses, those that are whole are handed on.
+    pub fn showing(self, pipe: File) -> Lines<R> {
+        Lines { shown: Some(pipe), ..self }
     }
 
     /// Returns the next block; `None` at the end. Every line ends in a newline, except perhaps the
@@ -44,6 +59,7 @@ impl<R: Read> Lines<R> {
         self.start = 0;
         // How far the search for the block's last newline has come.
         let mut searched = BLOCK - 1;
+        let mut patience = Patience::default();
         loop {
             if let Some(rest) = self.buffer.get(searched..) {
                 if let Some(newline) = memchr::memchr(b'\n', rest) {
@@ -60,8 +76,19 @@ impl<R: Read> Lines<R> {
             }
             let wanted = room.min(BLOCK as u64);
             self.make_room(wanted as usize);
-            let read = self.bytes.by_ref().take(wanted).read_to_end(&mut self.buffer)?;
-            self.ended = (read as u64) < wanted;
+            let Some(pipe) = &self.shown else {
+                let read = self.bytes.by_ref().take(wanted).read_to_end(&mut self.buffer)?;
+                self.ended = (read as u64) < wanted;
+                continue;
+            };
+            if let Some(end) = patience.whole_lines(&self.buffer)
+                && patience.is_over(pipe)?
+            {
+                self.start = end;
+                break;
+            }
+            let most = READ.min(wanted as usize);
+            self.ended = read_some(&mut self.bytes, most, &mut self.buffer)? == 0;
         }
         if self.buffer.capacity() > LARGE {
             let rest = self.buffer.split_off(self.start);
@@ -92,5 +119,63 @@ impl<R: Read> Lines<R> {
             }
         }
         self.buffer.reserve(wanted);
+    }
+}
+
+/// How long the lines of a block have waited.
+#[derive(Default)]
+struct Patience {
+    /// The bytes in which newlines were looked for.
+    searched: usize,
+    /// The end of the whole lines, and until when they wait.
+    lines: Option<(usize, Instant)>,
+}
+
+impl Patience {
+    /// Where the last whole line ends.
+    fn whole_lines(&mut self, buffer: &[u8]) -> Option<usize> {
+        let came = buffer.get(self.searched..).unwrap_or_default();
+        if let Some(newline) = memchr::memrchr(b'\n', came) {
+            let until = self.lines.map_or_else(|| Instant::now() + PATIENCE, |(_, until)| until);
+            self.lines = Some((self.searched + newline + 1, until));
+        }
+        self.searched = buffer.len();
+        self.lines.map(|(end, _)| end)
+    }
+
+    /// Waits for more bytes; returns whether they came too late.
+    fn is_over(&self, pipe: &File) -> io::Result<bool> {
+        let Some((_, until)) = self.lines else { return Ok(false) };
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(true);
+            }
+            let timeout = Timespec::try_from(left).ok();
+            match poll(&mut [PollFd::new(pipe, PollFlags::IN)], timeout.as_ref()) {
+                Ok(0) => return Ok(true),
+                Ok(_) => return Ok(false),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Reads what has come, at most so many bytes; returns how many, 0 at the end.
+pub(super) fn read_some(
+    bytes: &mut impl Read,
+    most: usize,
+    buffer: &mut Vec<u8>,
+) -> io::Result<usize> {
+    let start = buffer.len();
+    buffer.resize(start + most, 0);
+    loop {
+        let read = bytes.read(&mut buffer[start..]);
+        if read.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted) {
+            continue;
+        }
+        buffer.truncate(start + read.as_ref().map_or(0, |read| *read));
+        return read;
     }
 }

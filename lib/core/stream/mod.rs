@@ -3,6 +3,7 @@
 
 mod arrow_source;
 mod buffers;
+mod chats;
 mod choose;
 mod columns;
 mod conform;
@@ -36,6 +37,7 @@ mod step_tests;
 
 use std::fs::File;
 
+pub use chats::holds_chats;
 pub use choose::Choosing;
 pub use conform::Conform;
 pub use input::open_bytes;

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,13 +19,14 @@ use super::ndjson_reader::{NdjsonDecoder, member_names};
 use super::rare::announce_in_lines;
 use super::slices::lines_between;
 use crate::batch::{Batch, Dropped, Header, Origin, RecordSource, TooLarge, Wanted};
-use crate::chat::is_chat;
+use crate::chat::filter_of;
 use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Result};
 use crate::files::changed;
 use crate::json::{self, Kind, Reader};
 use crate::record::conversation::POLICY;
 use crate::record::{CONVERSATION, RECORD_TYPES, RecordType, named_type_with, record_type_with};
+use crate::way_on;
 
 pub(super) struct NdjsonSource {
     lines: Lines<Bytes>,
@@ -83,6 +85,12 @@ impl NdjsonSource {
     /// Sets that the lines were made from other JSON, in which records begin on other lines.
     pub(super) fn of_values(mut self, starts: Starts) -> NdjsonSource {
         self.decoding.starts = Some(starts);
+        self
+    }
+
+    /// Makes the source show the lines of a pipe as they come.
+    pub(super) fn showing(mut self, pipe: File) -> NdjsonSource {
+        self.lines = self.lines.showing(pipe);
         self
     }
 
@@ -262,7 +270,8 @@ impl RecordSource for NdjsonSource {
         }
         let names = member_names(line).map_err(|cause| Error::data(cause).at(&place))?;
         let Some(record) = record_type_with(among(&names)) else {
-            return Err(not_known(&names, line).at(place));
+            let other = wanted.and_then(|wanted| other_than(wanted, name, &names, line));
+            return Err(other.unwrap_or_else(|| not_known(name, &names, line).at(place)));
         };
         self.dropped = Dropped::without_header(Some(record), *is_piped);
         let mut header = Header {
@@ -315,25 +324,29 @@ fn announce(header: &mut Header, record: &RecordType, block: &[u8]) {
     }
 }
 
-/// Returns the error of a first line that is no record, with the filter that makes records from
-/// such lines.
-fn not_known(names: &[String], line: &[u8]) -> Error {
+/// Returns the error of a first line that is no record, with the filter that makes records from such
+/// lines.
+fn not_known(name: &str, names: &[String], line: &[u8]) -> Error {
     let known: Vec<&str> = RECORD_TYPES.iter().map(|record| record.name).collect();
     let error = Error::data(format!("no record of a known type ({})", known.join(", ")));
-    let maker = named_type_with(among(names)).and_then(|record| record.made_into.first());
-    match maker {
-        Some((_, filter)) => error.hint(format!("{filter} FILE | ...")),
-        None if str::from_utf8(line).is_ok_and(is_chat) => error.hint("chat-harmony FILE | ..."),
+    let of_rows = named_type_with(among(names)).and_then(|record| record.made_into.first());
+    let filter = of_rows.map(|(_, filter)| filter.to_string());
+    match filter.or_else(|| filter_of(str::from_utf8(line).ok()?)) {
+        Some(filter) => error.hint(way_on::through(&filter, name)),
         None => error,
     }
 }
 
 /// Returns the error of a last line without its newline.
 fn cut_line(place: Place, is_piped: bool) -> Error {
+    let name = place.source.clone();
     let error = cut(place, is_piped, "the last line has no newline");
     match is_piped {
         true => error,
-        false => error.hint("sed -e '$a\\' FILE | ..., if nothing is missing"),
+        false => {
+            let way = way_on::through("sed -e '$a\\'", &name);
+            error.hint(format!("{way}, if nothing is missing"))
+        }
     }
 }
 
@@ -402,12 +415,25 @@ fn among(names: &[String]) -> impl Fn(&str) -> bool {
 fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Result<()> {
     let (Some(wanted), Some((_, line))) = (wanted, first_filled(block)) else { return Ok(()) };
     let Ok(names) = member_names(line) else { return Ok(()) };
-    if wanted.is_known_by(among(&names)) {
+    if wanted.is_known_by(among(&names)) && !wanted.lacks_id(among(&names)) {
         return Ok(());
     }
-    match named_type_with(among(&names)) {
-        Some(record) => Err(wanted.instead_of(name, record)),
-        None => Ok(()),
+    other_than(wanted, name, &names, line).map_or(Ok(()), Err)
+}
+
+/// The error of a first line that is clearly a record of another type than the one wanted.
+fn other_than(wanted: &Wanted, name: &str, names: &[String], line: &[u8]) -> Option<Error> {
+    let came = named_type_with(among(names));
+    let filter = str::from_utf8(line).ok().and_then(filter_of).filter(|_| !wanted.is_of_people());
+    match (came, filter) {
+        (None, Some(filter)) => Some(wanted.instead_of_chats(name, &filter)),
+        (Some(came), Some(filter)) if came.name == CONVERSATION.name => {
+            Some(wanted.instead_of_chats(name, &filter))
+        }
+        (came, _) => {
+            let other = came.filter(|came| came.name != wanted.record.name);
+            other.map(|came| wanted.instead_of(name, came))
+        }
     }
 }
 

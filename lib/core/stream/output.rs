@@ -146,8 +146,16 @@ impl FileOutputArgs {
 
     /// Whether Arrow goes to stdout.
     pub fn is_arrow_pipe(&self) -> bool {
+        self.is_stdout() && self.to == FileEncoding::Arrow
+    }
+
+    /// Whether records are shown as they come.
+    pub fn shows(&self) -> bool {
+        self.is_stdout() && self.to == FileEncoding::Ndjson
+    }
+
+    fn is_stdout(&self) -> bool {
         self.output.as_deref().is_none_or(|path| path.as_os_str() == "-")
-            && self.to == FileEncoding::Arrow
     }
 
     /// Returns the encoding of the file's name, if it shows one, else of `--to`, or of the variable

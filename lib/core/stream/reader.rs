@@ -1,6 +1,7 @@
 //! Reading records: inputs one after another, whatever their encoding, as batches of one schema.
 
 use std::collections::{HashSet, VecDeque};
+use std::fs::File;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use super::choose::Chooser;
 use super::conform::Conform;
 use super::fitting::Fitting;
 use super::ids::{IdFilter, all_found};
-use super::input::{Content, Input};
+use super::input::{Bytes, Content, Input};
 use super::joined::{joined, surplus, with_rest};
 use super::ndjson_source::NdjsonSource;
 use super::parquet_source::ParquetSource;
@@ -78,6 +79,8 @@ pub struct Reader {
     left: u64,
     /// The most bytes of a record.
     most: u64,
+    /// Whether the lines of pipes are shown as they come.
+    is_shown: bool,
     /// How many threads decode an input, if it can use several.
     threads: NonZeroUsize,
     /// Records that earlier filters dropped, counted over the inputs already read.
@@ -136,9 +139,9 @@ impl Reader {
         let first = first.map(|path| Waiting { path: path.into(), range: Some(0..0), runs: None });
         let waiting = first.into_iter().chain(waiting).collect();
         let (files, allow_empty) = (args.files.clone(), args.allow_empty);
-        let most = args.max_record_bytes;
+        let (most, is_shown) = (args.max_record_bytes, args.is_shown);
         let reader = Reader { waiting, sources, total, files, unchanged, ..Reader::new() };
-        let mut reader = Reader { allow_empty, most, ..reader };
+        let mut reader = Reader { allow_empty, most, is_shown, ..reader };
         reader.first = reader.waiting.front().cloned();
         reader.advance()?;
         reader.begin(request.into())
@@ -171,6 +174,7 @@ impl Reader {
             total: None,
             left: u64::MAX,
             most: u64::MAX,
+            is_shown: false,
             threads: NonZeroUsize::MIN,
             dropped: Dropped::default(),
             dataset: None,
@@ -242,7 +246,7 @@ impl Reader {
             if matches!(opened.content, Content::Ndjson(_) | Content::Values(_)) {
                 return Ok(self.header.clone());
             }
-            let header = open(opened, &input, self.most)?.begin(None)?.0;
+            let header = open(opened, &input, self.most, None)?.begin(None)?.0;
             all = Some(match all {
                 Some(all) => all.and(&header),
                 None => header,
@@ -273,7 +277,7 @@ impl Reader {
             }
             let input = Waiting { path: path.clone(), range: None, runs: None };
             let opened = Input::open(path, self.allow_empty)?;
-            let (_, own) = open(opened, &input, self.most)?.begin(None)?;
+            let (_, own) = open(opened, &input, self.most, None)?.begin(None)?;
             if own == schema {
                 continue;
             }
@@ -599,7 +603,7 @@ impl Reader {
     }
 
     fn open_input(&mut self, input: &Waiting) -> Result<Box<dyn RecordSource>> {
-        let opened = Input::open(&input.path, self.allow_empty)?;
+        let mut opened = Input::open(&input.path, self.allow_empty)?;
         if let Some(bytes) = opened.spooled {
             let (name, bytes) = (&opened.name, size(bytes as f64));
             let folder = shown(&std::env::temp_dir());
@@ -607,7 +611,8 @@ impl Reader {
             self.spooled.push(format!("{name}: {bytes} of {what}, kept in {folder} meanwhile"));
         }
         let name = opened.name.clone();
-        let mut source = open(opened, input, self.most)?;
+        let pipe = opened.pipe.take().filter(|_| self.is_shown);
+        let mut source = open(opened, input, self.most, pipe)?;
         if let Some(known) = &self.known
             && let Some(surplus) = surplus(source.begin(None)?.1.as_ref(), known)
         {
@@ -645,20 +650,29 @@ fn decoders(jobs: NonZeroUsize) -> NonZeroUsize {
     }
 }
 
-/// Opens the records of an input; each may have `most` bytes.
-fn open(input: Input, of: &Waiting, most: u64) -> Result<Box<dyn RecordSource>> {
+/// Opens the records of an input; each may have `most` bytes. If a pipe is given, its lines are shown as
+/// they come.
+fn open(
+    input: Input,
+    of: &Waiting,
+    most: u64,
+    shown: Option<File>,
+) -> Result<Box<dyn RecordSource>> {
     let Waiting { path, range, .. } = of;
     let range = range.clone();
+    let (name, is_piped) = (input.name.clone(), input.is_piped);
+    let lines = |bytes: Bytes, range| -> Result<NdjsonSource> {
+        let source = NdjsonSource::open(name, is_piped, bytes, path, range, most)?;
+        Ok(match shown {
+            Some(pipe) => source.showing(pipe),
+            None => source,
+        })
+    };
     Ok(match input.content {
-        Content::Ndjson(bytes) => {
-            let source = NdjsonSource::open(input.name, input.is_piped, bytes, path, range, most)?;
-            Box::new(source)
-        }
+        Content::Ndjson(bytes) => Box::new(lines(bytes, range)?),
         Content::Values(values) => {
             let starts = values.starts.clone();
-            let bytes = Box::new(values);
-            let source = NdjsonSource::open(input.name, input.is_piped, bytes, path, range, most)?;
-            Box::new(source.of_values(starts))
+            Box::new(lines(Box::new(values), range)?.of_values(starts))
         }
         Content::Arrow(bytes) => {
             Box::new(ArrowSource::open(input.name, input.is_piped, bytes, range, most))

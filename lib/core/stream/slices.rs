@@ -7,13 +7,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::arrow_source::count_records;
-use super::foreign::named;
 use super::input::{Bytes, Content, Input, MARK};
 use super::parquet_source::open_parquet;
 use crate::cli::Slice;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
+use crate::way_on::shown_word;
 
 /// Divides all inputs; returns the range of each that is in the slice, in records (Parquet, Arrow)
 /// or bytes (NDJSON). `total` receives the number of records if it is known.
@@ -45,7 +45,7 @@ pub(super) fn cut_inputs(
             Content::Parquet(file) => ("Parquet", open_parquet(&input.name, file)?.rows()),
             Content::Arrow(bytes) => ("Arrow", count_records(&input.name, bytes)?),
             Content::Values(values) => {
-                let (file, command) = (named(&input.name), values.form.to_lines());
+                let (file, command) = (shown_word(&input.name), values.form.to_lines());
                 let cause = "cannot be cut into slices: it is JSON without a record a line";
                 let way = format!("{command} {file} > {file}.ndjson, which can be cut");
                 return Err(Error::usage(cause).at(path.as_path()).hint(way));

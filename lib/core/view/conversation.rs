@@ -145,6 +145,18 @@ impl Trained {
 }
 
 impl ShownConversation {
+    /// Leaves out the end of the document, if it is in no message.
+    pub fn drop_eod(&mut self) {
+        let is_eod = |last: &mut ShownMessage| {
+            last.role.is_none() && last.pieces.iter().all(|piece| piece.kind == PieceKind::Eod)
+        };
+        let Some(last) = self.messages.pop_if(is_eod) else { return };
+        for (trained, count) in last.counts.0 {
+            self.counts.remove(trained, count);
+            self.tokens = self.tokens.map(|tokens| tokens.saturating_sub(count));
+        }
+    }
+
     /// Whether the record has masks.
     pub fn has_masks(&self) -> bool {
         let mut pieces = self.messages.iter().flat_map(|message| &message.pieces);

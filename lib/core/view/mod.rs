@@ -33,6 +33,7 @@ use serde::Serialize;
 
 use crate::batch::{Batch, Header};
 use crate::error::{Error, Result};
+use crate::format::token_rows::{HAS_EOD, PACKED};
 use crate::harmony::{Alignment, Spans};
 use crate::puzzle::picture::CellKind;
 use crate::record::{DECODED, RecordType, Rows, each_kind, each_rows};
@@ -124,6 +125,8 @@ pub struct Viewer {
     pub(crate) alignment: Alignment,
     /// `None` where the spans are not known.
     pub(crate) spans: Option<Spans>,
+    /// Whether the end of a document is in the records and not in their file.
+    pub(crate) lacks_eod: bool,
     /// The padding and the ignored label that a puzzle set states, with their kinds.
     pub(crate) padding: [Option<(i32, CellKind)>; 2],
 }
@@ -148,6 +151,7 @@ impl Viewer {
             record,
             alignment,
             spans: spans.map(Spans::from_json),
+            lacks_eod: header.parameters.get(PACKED).is_some_and(|rows| rows[HAS_EOD] == false),
             padding: [
                 named_token(header, "pad_id").map(|token| (token, CellKind::Padding)),
                 named_token(header, "ignore_label_id").map(|token| (token, CellKind::Ignored)),
@@ -184,11 +188,12 @@ fn named_token(header: &Header, name: &str) -> Option<i32> {
     header.parameters.get(name)?.as_i64().and_then(|token| token.try_into().ok())
 }
 
-/// Returns the meaning of a span id in one word.
+/// Returns the meaning of a span id in one word; 3 as every page of ours has it (`--span commentary=3`).
 pub fn span_name(id: u8) -> String {
     match id {
         1 => "reasoning".to_string(),
         2 => "final".to_string(),
+        3 => "commentary".to_string(),
         other => format!("span {other}"),
     }
 }
@@ -198,6 +203,12 @@ pub fn span_name(id: u8) -> String {
 pub struct TrainedCounts(pub Vec<(Trained, usize)>);
 
 impl TrainedCounts {
+    fn remove(&mut self, trained: Trained, tokens: usize) {
+        let known = self.0.iter_mut().find(|(known, _)| *known == trained);
+        known.into_iter().for_each(|(_, count)| *count = count.saturating_sub(tokens));
+        self.0.retain(|(_, count)| *count > 0);
+    }
+
     fn add(&mut self, trained: Trained, tokens: usize) {
         match self.0.iter_mut().find(|(known, _)| *known == trained) {
             Some((_, count)) => *count += tokens,

@@ -16,11 +16,12 @@ use super::{
 };
 use crate::batch::{Batch, Header};
 use crate::cli::{InputArgs, counted};
-use crate::error::{Error, Kind, Position, Result};
+use crate::error::{Error, Kind, Position, Result, shown};
 use crate::files;
 use crate::format::kd_root::IdsFile;
-use crate::record::{RecordType, each_kind};
-use crate::stream::{Reader, Request};
+use crate::record::{CHAT, RecordType, each_kind};
+use crate::stream::{Reader, Request, holds_chats};
+use crate::way_on;
 
 pub use shards::ParquetShardsFamily;
 
@@ -167,6 +168,18 @@ fn records(
     summary.what =
         Some(record.map_or("records of an unknown kind", |record| record.plural).to_string());
     let header = reader.header().clone();
+    let first = match reader.next_batch() {
+        Ok(first) => first,
+        Err(error) => return unreadable(path, error, findings),
+    };
+    if first.as_ref().is_some_and(|first| holds_chats(&header, first)) {
+        let way = way_on::through("chat-harmony", &shown(path));
+        let message =
+            format_args!("these are chats, of which chat-harmony makes conversations; try: {way}");
+        findings.add(&TYPE, path, message);
+        summary.what = Some(CHAT.plural.to_string());
+        return Ok(());
+    }
     let said = context.options.said()?;
     let make_worker = || {
         let known = record.and_then(TypeChecks::of);
@@ -182,7 +195,8 @@ fn records(
         }
     };
     let mut before = 0;
-    let outcome = context.check_chunks(&mut reader, make_worker, findings, |chunk, _| {
+    let batches = first.map(Ok).into_iter().chain(&mut reader);
+    let outcome = context.check_chunks(batches, make_worker, findings, |chunk, _| {
         let BatchSummary { ids, refused } = chunk.summary;
         for (number, key) in ids {
             summary.ids.add(key, input, before + number)?;

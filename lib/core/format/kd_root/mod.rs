@@ -32,7 +32,7 @@ pub use part::{
 };
 pub use part_sink::{AssertedSource, PartSink, publish_part, status};
 pub use reader::KdReader;
-pub use sink::{KdSink, KdTarget, RowRule, count_spans};
+pub use sink::{KdSink, KdTarget, NO_MASKS, RowRule, count_spans};
 pub use split::{FractionError, ValidFraction};
 pub use surplus::Surplus;
 pub use target_args::KdTargetArgs;

@@ -25,6 +25,7 @@ use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned
 use crate::format::sequence_records::add_segments;
 use crate::harmony::{Segments, Spans, segments_of};
 use crate::record::conversation::ID_FIELD;
+use crate::record::conversation::turn_id;
 use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
 use crate::record::{RecordType, TOKENS};
 use crate::wording::exactly;
@@ -222,6 +223,8 @@ impl RecordSource for KdReader {
     /// Finds the sequences in the ids files, so that only they are read.
     fn select(&mut self, ids: &HashSet<&str>) -> Result<Option<Selected>> {
         let mut selected = Selected::default();
+        let turns: Vec<String> = ids.iter().map(|id| turn_id(id, 1)).collect();
+        let looked_for = ids.iter().copied().chain(turns.iter().map(String::as_str)).collect();
         for (prefix, runs) in &mut self.waiting {
             let datasets = open_datasets(prefix, self.layout)?;
             let Some(file) = ids_of(prefix, &datasets)? else {
@@ -230,8 +233,8 @@ impl RecordSource for KdReader {
             };
             let mut found = Vec::new();
             for range in std::mem::take(runs) {
-                for (row, id) in file.find(ids, range)? {
-                    found.push(row..row + 1);
+                for (row, id) in file.find(&looked_for, range)? {
+                    found.extend(ids.contains(id.as_str()).then_some(row..row + 1));
                     selected.found.insert(id);
                 }
             }

@@ -23,6 +23,9 @@ use crate::record::tokens::Tokens;
 use crate::tokenizer::PADDED_VOCABULARY_SIZE;
 use crate::wording::exactly;
 
+/// Why a sequence without masks is refused, which span-mask makes.
+pub const NO_MASKS: &str = "no masks";
+
 /// The dataset to which sequences are written.
 #[derive(Debug, Clone)]
 pub enum KdTarget {
@@ -270,7 +273,7 @@ impl KdSink {
             return Ok(());
         }
         let (Some(mask), Some(span)) = (view.loss_mask(row), view.span_id(row)) else {
-            return Err("no masks; try: span-mask before mmidx-write, or --tokens-only".to_string());
+            return Err(NO_MASKS.to_string());
         };
         if mask.len() != tokens.len() || span.len() != tokens.len() {
             return Err(format!(

@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field, Fields, IntervalUnit, SchemaRef};
+use arrow_cast::cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, Field, FieldRef, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use arrow_select::concat::concat_batches;
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::KeyValue;
@@ -25,6 +26,8 @@ const CHUNK_BYTES: u64 = 1 << 20;
 /// Writes a Parquet file (zstd), published when it is complete.
 pub struct ParquetSink {
     writer: ArrowWriter<PendingFile>,
+    /// The columns of the file, if some have other types than those of the batches.
+    stored: Option<SchemaRef>,
     path: String,
     /// `None` if row groups end by their size.
     chunks: Option<Chunks>,
@@ -86,7 +89,12 @@ impl ParquetSink {
         let properties = writer_properties().set_max_row_group_row_count(Some(most)).build();
         let file = PendingFile::create(path)?;
         let path = shown(path);
-        let writer = ArrowWriter::try_new(file, schema, Some(properties));
+        let stored = SchemaRef::new(Schema::new_with_metadata(
+            schema.fields().iter().map(stored_field).collect::<Fields>(),
+            schema.metadata().clone(),
+        ));
+        let writer = ArrowWriter::try_new(file, stored.clone(), Some(properties));
+        let stored = (stored != schema).then_some(stored);
         let writer = writer.map_err(|e| write_error(&path, e))?;
         let of = |rows: NonZeroUsize| Chunks {
             group_rows: rows.get(),
@@ -95,11 +103,15 @@ impl ParquetSink {
             rows: 0,
             bytes: 0,
         };
-        Ok(ParquetSink { writer, path, chunks: group_rows.map(of) })
+        Ok(ParquetSink { writer, stored, path, chunks: group_rows.map(of) })
     }
 
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let ParquetSink { writer, path, chunks } = self;
+        let ParquetSink { writer, stored, path, chunks } = self;
+        let batch = match stored {
+            Some(stored) => &converted(batch, stored).map_err(|e| e.at(path.as_str()))?,
+            None => batch,
+        };
         if let Some(chunks) = chunks {
             return chunks.take(batch, |rows| write_together(writer, path, &rows));
         }
@@ -119,6 +131,56 @@ impl ParquetSink {
         }
         publish_file(finished(self.writer, &self.path)?, overwrite)
     }
+}
+
+/// A field as Parquet has it: times in seconds become times in milliseconds, and dates in milliseconds become days. (The
+/// crate writes them as numbers without a unit.)
+fn stored_field(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Timestamp(TimeUnit::Second, zone) => {
+            DataType::Timestamp(TimeUnit::Millisecond, zone.clone())
+        }
+        DataType::Time32(TimeUnit::Second) => DataType::Time32(TimeUnit::Millisecond),
+        DataType::Date64 => DataType::Date32,
+        DataType::Struct(members) => DataType::Struct(members.iter().map(stored_field).collect()),
+        DataType::List(item) => DataType::List(stored_field(item)),
+        DataType::LargeList(item) => DataType::LargeList(stored_field(item)),
+        DataType::ListView(item) => DataType::ListView(stored_field(item)),
+        DataType::LargeListView(item) => DataType::LargeListView(stored_field(item)),
+        DataType::FixedSizeList(item, length) => {
+            DataType::FixedSizeList(stored_field(item), *length)
+        }
+        DataType::Map(entries, sorted) => DataType::Map(stored_field(entries), *sorted),
+        DataType::RunEndEncoded(ends, values) => {
+            DataType::RunEndEncoded(ends.clone(), stored_field(values))
+        }
+        DataType::Dictionary(keys, values) => {
+            let values =
+                stored_field(&FieldRef::new(Field::new("", values.as_ref().clone(), true)));
+            DataType::Dictionary(keys.clone(), Box::new(values.data_type().clone()))
+        }
+        _ => return field.clone(),
+    };
+    FieldRef::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+/// A batch in the columns of the file. A value that these cannot have is an error.
+fn converted(batch: &RecordBatch, stored: &SchemaRef) -> Result<RecordBatch> {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let columns = batch.columns().iter().zip(stored.fields()).map(|(column, field)| {
+        let (from, to) = (column.data_type(), field.data_type());
+        if from == to {
+            return Ok(column.clone());
+        }
+        let bad = |cause: String| Error::data(format!("column {:?}: {cause}", field.name()));
+        let made = cast_with_options(column, to, &options).map_err(|e| bad(e.to_string()))?;
+        let back = cast_with_options(&made, from, &options).map_err(|e| bad(e.to_string()))?;
+        match back.as_ref() == column.as_ref() {
+            true => Ok(made),
+            false => Err(bad(format!("{from} has a value that Parquet's {to} cannot have"))),
+        }
+    });
+    Ok(RecordBatch::try_new(stored.clone(), columns.collect::<Result<_>>()?)?)
 }
 
 /// Why columns cannot be written, if one of them has a type that Parquet lacks.

@@ -37,7 +37,8 @@ pub(crate) use columns::{IGNORED, PAD, piece_hash};
 pub(crate) use decode::{DecodedRows, RowPiece};
 pub(crate) use index::{IndexedPiece, read_index};
 pub use manifest::{
-    Contents, Labels, PACKED, Padding, RowsInput, RowsManifest, SCHEMA, TokenCounts, share, summary,
+    Contents, HAS_EOD, Labels, PACKED, Padding, RowsInput, RowsManifest, SCHEMA, TokenCounts,
+    share, summary,
 };
 pub use pack::{WindowSink, pack_datasets};
 pub(crate) use reader::OpenedRows;

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::columns::Form;
 use super::decode::{DecodedRows, RowPiece};
-use super::manifest::{Contents, KEY, PACKED, RowsManifest, SCHEMA};
+use super::manifest::{Contents, HAS_EOD, KEY, PACKED, RowsManifest, SCHEMA};
 use crate::batch::{Batch, Header, Origin, RecordSource, Wanted, joined_parameters};
 use crate::cli::{Slice, grouped, runs_within};
 use crate::error::{Error, Kind, Result, shown};
@@ -261,6 +261,7 @@ impl RecordSource for RowsReader {
         let [rows, used] = [self.rows, self.used].map(|sum| (!self.is_slice).then_some(sum));
         let mut packed =
             json!({"form": form, "seq_length": seq_length, "rows": rows, "used": used});
+        packed[HAS_EOD] = self.first.keep_eod.into();
         if let Some(padding) = self.padding.filter(|_| !self.is_slice) {
             packed["padding"] = padding.into();
         }

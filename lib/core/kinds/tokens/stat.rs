@@ -11,6 +11,7 @@ use crate::stat::{
     Answer, Distribution, Messages, Numbers, PackedRows, Parts, Sections, StatOptions, StatView,
     key, share,
 };
+use crate::view::span_name;
 
 /// How many span ids are counted many positions at once: none, reasoning, final.
 const FEW: usize = 3;
@@ -195,7 +196,7 @@ impl Numbers for TokensStat {
         out.repeated(answer, "repeated texts");
         out.distribution("tokens of a sequence", &self.lengths);
         if self.masked > 0 {
-            let spans = self.spans.iter().map(|(id, count)| (span_name(*id), *count));
+            let spans = self.spans.iter().map(|(id, count)| (named_span(*id), *count));
             let loss = ("loss mask".to_string(), self.supervised);
             out.shares("positions by span", self.tokens, spans.chain([loss]));
         }
@@ -213,10 +214,8 @@ fn occurrences(values: &[u8], wanted: u8) -> u64 {
     values.chunks(255).map(|part| u64::from(of(part))).sum()
 }
 
-fn span_name(id: u8) -> String {
-    match id {
-        1 => "1 reasoning".to_string(),
-        2 => "2 final".to_string(),
-        other => other.to_string(),
-    }
+/// A span id, with what it means.
+fn named_span(id: u8) -> String {
+    let name = span_name(id);
+    if name.starts_with("span ") { id.to_string() } else { format!("{id} {name}") }
 }

@@ -18,7 +18,10 @@ impl RecordView for Tokens<'_> {
 
     fn show(&self, viewer: &Viewer, batch: &Batch, row: usize) -> Result<Shown> {
         let place = batch.origin.remark(row).map(str::to_string);
-        let sequence = sequence::of_tokens(self, row, viewer.alignment, viewer.spans.as_ref());
+        let mut sequence = sequence::of_tokens(self, row, viewer.alignment, viewer.spans.as_ref());
+        if viewer.lacks_eod {
+            sequence.drop_eod();
+        }
         Ok(Shown::Conversation(ShownConversation { place, ..sequence }))
     }
 }

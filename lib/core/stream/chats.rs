@@ -1,0 +1,18 @@
+//! Chats where conversations are looked at: both have the column `messages`.
+
+use crate::batch::{Batch, Header};
+use crate::chat::filter_of;
+use crate::record::CONVERSATION;
+use crate::record::conversation::{Conversations, POLICY};
+
+/// Whether a first batch holds chats in the columns of conversations, by its first record. Nothing that states its
+/// policy does.
+pub fn holds_chats(header: &Header, first: &Batch) -> bool {
+    let is_other = |(name, _): &(String, u64)| name != CONVERSATION.name;
+    if header.text(POLICY).is_some() || header.record.as_ref().is_some_and(is_other) {
+        return false;
+    }
+    let Ok(conversations) = Conversations::of(&first.records) else { return false };
+    let messages = (!conversations.is_empty()).then(|| conversations.messages_json(0)).flatten();
+    messages.is_some_and(|messages| filter_of(messages).is_some())
+}

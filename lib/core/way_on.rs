@@ -1,0 +1,71 @@
+//! The ways on that errors name: command lines that do what is meant when they are pasted.
+
+use std::path::Path;
+
+use crate::error::shown;
+use crate::inputs;
+use crate::program;
+use crate::wording::shell_word;
+
+/// The command line of this run behind these filters (`a | b`), of which the first reads the inputs. `input` is the
+/// one that holds other records, as errors name it.
+pub fn through(filters: &str, input: &str) -> String {
+    let (first, rest) = filters.split_once(" | ").unwrap_or((filters, ""));
+    let command = Command::of_run(input);
+    let read = match command.inputs.is_empty() {
+        true => format!("... | {first}"),
+        false => format!("{first} {}", command.inputs.join(" ")),
+    };
+    match rest.is_empty() {
+        true => command.behind(&read),
+        false => command.behind(&format!("{read} | {rest}")),
+    }
+}
+
+/// The command line of this run behind a command that reads something else than its inputs.
+pub fn behind(producer: &str, input: &str) -> String {
+    Command::of_run(input).behind(producer)
+}
+
+/// A word as it can be pasted into a shell; FILE where it holds what is not printed as it is.
+pub fn shown_word(word: &str) -> String {
+    if shown(Path::new(word)) == word { shell_word(word) } else { "FILE".to_string() }
+}
+
+/// The command line of this run.
+struct Command {
+    tool: String,
+    /// The words that name inputs, without stdin.
+    inputs: Vec<String>,
+    others: Vec<String>,
+}
+
+impl Command {
+    fn of_run(input: &str) -> Command {
+        let mut words =
+            program::command_line().into_iter().map(|word| word.to_string_lossy().into_owned());
+        let tool =
+            words.next().and_then(|word| Some(Path::new(&word).file_name()?.to_str()?.to_string()));
+        let is_input = |word: &String| {
+            let path = Path::new(word);
+            word == "-" || shown(path) == input || inputs::is_named(path)
+        };
+        let (mut inputs, others): (Vec<String>, Vec<String>) = words.partition(is_input);
+        inputs.retain(|word| word != "-");
+        let shown = |words: Vec<String>| words.iter().map(|word| shown_word(word)).collect();
+        Command { tool: tool.unwrap_or_default(), inputs: shown(inputs), others: shown(others) }
+    }
+
+    /// This command behind others. Where these begin or end with the filter that runs, they are the whole way.
+    fn behind(&self, filters: &str) -> String {
+        let tool = self.tool.as_str();
+        if filters.split(' ').next() == Some(tool) {
+            return filters.split(" | ").next().unwrap_or_default().to_string();
+        }
+        let own = format!(" | {tool}");
+        let mut way = filters.strip_suffix(own.as_str()).unwrap_or(filters).to_string();
+        way += &format!("{own} -");
+        self.others.iter().for_each(|word| way += &format!(" {word}"));
+        way
+    }
+}
