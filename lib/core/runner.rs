@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use arrow_array::cast::AsArray;
 
-use crate::batch::{Batch, Counts, Dropped, Finished, Sink, Skipped};
+use crate::batch::{Batch, Counts, DroppedRecords, Sink, SinkSummary, SkippedRecords};
 use crate::cli::{self, CommonArgs, OnErrorArgs, Rejects, Tool};
 use crate::error::Result;
 use crate::ordered::{Flow, one, ordered_map};
@@ -20,8 +20,8 @@ pub trait Feed: Iterator<Item = Result<Self::Input>> + Send {
     fn total(&self) -> Option<u64>;
 
     /// Returns the records that earlier filters have dropped; known after the last item.
-    fn dropped(&self) -> Dropped {
-        Dropped::default()
+    fn dropped(&self) -> DroppedRecords {
+        DroppedRecords::default()
     }
 
     /// See [`Reader::take_spooled`].
@@ -37,7 +37,7 @@ impl Feed for Reader {
         Reader::total(self)
     }
 
-    fn dropped(&self) -> Dropped {
+    fn dropped(&self) -> DroppedRecords {
         Reader::dropped(self)
     }
 
@@ -154,7 +154,7 @@ struct State<S> {
     rejects: Rejects,
     progress: cli::Progress,
     read: u64,
-    skipped: Skipped,
+    skipped: SkippedRecords,
 }
 
 impl<S: Sink> State<S> {
@@ -164,7 +164,7 @@ impl<S: Sink> State<S> {
             None => Rejects::open(&runner.on_error)?,
         };
         let progress = runner.common.progress(runner.tool, runner.unit, total, sink.uses_stdout());
-        Ok(State { sink, rejects, progress, read: 0, skipped: Skipped::default() })
+        Ok(State { sink, rejects, progress, read: 0, skipped: SkippedRecords::default() })
     }
 
     fn take(&mut self, batch: Result<Batch>) -> Result<Flow> {
@@ -182,16 +182,18 @@ impl<S: Sink> State<S> {
         Ok(flow)
     }
 
-    fn finish(mut self, runner: &Runner<'_>, before: Dropped) -> Result<()> {
+    fn finish(mut self, runner: &Runner<'_>, before: DroppedRecords) -> Result<()> {
         cli::expect_records(runner.expected, self.read)?;
         self.sink.end(&mut self.rejects)?;
-        let own =
-            Dropped { rejected: Some(self.rejects.count()), skipped: Some(self.skipped.clone()) };
+        let own = DroppedRecords {
+            rejected: Some(self.rejects.count()),
+            skipped: Some(self.skipped.clone()),
+        };
         let dropped = before.and(&own);
         let read = before.records().map(|before| self.read.saturating_add(before));
         let counts = Counts { read, rejected: dropped.rejected, skipped: dropped.skipped };
         self.rejects.publish()?;
-        let Finished { made, warnings } = self.sink.finish(counts)?;
+        let SinkSummary { made, warnings } = self.sink.finish(counts)?;
         self.progress.finish();
         runner.tool.tell_made(made.as_deref(), runner.common);
         runner.tool.warn(&warnings, runner.common);

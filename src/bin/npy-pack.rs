@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use gristmill::batch::Wanted;
+use gristmill::batch::WantedRecords;
 use gristmill::check::{GameGate, PuzzleGate};
 use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool, WithoutEffect};
 use gristmill::dataset;
@@ -117,8 +117,8 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
 /// read, or by what pools state.
 fn open(args: &Args, counted: bool) -> Result<Reader> {
     let form = args.games.game_form(counted);
-    let games = Wanted { games: Some(form), ..Wanted::records(&GAME) };
-    dataset::open(&args.input, Request::OneOf(vec![games, Wanted::records(&PUZZLE)]))
+    let games = WantedRecords { games: Some(form), ..WantedRecords::records(&GAME) };
+    dataset::open(&args.input, Request::OneOf(vec![games, WantedRecords::records(&PUZZLE)]))
 }
 
 fn write_games(args: &Args, reader: Reader, tool: &Tool) -> Result<()> {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use gristmill::batch::Wanted;
+use gristmill::batch::WantedRecords;
 use gristmill::check::SequenceGate;
 use gristmill::cli::{
     self, CommonArgs, ForPipelines, InputArgs, JobsArgs, OnErrorArgs, Rejects, SinkArgs, Tool,
@@ -148,7 +148,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     inputs::name(&args.input.files);
     settings.check(&target)?;
     named(&target)?;
-    let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
+    let reader = dataset::open(&args.input, WantedRecords::records(&TOKENS))?;
     if are_triples(&args.input.files)? {
         from_triples(&args, (&settings, &target), &reader, tool)
     } else {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use arrow_schema::{Schema, SchemaRef};
 use serde_json::{Map, Value, json};
 
-use super::{Counts, Dropped, Skipped};
+use super::{Counts, DroppedRecords, SkippedRecords};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -39,7 +39,7 @@ pub struct Header {
     /// What the filters so far have dropped. It is known only at the end, so it is in the header of
     /// an empty stream after the records' stream, see
     /// [`Writer::finish`](crate::stream::Writer::finish).
-    pub dropped: Dropped,
+    pub dropped: DroppedRecords,
 }
 
 impl Header {
@@ -83,10 +83,10 @@ impl Header {
             Some(skipped) => {
                 skipped.map_err(|e| Error::data(format!("schema metadata {SKIPPED}: {e}")))?
             }
-            None => Some(Skipped::default()),
+            None => Some(SkippedRecords::default()),
         };
         let record = metadata.get(RECORD).map(|name| (name.clone(), version));
-        Ok(Header { record, parameters, provenance, dropped: Dropped { rejected, skipped } })
+        Ok(Header { record, parameters, provenance, dropped: DroppedRecords { rejected, skipped } })
     }
 
     /// Whether a schema has a header of ours.
@@ -109,7 +109,7 @@ impl Header {
             let text = Value::Array(self.provenance.clone()).to_string();
             metadata.insert(PROVENANCE.to_string(), text);
         }
-        let Dropped { rejected, skipped } = &self.dropped;
+        let DroppedRecords { rejected, skipped } = &self.dropped;
         if *rejected != Some(0) {
             metadata.insert(REJECTED.to_string(), json!(rejected).to_string());
         }
@@ -130,7 +130,7 @@ impl Header {
             record: Some((record.name.to_string(), record.version)),
             parameters: self.parameters.clone(),
             provenance,
-            dropped: Dropped::default(),
+            dropped: DroppedRecords::default(),
         }
     }
 

@@ -17,7 +17,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::take::take_record_batch;
 
-use crate::cli::{Rejected, Rejection};
+use crate::cli::{RejectedContent, Rejection};
 use crate::error::{Error, Place, Position, Result};
 use crate::game2048::{ALIGNED_ROW, StoredGame};
 use crate::record::{
@@ -25,13 +25,13 @@ use crate::record::{
 };
 use crate::way_on;
 
-pub use counts::{Counts, Dropped, known_sum};
+pub use counts::{Counts, DroppedRecords, known_sum};
 pub use header::{
     Header, WEIGHTS, file_metadata, input_manifest, joined_parameters, manifest_sha256,
 };
 pub use pieces::{Pieces, TooLarge, row_sizes};
-pub use sink::{Finished, Sink};
-pub use skipped::Skipped;
+pub use sink::{Sink, SinkSummary};
+pub use skipped::SkippedRecords;
 
 /// The name of stdin in places.
 pub const STDIN: &str = "stdin";
@@ -40,14 +40,14 @@ pub const STDIN: &str = "stdin";
 #[derive(Debug)]
 pub struct Batch {
     pub records: RecordBatch,
-    /// The records as games, if they are from a pool and [`Wanted::games`] asks for that: then
+    /// The records as games, if they are from a pool and [`WantedRecords::games`] asks for that: then
     /// `records` is empty.
     pub games: Option<Vec<StoredGame>>,
     pub origin: Origin,
     /// Lines that are not records of the type, in their order.
     pub rejected: Vec<Rejection>,
     /// Records that were left out of the batch on purpose.
-    pub skipped: Skipped,
+    pub skipped: SkippedRecords,
     /// The size of the input from which the batch was made.
     pub bytes: u64,
     /// The progress of the batch, if progress is not counted in records.
@@ -72,7 +72,7 @@ impl Batch {
             games: None,
             origin: Origin::default(),
             rejected: Vec::new(),
-            skipped: Skipped::default(),
+            skipped: SkippedRecords::default(),
             bytes: 0,
             progress: None,
         }
@@ -105,7 +105,7 @@ impl Batch {
     }
 
     /// Rejects one of the records.
-    pub fn reject(&mut self, row: usize, id: Option<&str>, reason: String, input: Rejected) {
+    pub fn reject(&mut self, row: usize, id: Option<&str>, reason: String, input: RejectedContent) {
         let (place, id) = (self.origin.place(row), id.map(str::to_string));
         self.rejected.push(Rejection { place, id, reason, input });
     }
@@ -119,7 +119,7 @@ impl Batch {
         to_json: fn(&RecordBatch, usize) -> String,
     ) {
         let records = records.clone();
-        self.reject(row, id, reason, Rejected::json(move || to_json(&records, row)));
+        self.reject(row, id, reason, RejectedContent::json(move || to_json(&records, row)));
     }
 
     /// Keeps the first `most` records, rejected ones counted too; returns how many there are now.
@@ -312,7 +312,7 @@ pub enum GameForm {
 
 /// The records that a filter asks for.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct WantedRecords {
     pub record: &'static RecordType,
     /// The record type's schema, or a part of it.
     pub schema: SchemaRef,
@@ -328,11 +328,11 @@ pub struct Wanted {
     pub known_by: Vec<String>,
 }
 
-impl Wanted {
-    pub fn records(record: &'static RecordType) -> Wanted {
+impl WantedRecords {
+    pub fn records(record: &'static RecordType) -> WantedRecords {
         let schema = record.schema();
         let (stated, known_by) = (Vec::new(), Vec::new());
-        Wanted { record, schema, games: None, any_types: false, stated, known_by }
+        WantedRecords { record, schema, games: None, any_types: false, stated, known_by }
     }
 
     /// Whether a record with these fields is known to be a wanted one.
@@ -405,7 +405,7 @@ impl Wanted {
 
 /// The records that a reader found by their ids.
 #[derive(Debug, Default)]
-pub struct Selected {
+pub struct SelectedRecords {
     pub records: u64,
     /// The ids that were found, those of first turns of these ids too.
     pub found: HashSet<String>,
@@ -420,13 +420,13 @@ pub trait RecordSource: Send {
 
     /// Reads the header and the schema before any record is asked for. For datasets the header is
     /// what they state: parameters and the chain of filters.
-    fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)>;
+    fn begin(&mut self, wanted: Option<&WantedRecords>) -> Result<(Header, SchemaRef)>;
 
     /// Returns the next batch; `None` at the end. Its schema is the given one; for datasets it is
     /// their own (the reader makes it fit). At most `most` records of it are used.
     fn next(
         &mut self,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
         schema: &SchemaRef,
         most: u64,
     ) -> Result<Option<Batch>>;
@@ -455,13 +455,13 @@ pub trait RecordSource: Send {
     /// Returns the records that earlier filters have dropped, as far as the input was read; for
     /// datasets the records that were dropped when they were made, if a copy of them has to count
     /// these too.
-    fn dropped(&self) -> Dropped {
-        Dropped::default()
+    fn dropped(&self) -> DroppedRecords {
+        DroppedRecords::default()
     }
 
     /// From now on reads only the records with these ids, if they can be found without reading the
     /// others; `None` if not.
-    fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<Selected>> {
+    fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<SelectedRecords>> {
         Ok(None)
     }
 

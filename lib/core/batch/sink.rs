@@ -24,12 +24,12 @@ pub trait Sink {
     }
 
     /// Completes the output.
-    fn finish(self, counts: Counts) -> Result<Finished>;
+    fn finish(self, counts: Counts) -> Result<SinkSummary>;
 }
 
 /// The report of a sink at its end.
 #[derive(Debug, Default)]
-pub struct Finished {
+pub struct SinkSummary {
     /// The output in one line; `None` for a stream.
     pub made: Option<String>,
     pub warnings: Vec<String>,

@@ -34,7 +34,7 @@ pub use args::{
 pub use generate::generated;
 pub use memory::keep_freed_memory;
 pub use progress::{EveryMinute, Line, Progress, Report, When, far, time_left};
-pub use rejects::{Rejected, Rejection, Rejects, join_rejects};
+pub use rejects::{RejectedContent, Rejection, Rejects, join_rejects};
 pub use rejects_file::is_of_manifests;
 pub use select::{Choice, RecordRange, SelectArgs, all_there, draw, records_in, runs_within};
 pub use terminal::{ColorArgs, ColorWhen, Screen, TerminalEvent, screen_size};

@@ -19,11 +19,11 @@ pub struct Rejection {
     pub place: Place,
     pub id: Option<String>,
     pub reason: String,
-    pub input: Rejected,
+    pub input: RejectedContent,
 }
 
 /// The content of a rejected record, for the file of rejects.
-pub enum Rejected {
+pub enum RejectedContent {
     /// The content is not kept.
     Nothing,
     /// The text of the input; it need not be JSON.
@@ -32,18 +32,18 @@ pub enum Rejected {
     Json(Box<dyn FnOnce() -> String + Send>),
 }
 
-impl Rejected {
+impl RejectedContent {
     /// Makes the content of a record whose JSON is made when it is written.
-    pub fn json(make: impl FnOnce() -> String + Send + 'static) -> Rejected {
-        Rejected::Json(Box::new(make))
+    pub fn json(make: impl FnOnce() -> String + Send + 'static) -> RejectedContent {
+        RejectedContent::Json(Box::new(make))
     }
 
     /// Returns the JSON value for a line of rejects.
     fn into_json(self) -> Vec<u8> {
         let text = match self {
-            Rejected::Nothing => return b"null".to_vec(),
-            Rejected::Json(make) => make(),
-            Rejected::Text(text) => text,
+            RejectedContent::Nothing => return b"null".to_vec(),
+            RejectedContent::Json(make) => make(),
+            RejectedContent::Text(text) => text,
         };
         let mut reader = Reader::new(&text);
         if is_value(&mut reader).and_then(|()| reader.end()).is_ok() && !text.contains(['\n', '\r'])
@@ -69,12 +69,12 @@ fn is_value(reader: &mut Reader<'_>) -> Result<(), crate::json::Error> {
     }
 }
 
-impl fmt::Debug for Rejected {
+impl fmt::Debug for RejectedContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Rejected::Nothing => "Nothing",
-            Rejected::Text(_) => "Text",
-            Rejected::Json(_) => "Json",
+            RejectedContent::Nothing => "Nothing",
+            RejectedContent::Text(_) => "Text",
+            RejectedContent::Json(_) => "Json",
         })
     }
 }

@@ -14,7 +14,7 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::data_files::LINES;
 use crate::format::stated::{Comparison, refuse_other_sizes};
-use crate::format::unchanged::Unchanged;
+use crate::format::unchanged::InputSnapshot;
 use crate::format::{FORMATS, Format, Open, parquet};
 use crate::stream::{Reader, Request};
 use crate::walk;
@@ -44,7 +44,7 @@ pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
         if path.as_os_str() != "-" && !is_dataset(path)? {
             refuse_part(path)?;
         }
-        let unchanged = Unchanged::of(std::slice::from_ref(&path.to_path_buf()))?;
+        let unchanged = InputSnapshot::of(std::slice::from_ref(&path.to_path_buf()))?;
         let mut outcome = unchanged.confirm(family.check(path, context))?;
         unchanged.check()?;
         outcome.bytes = size_on_disk(&[path.to_path_buf()])?.unwrap_or(outcome.bytes);
@@ -102,7 +102,7 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
                 let cause = format!("{} and other files cannot be read together", format.name);
                 return Err(Error::usage(cause).at(other.as_path()));
             }
-            let unchanged = Unchanged::of(&args.files)?;
+            let unchanged = InputSnapshot::of(&args.files)?;
             let source = unchanged.confirm(open(&args.files, args.slice))?;
             let mut all = args.files.iter();
             unchanged.confirm(all.try_for_each(|path| (format.refuse_missing)(path)))?;
@@ -120,7 +120,7 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
             })
         }
         Open::Files(files_of) => {
-            let unchanged = Unchanged::of(&args.files)?;
+            let unchanged = InputSnapshot::of(&args.files)?;
             let mut all = Vec::new();
             for path in &args.files {
                 if is_of(path, format)? {

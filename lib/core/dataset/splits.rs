@@ -18,7 +18,7 @@ const SPLITS: [(&str, &[&str]); 3] = [
 const AROUND: &[u8] = b"-._ ";
 
 /// The split of a file, and the part of its path that states it.
-struct Said {
+struct StatedSplit {
     split: usize,
     /// The path up to the end of the word.
     path: PathBuf,
@@ -28,14 +28,14 @@ struct Said {
 /// Refuses a folder whose files are of several splits.
 pub(super) fn refuse_several(folder: &Path, files: &[PathBuf]) -> Result<()> {
     let said = |path: &PathBuf| Some((said_of(folder, path)?, path.clone()));
-    let said: Vec<(Said, PathBuf)> = files.iter().filter_map(said).collect();
+    let said: Vec<(StatedSplit, PathBuf)> = files.iter().filter_map(said).collect();
     let is_there = |split: &usize| said.iter().any(|(said, _)| said.split == *split);
     let there: Vec<usize> = (0..SPLITS.len()).filter(is_there).collect();
     let [first, _, ..] = *there else { return Ok(()) };
     let names: Vec<&str> = there.iter().filter_map(|&split| Some(SPLITS.get(split)?.0)).collect();
     let cause =
         format!("has files of several splits ({}), of which one is for training", names.join(", "));
-    let of_first: Vec<&(Said, PathBuf)> =
+    let of_first: Vec<&(StatedSplit, PathBuf)> =
         said.iter().filter(|(said, _)| said.split == first).collect();
     let way = way(&of_first, files);
     Err(Error::usage(cause).at(folder).hint(way.unwrap_or_else(|| "name the FILEs".to_string())))
@@ -43,13 +43,13 @@ pub(super) fn refuse_several(folder: &Path, files: &[PathBuf]) -> Result<()> {
 
 /// Returns what a path below the folder states: its name, or else the nearest folder above it that
 /// states a split.
-fn said_of(folder: &Path, path: &Path) -> Option<Said> {
+fn said_of(folder: &Path, path: &Path) -> Option<StatedSplit> {
     path.ancestors().take_while(|above| *above != folder).find_map(|above| {
         let name = above.file_name()?.to_str()?;
         let (split, end) = word_in(name)?;
         let is_folder = above != path;
         let path = if is_folder { above.to_path_buf() } else { above.with_file_name(&name[..end]) };
-        Some(Said { split, path, is_folder })
+        Some(StatedSplit { split, path, is_folder })
     })
 }
 
@@ -69,7 +69,7 @@ fn word_in(name: &str) -> Option<(usize, usize)> {
 }
 
 /// Returns a shell word for these files alone: their folder, the file, or a pattern.
-fn way(chosen: &[&(Said, PathBuf)], files: &[PathBuf]) -> Option<String> {
+fn way(chosen: &[&(StatedSplit, PathBuf)], files: &[PathBuf]) -> Option<String> {
     let (said, first) = chosen.first()?;
     if said.is_folder {
         let is_below = |path: &PathBuf| path.starts_with(&said.path);

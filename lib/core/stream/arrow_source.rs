@@ -13,7 +13,7 @@ use super::input::{Bytes, cut, read_error};
 use super::parquet_source::{batches, pieces};
 use super::rare::announce;
 use super::typed::typed_columns;
-use crate::batch::{Batch, Dropped, Header, Pieces, RecordSource, Wanted};
+use crate::batch::{Batch, DroppedRecords, Header, Pieces, RecordSource, WantedRecords};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::record::{RecordType, column_twice};
@@ -36,7 +36,7 @@ pub(super) struct ArrowSource {
     /// The most bytes of a record.
     most: u64,
     /// The dropped records that the headers so far state; the last header comes after the records.
-    dropped: Dropped,
+    dropped: DroppedRecords,
     /// Whether one of the headers was ours.
     is_stated: bool,
     is_at_end: bool,
@@ -61,7 +61,7 @@ impl ArrowSource {
             ready: VecDeque::new(),
             pieces: None,
             most,
-            dropped: Dropped::default(),
+            dropped: DroppedRecords::default(),
             is_stated: false,
             is_at_end: false,
         }
@@ -102,7 +102,7 @@ impl RecordSource for ArrowSource {
         "Arrow".to_string()
     }
 
-    fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
+    fn begin(&mut self, wanted: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         let schema = self.peek()?;
         let mut header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
         announce(&mut header, &schema);
@@ -118,7 +118,7 @@ impl RecordSource for ArrowSource {
 
     fn next(
         &mut self,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
         schema: &SchemaRef,
         _most: u64,
     ) -> Result<Option<Batch>> {
@@ -151,7 +151,7 @@ impl RecordSource for ArrowSource {
                     let dropped = if is_ours {
                         header.dropped.clone()
                     } else {
-                        Dropped::without_header(header.record_type(&found), self.is_piped)
+                        DroppedRecords::without_header(header.record_type(&found), self.is_piped)
                     };
                     self.dropped = self.dropped.and(&dropped);
                     if let Some(wanted) = wanted {
@@ -170,11 +170,11 @@ impl RecordSource for ArrowSource {
 
     /// For a part of a stream it is not known how many dropped records belong to it, nor is it
     /// known before the end.
-    fn dropped(&self) -> Dropped {
+    fn dropped(&self) -> DroppedRecords {
         let dropped = self.dropped.clone();
         match self.is_stated {
-            true if self.rows.is_empty() => Dropped::default(),
-            true if !self.is_at_end => Dropped::UNKNOWN,
+            true if self.rows.is_empty() => DroppedRecords::default(),
+            true if !self.is_at_end => DroppedRecords::UNKNOWN,
             true if self.rows.end < u64::MAX => dropped.of_part(),
             _ => dropped,
         }

@@ -16,7 +16,7 @@ use crate::record::{JsonForm, is_json_text, ndjson_name};
 
 /// Maps the columns of one input to the columns of the record type; made once per schema.
 #[derive(Debug)]
-pub struct Conform {
+pub struct ColumnMapping {
     from: SchemaRef,
     target: SchemaRef,
     /// For each field of the target its column in the input.
@@ -28,16 +28,16 @@ pub struct Conform {
     within: Option<(usize, SchemaRef)>,
 }
 
-impl Conform {
+impl ColumnMapping {
     /// Fails, with the cause, if a field is missing or of another kind.
-    pub fn new(from: &Schema, target: &SchemaRef) -> Result<Conform, String> {
+    pub fn new(from: &Schema, target: &SchemaRef) -> Result<ColumnMapping, String> {
         let mut columns = Vec::with_capacity(target.fields().len());
         if JsonForm::is_of_records(target) {
             let (from, target) = (SchemaRef::new(from.clone()), target.clone());
             let (rest, within) = (Vec::new(), None);
-            return Ok(Conform { from, target, columns, identical: false, rest, within });
+            return Ok(ColumnMapping { from, target, columns, identical: false, rest, within });
         }
-        let places = Places::of(from);
+        let places = ColumnPlaces::of(from);
         for field in target.fields() {
             let index = places.find(field);
             match index {
@@ -75,7 +75,7 @@ impl Conform {
         let within = all.find(is_rest).filter(|_| !missing.is_empty());
         let within = within.map(|column| (column, SchemaRef::new(Schema::new(missing))));
         let from = SchemaRef::new(from.clone());
-        Ok(Conform { from, target: target.clone(), columns, identical, rest, within })
+        Ok(ColumnMapping { from, target: target.clone(), columns, identical, rest, within })
     }
 
     pub(super) fn from(&self) -> &SchemaRef {
@@ -115,7 +115,7 @@ impl Conform {
     }
 }
 
-impl Conform {
+impl ColumnMapping {
     /// Returns the text of each row as JSON.
     fn whole_records(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let texts = objects(&self.from, batch, JsonForm::Record)?;
@@ -152,18 +152,18 @@ fn objects(from: &Schema, batch: &RecordBatch, form: JsonForm) -> Result<ArrayRe
 }
 
 /// Finds the columns of a schema by name, also if there are very many.
-pub struct Places<'a> {
+pub struct ColumnPlaces<'a> {
     from: &'a Schema,
     by_name: HashMap<&'a str, usize>,
 }
 
-impl<'a> Places<'a> {
-    pub fn of(from: &'a Schema) -> Places<'a> {
+impl<'a> ColumnPlaces<'a> {
+    pub fn of(from: &'a Schema) -> ColumnPlaces<'a> {
         let mut by_name = HashMap::with_capacity(from.fields().len());
         for (index, field) in from.fields().iter().enumerate() {
             by_name.entry(field.name().as_str()).or_insert(index);
         }
-        Places { from, by_name }
+        ColumnPlaces { from, by_name }
     }
 
     /// Returns the column with this name, the first if there are several.
@@ -321,7 +321,7 @@ mod tests {
             let members: Vec<Field> = members.iter().filter_map(|field| change(field)).collect();
             let item = item.as_ref().clone().with_data_type(DataType::Struct(members.into()));
             let steps = steps.clone().with_data_type(DataType::LargeList(Arc::new(item)));
-            Conform::new(&Schema::new(vec![steps]), &game).unwrap_err()
+            ColumnMapping::new(&Schema::new(vec![steps]), &game).unwrap_err()
         };
         let cause = changed(|field| {
             let is = field.name() == "board_eval";

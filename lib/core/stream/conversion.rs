@@ -3,15 +3,15 @@
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 
-use super::conform::Conform;
+use super::conform::ColumnMapping;
 use super::typed::TypedColumns;
 use super::validity::{Run, record_runs, runs};
-use crate::batch::Wanted;
+use crate::batch::WantedRecords;
 
 #[derive(Debug)]
 pub(super) enum Conversion {
     /// To the columns of a record type.
-    Records(Conform),
+    Records(ColumnMapping),
     /// To the columns of the first input, whatever their types.
     Typed(TypedColumns),
 }
@@ -21,11 +21,11 @@ impl Conversion {
     pub fn new(
         from: &Schema,
         target: &SchemaRef,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
     ) -> Result<Conversion, String> {
         match wanted.filter(|wanted| wanted.any_types) {
             Some(wanted) => TypedColumns::new(from, target, &wanted.schema).map(Conversion::Typed),
-            None => Conform::new(from, target).map(Conversion::Records),
+            None => ColumnMapping::new(from, target).map(Conversion::Records),
         }
     }
 

@@ -254,11 +254,11 @@ fn printable(first: &[u8]) -> String {
 }
 
 /// A reader whose first bytes were read, and are returned again.
-type Again<R> = Chain<Cursor<Vec<u8>>, R>;
+type PeekedReader<R> = Chain<Cursor<Vec<u8>>, R>;
 
 /// Reads the first bytes; the returned reader gives them again. (A line of JSON that is shorter does not
 /// wait for the next one.)
-fn peek<R: Read>(mut reader: R) -> io::Result<(Vec<u8>, Again<R>)> {
+fn peek<R: Read>(mut reader: R) -> io::Result<(Vec<u8>, PeekedReader<R>)> {
     let mut first = Vec::with_capacity(SNIFFED);
     while first.len() < SNIFFED && !(first.starts_with(b"{") && first.ends_with(b"\n")) {
         if read_some(&mut reader, SNIFFED - first.len(), &mut first)? == 0 {

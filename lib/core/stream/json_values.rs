@@ -126,7 +126,7 @@ pub(super) struct Values {
     lines: Vec<u8>,
     /// How many bytes of `lines` were handed out.
     given: usize,
-    at: At,
+    at: ScanState,
     open: Open,
     /// Whether white space came since the last byte of the record.
     is_spaced: bool,
@@ -137,7 +137,7 @@ pub(super) struct Values {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum At {
+enum ScanState {
     Begin,
     /// Before a value. If `first`, the closing bracket of an empty array may come too.
     Before {
@@ -165,8 +165,8 @@ impl Values {
             lines: Vec::new(),
             given: 0,
             at: match form {
-                Form::Array => At::Begin,
-                Form::Objects => At::Before { first: false },
+                Form::Array => ScanState::Begin,
+                Form::Objects => ScanState::Before { first: false },
             },
             open: Open::default(),
             is_spaced: false,
@@ -207,34 +207,34 @@ impl Values {
         let is_space = byte.is_ascii_whitespace();
         match self.at {
             _ if is_space => self.space(byte),
-            At::Inside => self.inside(byte)?,
-            At::Begin => self.at = At::Before { first: true },
-            At::Word if matches!(byte, b',' | b']') && self.form == Form::Array => {
+            ScanState::Inside => self.inside(byte)?,
+            ScanState::Begin => self.at = ScanState::Before { first: true },
+            ScanState::Word if matches!(byte, b',' | b']') && self.form == Form::Array => {
                 self.ends_value();
                 self.between(byte)?;
             }
-            At::Word => self.lines.push(byte),
-            At::After => self.between(byte)?,
-            At::Before { first: true } if byte == b']' => {
-                self.at = At::Closed;
+            ScanState::Word => self.lines.push(byte),
+            ScanState::After => self.between(byte)?,
+            ScanState::Before { first: true } if byte == b']' => {
+                self.at = ScanState::Closed;
             }
-            At::Before { .. } => self.begins_value(byte)?,
-            At::Closed => return Err(self.bad("there is more behind the `]` of the array")),
+            ScanState::Before { .. } => self.begins_value(byte)?,
+            ScanState::Closed => return Err(self.bad("there is more behind the `]` of the array")),
         }
         Ok(())
     }
 
     fn space(&mut self, byte: u8) {
         match self.at {
-            At::Inside => self.is_spaced = true,
-            At::Word => {
+            ScanState::Inside => self.is_spaced = true,
+            ScanState::Word => {
                 self.ends_value();
                 self.space(byte);
             }
             // The end mark of objects.
-            At::After if self.form == Form::Objects && byte == b'\n' => {
+            ScanState::After if self.form == Form::Objects && byte == b'\n' => {
                 self.lines.push(b'\n');
-                self.at = At::Before { first: false };
+                self.at = ScanState::Before { first: false };
             }
             _ => {}
         }
@@ -265,10 +265,10 @@ impl Values {
         self.starts.push(self.line);
         self.has_records = true;
         if matches!(byte, b'{' | b'[' | b'"') {
-            self.at = At::Inside;
+            self.at = ScanState::Inside;
             return self.inside(byte);
         }
-        self.at = At::Word;
+        self.at = ScanState::Word;
         self.lines.push(byte);
         Ok(())
     }
@@ -304,7 +304,7 @@ impl Values {
 
     fn ends_value(&mut self) {
         self.is_spaced = false;
-        self.at = At::After;
+        self.at = ScanState::After;
         if self.form == Form::Array {
             self.lines.push(b'\n');
         }
@@ -313,8 +313,8 @@ impl Values {
     /// Handles a byte after a value, on the same line.
     fn between(&mut self, byte: u8) -> io::Result<()> {
         match (self.form, byte) {
-            (Form::Array, b',') => self.at = At::Before { first: false },
-            (Form::Array, b']') => self.at = At::Closed,
+            (Form::Array, b',') => self.at = ScanState::Before { first: false },
+            (Form::Array, b']') => self.at = ScanState::Closed,
             (Form::Array, _) => {
                 let cause = "expected `,` or `]` behind a record of the array, got";
                 return Err(self.bad(format_args!("{cause} `{}`", [byte].escape_ascii())));
@@ -334,8 +334,8 @@ impl Values {
         match (self.form, self.at) {
             // The reader of lines reports a record without its newline.
             (Form::Objects, _) => Ok(()),
-            (Form::Array, At::Closed) if self.has_records || self.may_be_empty => Ok(()),
-            (Form::Array, At::Closed) => {
+            (Form::Array, ScanState::Closed) if self.has_records || self.may_be_empty => Ok(()),
+            (Form::Array, ScanState::Closed) => {
                 Err(Defect { line, cause, kind: DefectKind::NoRecords }.into())
             }
             (Form::Array, _) => Err(Defect { line, cause, kind: DefectKind::Cut }.into()),

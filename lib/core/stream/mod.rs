@@ -38,8 +38,8 @@ mod step_tests;
 use std::fs::File;
 
 pub use chats::holds_chats;
-pub use choose::Choosing;
-pub use conform::Conform;
+pub use choose::StreamChooser;
+pub use conform::ColumnMapping;
 pub use input::open_bytes;
 pub use ndjson_reader::project;
 pub use ndjson_writer::{NdjsonEncoder, json_member};

@@ -18,9 +18,9 @@ use super::lines::{Lines, first_line};
 use super::ndjson_reader::{NdjsonDecoder, member_names};
 use super::rare::announce_in_lines;
 use super::slices::lines_between;
-use crate::batch::{Batch, Dropped, Header, Origin, RecordSource, TooLarge, Wanted};
+use crate::batch::{Batch, DroppedRecords, Header, Origin, RecordSource, TooLarge, WantedRecords};
 use crate::chat::filter_of;
-use crate::cli::{Rejected, Rejection};
+use crate::cli::{RejectedContent, Rejection};
 use crate::error::{Error, Place, Result};
 use crate::files::changed;
 use crate::json::{self, Kind, Reader};
@@ -36,7 +36,7 @@ pub(super) struct NdjsonSource {
     /// The lines from the first of the file on, if the lines that are read begin elsewhere.
     from_first: Option<Lines<Bytes>>,
     /// The records that were dropped before.
-    dropped: Dropped,
+    dropped: DroppedRecords,
     /// The file, which may be read twice; `None` for a pipe.
     file: Option<PathBuf>,
 }
@@ -77,7 +77,7 @@ impl NdjsonSource {
         };
         let lines = Lines::new(lines, most);
         let decoding = Decoding { name, is_piped, decoder: None, next_line, starts: None, most };
-        let dropped = Dropped::without_header(None, is_piped);
+        let dropped = DroppedRecords::without_header(None, is_piped);
         let file = (!is_piped).then(|| path.to_path_buf());
         Ok(NdjsonSource { lines, decoding, pending: VecDeque::new(), from_first, dropped, file })
     }
@@ -105,7 +105,7 @@ impl NdjsonSource {
 
     /// Returns the columns with these names that the first lines have (in a file: that any line
     /// has), with the types of their values. Lines that will be read are returned again.
-    fn infer(&mut self, wanted: &Wanted) -> Result<SchemaRef> {
+    fn infer(&mut self, wanted: &WantedRecords) -> Result<SchemaRef> {
         let mut inference = Inference::new(&wanted.schema);
         // The block that showed the encoding is read first.
         self.peek()?;
@@ -148,7 +148,7 @@ impl NdjsonSource {
 impl Decoding {
     /// Returns what is known of the records: filters before may have left no trace.
     fn header(&self, record: Option<&RecordType>) -> Header {
-        Dropped::without_header(record, self.is_piped).header()
+        DroppedRecords::without_header(record, self.is_piped).header()
     }
 
     fn read_error(&self, error: &std::io::Error) -> Error {
@@ -161,7 +161,7 @@ impl Decoding {
     fn decode(
         &mut self,
         block: Cow<'_, [u8]>,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
         schema: &SchemaRef,
     ) -> Result<Batch> {
         if self.decoder.is_none() {
@@ -205,7 +205,7 @@ impl Decoding {
                 Err(reason) => {
                     let text = line.trim_ascii_end().to_str_lossy().into_owned();
                     let place = Place::line(self.name.clone(), number);
-                    let input = Rejected::Text(text);
+                    let input = RejectedContent::Text(text);
                     rejected.push(Rejection { place, id: None, reason, input });
                 }
             }
@@ -234,11 +234,11 @@ impl RecordSource for NdjsonSource {
         }
     }
 
-    fn dropped(&self) -> Dropped {
+    fn dropped(&self) -> DroppedRecords {
         self.dropped.clone()
     }
 
-    fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
+    fn begin(&mut self, wanted: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         if wanted.is_none() {
             self.peek()?;
         }
@@ -273,7 +273,7 @@ impl RecordSource for NdjsonSource {
             let other = wanted.and_then(|wanted| other_than(wanted, name, &names, line));
             return Err(other.unwrap_or_else(|| not_known(name, &names, line).at(place)));
         };
-        self.dropped = Dropped::without_header(Some(record), *is_piped);
+        self.dropped = DroppedRecords::without_header(Some(record), *is_piped);
         let mut header = Header {
             record: Some((record.name.to_string(), record.version)),
             ..self.decoding.header(Some(record))
@@ -284,12 +284,13 @@ impl RecordSource for NdjsonSource {
 
     fn next(
         &mut self,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
         schema: &SchemaRef,
         _most: u64,
     ) -> Result<Option<Batch>> {
         if let Some(wanted) = wanted {
-            self.dropped = Dropped::without_header(Some(wanted.record), self.decoding.is_piped);
+            self.dropped =
+                DroppedRecords::without_header(Some(wanted.record), self.decoding.is_piped);
         }
         if let Some(block) = self.pending.pop_front() {
             return self.decoding.decode(block.into(), wanted, schema).map(Some);
@@ -412,7 +413,7 @@ fn among(names: &[String]) -> impl Fn(&str) -> bool {
 }
 
 /// Refuses a wrong pipe: the first line is clearly a record of another type.
-fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Result<()> {
+fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&WantedRecords>) -> Result<()> {
     let (Some(wanted), Some((_, line))) = (wanted, first_filled(block)) else { return Ok(()) };
     let Ok(names) = member_names(line) else { return Ok(()) };
     if wanted.is_known_by(among(&names)) && !wanted.lacks_id(among(&names)) {
@@ -422,7 +423,7 @@ fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Resu
 }
 
 /// The error of a first line that is clearly a record of another type than the one wanted.
-fn other_than(wanted: &Wanted, name: &str, names: &[String], line: &[u8]) -> Option<Error> {
+fn other_than(wanted: &WantedRecords, name: &str, names: &[String], line: &[u8]) -> Option<Error> {
     let came = named_type_with(among(names));
     let filter = str::from_utf8(line).ok().and_then(filter_of).filter(|_| !wanted.is_of_people());
     match (came, filter) {

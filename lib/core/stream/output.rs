@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 
 use super::Writer;
 use super::rare::PresentFields;
-use crate::batch::{Batch, Counts, Finished, Header, Sink, file_metadata};
+use crate::batch::{Batch, Counts, Header, Sink, SinkSummary, file_metadata};
 use crate::cli::{Encoding, NoStream, Rejects, Tool, WithoutEffect, counted};
 use crate::error::{Error, Result, shown};
 use crate::format::parquet::ParquetSink;
@@ -206,7 +206,7 @@ impl Sink for Output {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, counts: Counts) -> Result<Finished> {
+    fn finish(self, counts: Counts) -> Result<SinkSummary> {
         match self.to {
             Destination::Stdout(writer) => {
                 writer.finish(&counts)?;
@@ -222,6 +222,6 @@ impl Sink for Output {
             }
         }
         let made = |path: PathBuf| format!("{}: {}", shown(&path), counted(self.written, "record"));
-        Ok(Finished { made: self.path.map(made), ..Finished::default() })
+        Ok(SinkSummary { made: self.path.map(made), ..SinkSummary::default() })
     }
 }

@@ -9,13 +9,15 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 
-use super::conform::Places;
+use super::conform::ColumnPlaces;
 use super::conversion::Conversion;
 use super::rare::announce;
 use super::texts::restored;
 use super::typed::typed_columns;
-use super::validity::{Refused, Run};
-use crate::batch::{Batch, Dropped, Header, Origin, Pieces, RecordSource, TooLarge, Wanted};
+use super::validity::{RefusedRow, Run};
+use crate::batch::{
+    Batch, DroppedRecords, Header, Origin, Pieces, RecordSource, TooLarge, WantedRecords,
+};
 use crate::cli::Rejection;
 use crate::error::{Error, Kind, Place, Position, Result};
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
@@ -63,7 +65,7 @@ impl ParquetSource {
     /// are not counted again: a slice of the file could not tell how many belong to it.
     fn header(&self) -> Result<Header> {
         let header = Header::of(self.file.schema()).map_err(|error| error.at(&self.name))?;
-        let mut header = Header { dropped: Dropped::default(), ..header };
+        let mut header = Header { dropped: DroppedRecords::default(), ..header };
         announce(&mut header, self.file.schema());
         Ok(header)
     }
@@ -71,13 +73,13 @@ impl ParquetSource {
     /// Begins to read the columns that the schema names and the file has.
     fn read(
         &self,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
         schema: &SchemaRef,
     ) -> Result<(ParquetBatches, Conversion)> {
         // A column that the first input does not have is an error, so it is looked for.
         let named =
             wanted.filter(|wanted| wanted.any_types).map_or(schema, |wanted| &wanted.schema);
-        let places = Places::of(self.file.schema());
+        let places = ColumnPlaces::of(self.file.schema());
         let there = |field: &FieldRef| {
             let index = places.find(field)?;
             Some(self.file.schema().field(index).name().clone())
@@ -104,7 +106,11 @@ impl ParquetSource {
         Ok((batches, conversion))
     }
 
-    fn next_batch(&mut self, wanted: Option<&Wanted>, schema: &SchemaRef) -> Result<Option<Batch>> {
+    fn next_batch(
+        &mut self,
+        wanted: Option<&WantedRecords>,
+        schema: &SchemaRef,
+    ) -> Result<Option<Batch>> {
         if self.batches.is_none() {
             self.batches = Some(self.read(wanted, schema)?);
         }
@@ -155,7 +161,7 @@ impl RecordSource for ParquetSource {
         "Parquet".to_string()
     }
 
-    fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
+    fn begin(&mut self, wanted: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         let header = self.header()?;
         if let Some(wanted) = wanted {
             wanted.check_record(&self.name, &header)?;
@@ -171,7 +177,7 @@ impl RecordSource for ParquetSource {
 
     fn next(
         &mut self,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
         schema: &SchemaRef,
         _most: u64,
     ) -> Result<Option<Batch>> {
@@ -179,12 +185,12 @@ impl RecordSource for ParquetSource {
     }
 
     /// A file with our header begins the count, as a dataset does.
-    fn dropped(&self) -> Dropped {
+    fn dropped(&self) -> DroppedRecords {
         let schema = self.file.schema();
         if Header::is_in(schema) {
-            Dropped::default()
+            DroppedRecords::default()
         } else {
-            Dropped::without_header(Header::default().record_type(schema), false)
+            DroppedRecords::without_header(Header::default().record_type(schema), false)
         }
     }
 
@@ -240,7 +246,7 @@ pub(super) fn batches(
             origin.goes_on(row, name, number);
         }
         let mut batch = Batch::of_records(records, origin);
-        for (Refused { reason, input }, number) in refused.into_iter().zip(&mut numbers) {
+        for (RefusedRow { reason, input }, number) in refused.into_iter().zip(&mut numbers) {
             let place = Place { source: name.clone(), position: Position::Record(number) };
             batch.rejected.push(Rejection { place, id: None, reason, input });
         }

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::arrow_source::ArrowSource;
 use super::choose::Chooser;
-use super::conform::Conform;
-use super::fitting::Fitting;
+use super::conform::ColumnMapping;
+use super::fitting::BatchFitter;
 use super::ids::{IdFilter, all_found};
 use super::input::{Bytes, Content, Input};
 use super::joined::{joined, surplus, with_rest};
@@ -21,14 +21,14 @@ use super::ndjson_source::NdjsonSource;
 use super::parquet_source::ParquetSource;
 use super::slices::cut_inputs;
 use super::typed::with_stated;
-use crate::batch::{Batch, Dropped, Header, RecordSource, Wanted};
+use crate::batch::{Batch, DroppedRecords, Header, RecordSource, WantedRecords};
 use crate::cli::{Choice, InputArgs, SelectArgs, records_in, runs_within, size};
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::parquet::describe;
 use crate::format::stated::Comparison;
-use crate::format::unchanged::Unchanged;
+use crate::format::unchanged::InputSnapshot;
 use crate::record::{JsonForm, RecordType, ndjson_name, record_type, record_type_with};
 
 /// Which records are asked for.
@@ -39,18 +39,18 @@ pub enum Request {
     Any,
     /// Records of one of these types: the type of the first input, or the first in this list if the
     /// input does not show its type (its first lines are bad).
-    OneOf(Vec<Wanted>),
+    OneOf(Vec<WantedRecords>),
 }
 
-impl From<Wanted> for Request {
-    fn from(wanted: Wanted) -> Request {
+impl From<WantedRecords> for Request {
+    fn from(wanted: WantedRecords) -> Request {
         Request::OneOf(vec![wanted])
     }
 }
 
 /// An input, and the part of it that is read.
 #[derive(Clone)]
-struct Waiting {
+struct InputPart {
     path: PathBuf,
     /// The part of it that belongs to the slice, in records; for NDJSON in bytes.
     range: Option<Range<u64>>,
@@ -61,11 +61,11 @@ struct Waiting {
 /// Reads the records of all inputs, in order.
 pub struct Reader {
     /// `None`: records of any type are read as they are.
-    wanted: Option<Wanted>,
+    wanted: Option<WantedRecords>,
     record: Option<&'static RecordType>,
     /// The first input, which is opened at once.
-    first: Option<Waiting>,
-    waiting: VecDeque<Waiting>,
+    first: Option<InputPart>,
+    waiting: VecDeque<InputPart>,
     current: Option<Box<dyn RecordSource>>,
     header: Header,
     encoding: String,
@@ -84,9 +84,9 @@ pub struct Reader {
     /// How many threads decode an input, if it can use several.
     threads: NonZeroUsize,
     /// Records that earlier filters dropped, counted over the inputs already read.
-    dropped: Dropped,
+    dropped: DroppedRecords,
     /// For datasets: converts their batches to the wanted schema.
-    dataset: Option<Fitting>,
+    dataset: Option<BatchFitter>,
     /// Whether no records are left out.
     is_whole: bool,
     allow_empty: bool,
@@ -94,7 +94,7 @@ pub struct Reader {
     notes: Vec<String>,
     /// Inputs that were kept in files without a name, in words.
     spooled: Vec<String>,
-    unchanged: Unchanged,
+    unchanged: InputSnapshot,
     /// The files that must fit their manifest, if all of them is read.
     comparison: Comparison,
     /// The columns that are handed out, if they are not all that are read.
@@ -124,7 +124,7 @@ impl Reader {
         } else {
             args.files.clone()
         };
-        let unchanged = Unchanged::of(&files)?;
+        let unchanged = InputSnapshot::of(&files)?;
         let sources = describe_parquet_files(&files)?;
         let mut total = if sources.len() == files.len() {
             checked_sum(sources.iter().filter_map(|source| source["rows"].as_u64()))
@@ -135,8 +135,10 @@ impl Reader {
             Some(slice) => cut_inputs(&files, (slice, args.allow_empty), &mut total)?,
             None => files.into_iter().map(|path| (path, None)).collect(),
         };
-        let waiting = waiting.into_iter().map(|(path, range)| Waiting { path, range, runs: None });
-        let first = first.map(|path| Waiting { path: path.into(), range: Some(0..0), runs: None });
+        let waiting =
+            waiting.into_iter().map(|(path, range)| InputPart { path, range, runs: None });
+        let first =
+            first.map(|path| InputPart { path: path.into(), range: Some(0..0), runs: None });
         let waiting = first.into_iter().chain(waiting).collect();
         let (files, allow_empty) = (args.files.clone(), args.allow_empty);
         let (most, is_shown) = (args.max_record_bytes, args.is_shown);
@@ -154,7 +156,7 @@ impl Reader {
         request: impl Into<Request>,
     ) -> Result<Reader> {
         let (total, notes) = (source.records(), source.notes());
-        let dataset = Some(Fitting::of(name));
+        let dataset = Some(BatchFitter::of(name));
         let reader = Reader { current: Some(source), total, notes, dataset, ..Reader::new() };
         reader.begin(request.into())
     }
@@ -176,14 +178,14 @@ impl Reader {
             most: u64::MAX,
             is_shown: false,
             threads: NonZeroUsize::MIN,
-            dropped: Dropped::default(),
+            dropped: DroppedRecords::default(),
             dataset: None,
             is_whole: true,
             allow_empty: false,
             files: Vec::new(),
             notes: Vec::new(),
             spooled: Vec::new(),
-            unchanged: Unchanged::default(),
+            unchanged: InputSnapshot::default(),
             comparison: Comparison::default(),
             cut_to: None,
             ids: None,
@@ -203,7 +205,7 @@ impl Reader {
                 };
                 self.record = chosen;
                 let is_chosen =
-                    |wanted: &Wanted| chosen.is_some_and(|r| r.name == wanted.record.name);
+                    |wanted: &WantedRecords| chosen.is_some_and(|r| r.name == wanted.record.name);
                 let place = types.iter().position(is_chosen).unwrap_or(0);
                 Some(types.swap_remove(place))
             }
@@ -241,7 +243,7 @@ impl Reader {
         }
         let mut all: Option<Header> = None;
         for path in &self.files {
-            let input = Waiting { path: path.clone(), range: None, runs: None };
+            let input = InputPart { path: path.clone(), range: None, runs: None };
             let opened = Input::open(path, self.allow_empty)?;
             if matches!(opened.content, Content::Ndjson(_) | Content::Values(_)) {
                 return Ok(self.header.clone());
@@ -275,7 +277,7 @@ impl Reader {
                 }
                 continue;
             }
-            let input = Waiting { path: path.clone(), range: None, runs: None };
+            let input = InputPart { path: path.clone(), range: None, runs: None };
             let opened = Input::open(path, self.allow_empty)?;
             let (_, own) = open(opened, &input, self.most, None)?.begin(None)?;
             if own == schema {
@@ -296,7 +298,7 @@ impl Reader {
     }
 
     /// Makes the reader check at its end that these files are unchanged.
-    pub fn with_unchanged(mut self, unchanged: Unchanged) -> Reader {
+    pub fn with_unchanged(mut self, unchanged: InputSnapshot) -> Reader {
         self.unchanged = unchanged;
         self
     }
@@ -368,7 +370,7 @@ impl Reader {
             };
         }
         // The first input is open already, and was asked for its header.
-        let inputs: Vec<Waiting> =
+        let inputs: Vec<InputPart> =
             self.first.take().into_iter().chain(self.waiting.drain(..)).collect();
         let mut start = 0;
         for (input, source) in inputs.into_iter().zip(&self.sources) {
@@ -379,7 +381,7 @@ impl Reader {
             let own = runs_within(&runs, &(start..start + rows));
             start += rows;
             if !own.is_empty() {
-                self.waiting.push_back(Waiting { runs: Some(own), ..input });
+                self.waiting.push_back(InputPart { runs: Some(own), ..input });
             }
         }
         self.advance()
@@ -443,7 +445,8 @@ impl Reader {
 
     /// Returns the type of the records, if their columns fit it.
     pub fn fitting_type(&self) -> Option<&'static RecordType> {
-        self.known_type().filter(|record| Conform::new(&self.schema, &record.schema()).is_ok())
+        self.known_type()
+            .filter(|record| ColumnMapping::new(&self.schema, &record.schema()).is_ok())
     }
 
     /// Returns how the first input stores its values, see [`RecordSource::encoding`].
@@ -498,8 +501,8 @@ impl Reader {
     }
 
     /// Returns the records that the filters before this one have dropped; known after the last
-    /// batch, as far as it came with the records (see [`Dropped::without_header`]).
-    pub fn dropped(&self) -> Dropped {
+    /// batch, as far as it came with the records (see [`DroppedRecords::without_header`]).
+    pub fn dropped(&self) -> DroppedRecords {
         let dropped = match &self.current {
             Some(current) => self.dropped.and(&current.dropped()),
             None => self.dropped.clone(),
@@ -602,7 +605,7 @@ impl Reader {
         std::mem::take(&mut self.spooled)
     }
 
-    fn open_input(&mut self, input: &Waiting) -> Result<Box<dyn RecordSource>> {
+    fn open_input(&mut self, input: &InputPart) -> Result<Box<dyn RecordSource>> {
         let mut opened = Input::open(&input.path, self.allow_empty)?;
         if let Some(bytes) = opened.spooled {
             let (name, bytes) = (&opened.name, size(bytes as f64));
@@ -654,11 +657,11 @@ fn decoders(jobs: NonZeroUsize) -> NonZeroUsize {
 /// they come.
 fn open(
     input: Input,
-    of: &Waiting,
+    of: &InputPart,
     most: u64,
     shown: Option<File>,
 ) -> Result<Box<dyn RecordSource>> {
-    let Waiting { path, range, .. } = of;
+    let InputPart { path, range, .. } = of;
     let range = range.clone();
     let (name, is_piped) = (input.name.clone(), input.is_piped);
     let lines = |bytes: Bytes, range| -> Result<NdjsonSource> {

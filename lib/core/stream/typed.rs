@@ -7,15 +7,15 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
-use super::conform::Places;
+use super::conform::ColumnPlaces;
 use super::typed_cast::{can_cast, cast_column};
-use super::validity::{Refused, Run, input_of};
-use crate::batch::Wanted;
+use super::validity::{RefusedRow, Run, input_of};
+use crate::batch::WantedRecords;
 
 /// Returns the columns of a schema that `names` has, in its order, with the types that are handed
 /// out.
 pub(super) fn typed_columns(schema: &Schema, names: &Schema) -> SchemaRef {
-    let places = Places::of(schema);
+    let places = ColumnPlaces::of(schema);
     let found = names.fields().iter().filter_map(|wanted| {
         let field = schema.field(places.named(wanted.name())?);
         Some(Field::new(wanted.name(), handed_out(field.data_type()), true))
@@ -24,7 +24,7 @@ pub(super) fn typed_columns(schema: &Schema, names: &Schema) -> SchemaRef {
 }
 
 /// Returns the columns of the first input, and the columns that are stated to exist.
-pub(super) fn with_stated(first: &SchemaRef, wanted: &Wanted) -> SchemaRef {
+pub(super) fn with_stated(first: &SchemaRef, wanted: &WantedRecords) -> SchemaRef {
     if wanted.stated.is_empty() {
         return first.clone();
     }
@@ -92,7 +92,7 @@ impl TypedColumns {
     /// Fails, with the cause, if a column cannot be cast, or if one of the named columns is not in
     /// the first input, whose schema is `first`.
     pub fn new(from: &Schema, first: &SchemaRef, names: &Schema) -> Result<TypedColumns, String> {
-        let (places, known) = (Places::of(from), Places::of(first));
+        let (places, known) = (ColumnPlaces::of(from), ColumnPlaces::of(first));
         let is_new = |name: &&str| places.named(name).is_some() && known.named(name).is_none();
         let mut named = names.fields().iter().map(|field| field.name().as_str());
         if let Some(name) = named.find(is_new) {
@@ -130,7 +130,7 @@ impl TypedColumns {
             match self.apply(&single) {
                 Ok(records) => Run { records, refused: Vec::new() },
                 Err(reason) => {
-                    let refused = vec![Refused { reason, input: input_of(&single) }];
+                    let refused = vec![RefusedRow { reason, input: input_of(&single) }];
                     Run { records: RecordBatch::new_empty(self.target.clone()), refused }
                 }
             }

@@ -10,13 +10,13 @@ use arrow_array::types::{Float16Type, Float32Type, Float64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 
-use super::conform::{Conform, Places};
+use super::conform::{ColumnMapping, ColumnPlaces};
 use super::conversion::Conversion;
 use super::ndjson_reader::NdjsonDecoder;
 use super::ndjson_writer::NdjsonEncoder;
 use super::texts::{Part, lossy, parts};
 use crate::batch::row_sizes;
-use crate::cli::Rejected;
+use crate::cli::RejectedContent;
 use crate::json::{self, Kind, Reader};
 use crate::record::{JsonForm, OTHERS};
 
@@ -25,13 +25,13 @@ pub struct Run {
     /// The first rows, which are records.
     pub records: RecordBatch,
     /// Why the rows after them are not records.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedRow>,
 }
 
 /// Why a row is refused, and its JSON as far as it has one.
-pub struct Refused {
+pub struct RefusedRow {
     pub reason: String,
-    pub input: Rejected,
+    pub input: RejectedContent,
 }
 
 /// Returns the rows of a batch in the schema of their records.
@@ -45,7 +45,7 @@ pub fn runs(conversion: &Conversion, batch: &RecordBatch) -> Result<Vec<Run>, St
         match part {
             Part::Text(batch) => runs.extend(conversion.text_runs(&batch)?),
             Part::NoText(row, reason) => {
-                let refused = Refused { reason, input: input_of(&row) };
+                let refused = RefusedRow { reason, input: input_of(&row) };
                 match runs.last_mut() {
                     Some(Run { refused: before, .. }) => before.push(refused),
                     None => {
@@ -61,7 +61,10 @@ pub fn runs(conversion: &Conversion, batch: &RecordBatch) -> Result<Vec<Run>, St
 
 /// Returns the rows of a batch, whose text is all valid, in the schema of a record type; rows that
 /// do not fit are refused.
-pub(super) fn record_runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<Run>, String> {
+pub(super) fn record_runs(
+    conform: &ColumnMapping,
+    batch: &RecordBatch,
+) -> Result<Vec<Run>, String> {
     let applied = conform.apply(batch);
     if let Ok(records) = &applied
         && is_valid(records)
@@ -71,11 +74,12 @@ pub(super) fn record_runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<
     let mut runs = Vec::new();
     let mut start = 0;
     let mut refused = Vec::new();
-    let mut reasons = Reasons::new(batch, conform.target()).map_err(|error| error.to_string())?;
+    let mut reasons =
+        RefusalReasons::new(batch, conform.target()).map_err(|error| error.to_string())?;
     for row in 0..batch.num_rows() {
         match reasons.of(batch, row).map_err(|error| error.to_string())? {
             Some(reason) => {
-                refused.push(Refused { reason, input: input_of(&batch.slice(row, 1)) });
+                refused.push(RefusedRow { reason, input: input_of(&batch.slice(row, 1)) });
             }
             None if refused.is_empty() => {}
             None => {
@@ -93,10 +97,10 @@ pub(super) fn record_runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<
 }
 
 fn run(
-    conform: &Conform,
+    conform: &ColumnMapping,
     batch: &RecordBatch,
     rows: std::ops::Range<usize>,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedRow>,
 ) -> Result<Run, String> {
     let good = batch.slice(rows.start, rows.len() - refused.len());
     Ok(Run { records: conform.apply(&good)?, refused })
@@ -107,12 +111,12 @@ const MOST_KEPT: u64 = 16 << 20;
 
 /// Returns the JSON of a row, made when it is written. Values that JSON does not have are written
 /// as Python names them, so that the row is kept as text, and invalid bytes are replaced.
-pub(super) fn input_of(row: &RecordBatch) -> Rejected {
+pub(super) fn input_of(row: &RecordBatch) -> RejectedContent {
     if row_sizes(row).iter().any(|&bytes| bytes > MOST_KEPT) {
-        return Rejected::Nothing;
+        return RejectedContent::Nothing;
     }
     let row = row.clone();
-    Rejected::json(move || {
+    RejectedContent::json(move || {
         let mut line = Vec::new();
         let encoded =
             lossy(&row).and_then(|row| NdjsonEncoder::shown(plain(&row)).encode(&row, &mut line));
@@ -124,7 +128,7 @@ pub(super) fn input_of(row: &RecordBatch) -> Rejected {
 }
 
 /// Finds out why rows are refused.
-struct Reasons {
+struct RefusalReasons {
     /// The columns of the batch that the target has.
     columns: Vec<usize>,
     encoder: NdjsonEncoder,
@@ -132,11 +136,11 @@ struct Reasons {
     line: Vec<u8>,
 }
 
-impl Reasons {
-    fn new(batch: &RecordBatch, target: &SchemaRef) -> Result<Reasons, ArrowError> {
+impl RefusalReasons {
+    fn new(batch: &RecordBatch, target: &SchemaRef) -> Result<RefusalReasons, ArrowError> {
         // Columns that the target lacks are not looked at, and neither are types that JSON does not
         // have.
-        let places = Places::of(batch.schema_ref());
+        let places = ColumnPlaces::of(batch.schema_ref());
         let fields: Vec<FieldRef> = target.fields().iter().filter_map(readable).collect();
         let columns: Vec<usize> = if JsonForm::is_of_records(target) {
             (0..batch.num_columns()).collect()
@@ -146,7 +150,7 @@ impl Reasons {
         };
         let encoder = NdjsonEncoder::exact(plain(&batch.project(&columns)?));
         let decoder = NdjsonDecoder::new(SchemaRef::new(Schema::new(fields)))?;
-        Ok(Reasons { columns, encoder, decoder, line: Vec::new() })
+        Ok(RefusalReasons { columns, encoder, decoder, line: Vec::new() })
     }
 
     fn of(&mut self, batch: &RecordBatch, row: usize) -> Result<Option<String>, ArrowError> {

@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use super::ndjson_writer::NdjsonEncoder;
 use super::rare::PresentFields;
-use crate::batch::{Batch, Counts, Finished, Header, Origin, Sink};
+use crate::batch::{Batch, Counts, Header, Origin, Sink, SinkSummary};
 use crate::cli::{self, Encoding, OutputArgs, Rejects};
 use crate::error::{Error, Result};
 use crate::ordered::Flow;
@@ -220,9 +220,9 @@ impl<W: Write> Sink for Writer<W> {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, counts: Counts) -> Result<Finished> {
+    fn finish(self, counts: Counts) -> Result<SinkSummary> {
         Writer::finish(self, &counts)?;
-        Ok(Finished::default())
+        Ok(SinkSummary::default())
     }
 }
 
