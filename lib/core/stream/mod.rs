@@ -14,6 +14,7 @@ mod frames;
 mod ids;
 mod inferred;
 mod input;
+mod input_queue;
 mod joined;
 mod json_values;
 mod lines;
