@@ -407,7 +407,7 @@ impl WantedRecords {
 #[derive(Debug, Default)]
 pub struct SelectedRecords {
     pub records: u64,
-    /// The ids that were found, those of first turns of these ids too.
+    /// The ids that were found, also ids of first turns of these ids.
     pub found: HashSet<String>,
 }
 

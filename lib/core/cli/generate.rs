@@ -97,7 +97,7 @@ fn page(command: &Command, filter: &Command) -> Result<String> {
     let mut page = Vec::new();
     man.render(&mut page).map_err(|error| Error::write("stdout", &error))?;
     let mut page = String::from_utf8_lossy(&page).into_owned();
-    page += &closing(&text(filter.get_after_long_help()), typed);
+    page += &end_of_help(&text(filter.get_after_long_help()), typed);
     page += ".SH SEE ALSO\n";
     if typed != filter.get_name() {
         page += &format!(".BR {} (1),\n", escaped(filter.get_name()));
@@ -106,7 +106,7 @@ fn page(command: &Command, filter: &Command) -> Result<String> {
 }
 
 /// Returns the part of the help after the options: examples, input and output, exit codes.
-fn closing(help: &str, typed: &str) -> String {
+fn end_of_help(help: &str, typed: &str) -> String {
     let (examples, rest) =
         match help.strip_prefix("Examples:\n").map(|help| help.split_once("\n\n")) {
             Some(Some((examples, rest))) => (examples, rest),

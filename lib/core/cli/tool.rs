@@ -50,7 +50,7 @@ impl Tool {
         Tool {
             name: command.get_name().to_string(),
             arguments: with_effect(command, matches),
-            given: given(matches),
+            given: given_arguments(matches),
             streams_arrow: streams_arrow(command, matches),
             is_verbose,
         }
@@ -112,7 +112,7 @@ impl Tool {
 const TO: &str = "to";
 const ARROW: &str = "arrow";
 
-fn given(matches: &ArgMatches) -> Vec<String> {
+fn given_arguments(matches: &ArgMatches) -> Vec<String> {
     let ids = matches.ids().map(|id| id.as_str());
     let on_line = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
     ids.filter(on_line).map(str::to_string).collect()

@@ -71,7 +71,8 @@ pub(super) fn way_to_read(folder: &Path) -> Result<Option<String>> {
     Ok(way)
 }
 
-/// Whether the first line of a file is a chat. (What cannot be read has its own error where it is read.)
+/// Whether the first line of a file is a chat. (A file that cannot be read has its own error where
+/// it is read.)
 fn begins_with_chat(path: &Path) -> bool {
     let mut line = Vec::new();
     let read = open_bytes(path)

@@ -211,12 +211,12 @@ impl Packing {
         let empty = lengths.iter().filter(|&&length| length == 0).count() as u64;
         let mut changed = PackingChanges { empty, ..PackingChanges::default() };
         if self.algorithm == Algorithm::Wrapped {
-            return Ok((self.wrapped(lengths, first, &mut changed), changed));
+            return Ok((self.wrap_pieces(lengths, first, &mut changed), changed));
         }
         let pieces = self.pieces(lengths, first, &mut changed)?;
         let rows = match (self.algorithm, self.seq_length) {
-            (Algorithm::Bfd, Some(length)) => self.fitted(pieces, length, fit::best_fit),
-            (Algorithm::Ffd, Some(length)) => self.fitted(pieces, length, fit::first_fit),
+            (Algorithm::Bfd, Some(length)) => self.fit_pieces(pieces, length, fit::best_fit),
+            (Algorithm::Ffd, Some(length)) => self.fit_pieces(pieces, length, fit::first_fit),
             _ => Rows { ends: (1..=pieces.len() as u64).collect(), pieces },
         };
         Ok((rows, changed))
@@ -262,7 +262,7 @@ impl Packing {
 
     /// Puts pieces into rows, in the order in which the rows were opened; pieces of a row are in
     /// the order of placing.
-    fn fitted(&self, pieces: Vec<Piece>, capacity: u32, fit: fit::Fit) -> Rows {
+    fn fit_pieces(&self, pieces: Vec<Piece>, capacity: u32, fit: fit::Fit) -> Rows {
         let pieces = fit::longest_first(pieces, self.most_tokens());
         let mut weights = pieces.iter().map(|piece| self.weight(piece.length));
         let (row_of, rows) = fit(&mut weights, capacity);
@@ -283,7 +283,7 @@ impl Packing {
     }
 
     /// Joins all tokens and cuts them into rows of one length; the last may be shorter.
-    fn wrapped(&self, lengths: &[u32], first: u64, changed: &mut PackingChanges) -> Rows {
+    fn wrap_pieces(&self, lengths: &[u32], first: u64, changed: &mut PackingChanges) -> Rows {
         let room = self.seq_length.unwrap_or(u32::MAX);
         let mut rows = Rows::default();
         let mut left = room;

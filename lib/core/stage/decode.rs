@@ -16,7 +16,7 @@ pub fn decode(mut batch: Batch, alignment: Alignment) -> Result<Batch> {
     let view = Tokens::of(&records)?;
     let mut builder = DecodedBuilder::default();
     for row in 0..view.len() {
-        match decoded(&view, row, alignment) {
+        match decode_sequence(&view, row, alignment) {
             Ok((decoded, spans)) => {
                 let weights = view.segments(row).into_iter().flatten().map(|s| s.is_trained);
                 let messages = decoded.messages.into_iter().zip(weights.chain(repeat(true)));
@@ -34,7 +34,7 @@ pub fn decode(mut batch: Batch, alignment: Alignment) -> Result<Batch> {
 }
 
 /// Decodes a sequence to text, and its masks, if it has any, to spans of that text.
-fn decoded(
+fn decode_sequence(
     view: &Tokens<'_>,
     row: usize,
     alignment: Alignment,

@@ -207,7 +207,7 @@ fn convert(from: &Field, column: &ArrayRef, field: &Field) -> Result<ArrayRef, S
     if column.data_type() == field.data_type() {
         return Ok(Arc::clone(column));
     }
-    let cast = converted(column, field.data_type());
+    let cast = convert_column(column, field.data_type());
     let cast = cast.map_err(|e| format!("column {:?}: {e}", field.name()))?;
     if cast.null_count() > column.logical_null_count() {
         return Err(format!("column {:?}: a value that does not fit", field.name()));
@@ -216,14 +216,14 @@ fn convert(from: &Field, column: &ArrayRef, field: &Field) -> Result<ArrayRef, S
 }
 
 /// Returns a column as one of another type.
-fn converted(column: &ArrayRef, target: &DataType) -> Result<ArrayRef, String> {
+fn convert_column(column: &ArrayRef, target: &DataType) -> Result<ArrayRef, String> {
     use DataType::*;
     match (column.data_type(), target) {
         (source, target) if source == target => Ok(column.clone()),
-        (Struct(_), Struct(fields)) => cast_members(column, fields, converted),
-        (List(_), List(item)) => cast_items(column, item, converted),
+        (Struct(_), Struct(fields)) => cast_members(column, fields, convert_column),
+        (List(_), List(item)) => cast_items(column, item, convert_column),
         (LargeList(own) | FixedSizeList(own, _) | ListView(own), List(_)) => {
-            converted(&plain_cast(column, &List(own.clone()))?, target)
+            convert_column(&plain_cast(column, &List(own.clone()))?, target)
         }
         _ => plain_cast(column, target),
     }

@@ -48,12 +48,12 @@ impl IdFilter {
 
     /// Drops the records with other ids.
     pub fn apply(&mut self, batch: &mut Batch) -> Result<()> {
-        let rows = self.kept(&batch.records)?;
+        let rows = self.matching_rows(&batch.records)?;
         batch.keep_rows(&rows)
     }
 
     /// Returns the rows with the wanted ids.
-    fn kept(&mut self, records: &RecordBatch) -> Result<Vec<usize>> {
+    fn matching_rows(&mut self, records: &RecordBatch) -> Result<Vec<usize>> {
         let mut columns: Vec<StringArray> = Vec::new();
         for field in &self.fields {
             if let Some(column) = records.column_by_name(field.name()) {

@@ -83,7 +83,7 @@ impl Input {
             super::widen_pipe(&file);
         }
         let path = kind.is_file().then_some(path);
-        Input::sniffed(file, name, path, allow_empty)
+        Input::sniff(file, name, path, allow_empty)
     }
 
     /// Opens standard input; a terminal is refused.
@@ -99,16 +99,11 @@ impl Input {
         let owned = stdin.as_fd().try_clone_to_owned().map_err(|e| Error::io(STDIN, &e))?;
         let file = File::from(owned);
         super::widen_pipe(&file);
-        Input::sniffed(file, STDIN.into(), None, allow_empty)
+        Input::sniff(file, STDIN.into(), None, allow_empty)
     }
 
     /// `path` is the path of a regular file.
-    fn sniffed(
-        file: File,
-        name: Arc<str>,
-        path: Option<&Path>,
-        allow_empty: bool,
-    ) -> Result<Input> {
+    fn sniff(file: File, name: Arc<str>, path: Option<&Path>, allow_empty: bool) -> Result<Input> {
         let is_piped = path.is_none();
         let (clone, pipe) = (file.try_clone(), file.try_clone().ok());
         let place = |e: io::Error| read_error(&name, is_piped, &e);

@@ -11,16 +11,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 const BLOCK: usize = 1 << 20;
 /// The most bytes of a buffer that is kept for the next block.
 const LARGE: usize = 16 * BLOCK;
-/// A line of a pipe that is shown as it comes waits so long for others.
+/// How long a line of a pipe that is shown as it comes waits for further lines.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// Of such a pipe so many bytes are read at once.
+/// How many bytes of such a pipe are read at once.
 const READ: usize = 1 << 16;
 
 /// Cuts bytes into blocks of whole lines. The cuts depend only on the bytes, never on how they
 /// arrive, unless the lines are shown as they come.
 pub struct Lines<R> {
     bytes: R,
-    /// The pipe that the bytes come from, if its lines are shown as they come.
+    /// The pipe from which the bytes come, if its lines are shown as they come.
     shown: Option<File>,
     buffer: Vec<u8>,
     /// The start of the bytes that are in no block yet.
@@ -46,7 +46,8 @@ impl<R: Read> Lines<R> {
         Lines { bytes, shown: None, buffer: Vec::new(), start: 0, ended: false, most }
     }
 
-    /// These lines, which come from `pipe`: when it pauses, those that are whole are handed on.
+    /// Sets the pipe from which the lines come: when it pauses, the whole lines so far are handed
+    /// on.
     pub fn showing(self, pipe: File) -> Lines<R> {
         Lines { shown: Some(pipe), ..self }
     }
@@ -125,14 +126,14 @@ impl<R: Read> Lines<R> {
 /// How long the lines of a block have waited.
 #[derive(Default)]
 struct Patience {
-    /// The bytes in which newlines were looked for.
+    /// How many bytes were searched for newlines.
     searched: usize,
     /// The end of the whole lines, and until when they wait.
     lines: Option<(usize, Instant)>,
 }
 
 impl Patience {
-    /// Where the last whole line ends.
+    /// The end of the last whole line.
     fn whole_lines(&mut self, buffer: &[u8]) -> Option<usize> {
         let came = buffer.get(self.searched..).unwrap_or_default();
         if let Some(newline) = memchr::memrchr(b'\n', came) {
@@ -162,7 +163,7 @@ impl Patience {
     }
 }
 
-/// Reads what has come, at most so many bytes; returns how many, 0 at the end.
+/// Reads the bytes that have come, up to a limit; returns how many, 0 at the end.
 pub(super) fn read_some(
     bytes: &mut impl Read,
     most: usize,

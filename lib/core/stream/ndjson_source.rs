@@ -422,7 +422,7 @@ fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&WantedRecords>) 
     other_than(wanted, name, &names, line).map_or(Ok(()), Err)
 }
 
-/// The error of a first line that is clearly a record of another type than the one wanted.
+/// Returns the error of a first line that is clearly a record of another type than the wanted one.
 fn other_than(wanted: &WantedRecords, name: &str, names: &[String], line: &[u8]) -> Option<Error> {
     let came = named_type_with(among(names));
     let filter = str::from_utf8(line).ok().and_then(filter_of).filter(|_| !wanted.is_of_people());

@@ -165,7 +165,7 @@ fn as_schema(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Arr
 
 /// Returns a batch of bytes as text, with U+FFFD for invalid bytes.
 pub fn lossy(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
-    let columns = batch.columns().iter().map(replaced).collect::<Vec<ArrayRef>>();
+    let columns = batch.columns().iter().map(replace_invalid).collect::<Vec<ArrayRef>>();
     let fields = batch.schema_ref().fields().iter().zip(&columns);
     let fields = fields
         .map(|(field, column)| field.as_ref().clone().with_data_type(column.data_type().clone()));
@@ -174,7 +174,7 @@ pub fn lossy(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new_with_options(schema, columns, &options)
 }
 
-fn replaced(column: &ArrayRef) -> ArrayRef {
+fn replace_invalid(column: &ArrayRef) -> ArrayRef {
     let text =
         |bytes: Option<&[u8]>| bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     match column.data_type() {

@@ -77,7 +77,9 @@ pub(super) fn cast_column(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, 
         (Float16 | Float32 | Float64, UInt64) => integers_of::<UInt64Type>(column, u64_of),
         (from, Float64) if from.is_integer() => floats_of(column),
         (from, Boolean) if from.is_integer() => booleans_of(column),
-        (Utf8 | LargeUtf8 | Utf8View, Int64 | UInt64 | Float64 | Boolean) => parsed(column, to),
+        (Utf8 | LargeUtf8 | Utf8View, Int64 | UInt64 | Float64 | Boolean) => {
+            parse_texts(column, to)
+        }
         _ => plain_cast(column, to),
     }
 }
@@ -205,7 +207,7 @@ fn booleans_of(column: &ArrayRef) -> Result<ArrayRef, String> {
 }
 
 /// Returns texts as the values that they spell.
-fn parsed(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
+fn parse_texts(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
     let texts = plain_cast(column, &DataType::Utf8View)?;
     let texts = texts.as_string_view();
     Ok(match to {

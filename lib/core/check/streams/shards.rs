@@ -109,7 +109,7 @@ impl Family for ParquetShardsFamily {
 }
 
 /// Parses a manifest; the error says why it does not have the schema that is known here.
-fn parsed(text: &[u8]) -> std::result::Result<Manifest, String> {
+fn parse_manifest(text: &[u8]) -> std::result::Result<Manifest, String> {
     let value: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     let schema = &value["schema_version"];
     if schema != SCHEMA {
@@ -130,7 +130,7 @@ fn manifest(
         return Ok(());
     }
     let text = inventory::read(&path)?;
-    let storage = match parsed(&text) {
+    let storage = match parse_manifest(&text) {
         Ok(manifest) => manifest.storage,
         Err(cause) => {
             findings.add(&FORM, &path, cause);

@@ -17,7 +17,8 @@ pub const SCHEMA: &str = "gristmill_rows_v1";
 /// The parameter of a header that says that the records come from rows: `{form, seq_length, rows,
 /// used}`, the last two null if not all rows are read; for padded rows also `padding`, in tokens.
 pub const PACKED: &str = "packed";
-/// Its member that says whether the rows have the end of each document; the records have it.
+/// The member of that parameter that says whether the rows have the end of each document; the
+/// records always have it.
 pub const HAS_EOD: &str = "keep_eod";
 
 /// The content of the file.

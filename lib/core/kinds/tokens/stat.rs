@@ -214,7 +214,7 @@ fn occurrences(values: &[u8], wanted: u8) -> u64 {
     values.chunks(255).map(|part| u64::from(of(part))).sum()
 }
 
-/// A span id, with what it means.
+/// Returns a span id with its meaning.
 fn named_span(id: u8) -> String {
     let name = span_name(id);
     if name.starts_with("span ") { id.to_string() } else { format!("{id} {name}") }

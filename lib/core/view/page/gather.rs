@@ -65,7 +65,7 @@ pub fn gather(
     let is_whole = reader.is_whole();
     let by = language_column(&reader);
     let viewer = Viewer::new(&reader, align)?;
-    let (select, how) = bounded(select, viewer.look().sample);
+    let (select, how) = bound_selection(select, viewer.look().sample);
     let mut taking = Sampler { inputs: &input.files, viewer, sample: Vec::new() };
     let mut choosing = match is_stream(input)? {
         true => Some(StreamChooser::new(&select, reader.schema())?),
@@ -144,7 +144,7 @@ fn below(inputs: &[PathBuf], place: String) -> String {
 }
 
 /// Returns the choice, bounded to what fits a page, and its description.
-fn bounded(select: &SelectArgs, sample: u64) -> (SelectArgs, String) {
+fn bound_selection(select: &SelectArgs, sample: u64) -> (SelectArgs, String) {
     let mut select = select.clone();
     if !select.id.is_empty() {
         return (select, "those with the ids asked for".to_string());
