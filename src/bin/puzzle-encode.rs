@@ -11,7 +11,7 @@ use serde_json::Value;
 use gristmill::batch::{Batch, Header};
 use gristmill::cli::{
     self, CommonArgs, JobsArgs, OnErrorArgs, OutputArgs, RejectedContent, Rejection, Rejects,
-    Slice, Tool, counted,
+    Slice, Tool,
 };
 use gristmill::error::{Error, Result};
 use gristmill::format::puzzle_dir::AssertedConstants;
@@ -24,6 +24,7 @@ use gristmill::puzzle::{
 use gristmill::record::PUZZLE;
 use gristmill::runner::{Items, Runner};
 use gristmill::stream::{Writer, open_bytes};
+use gristmill::wording::counted;
 
 /// Encode puzzles as sequences of tokens, with reproducible augmentation
 ///

@@ -4,12 +4,12 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use super::{Plan, State, Task, TaskList, is_finished, line, states};
-use crate::cli::{counted, far, grouped};
+use crate::cli::far;
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
 use crate::format::FORMATS;
 use crate::visible;
-use crate::wording::exactly;
+use crate::wording::{counted, exactly, grouped};
 
 /// The counts of tasks by state, and the lines of tasks.
 #[derive(Debug)]

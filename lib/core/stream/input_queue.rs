@@ -16,12 +16,13 @@ use super::ndjson_source::NdjsonSource;
 use super::parquet_source::ParquetSource;
 use super::slices::cut_inputs;
 use crate::batch::{Header, RecordSource};
-use crate::cli::{InputArgs, runs_within, size};
+use crate::cli::{InputArgs, runs_within};
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::parquet::describe;
 use crate::record::RecordType;
+use crate::wording::size;
 
 /// The inputs that are still to be read.
 pub(super) struct InputQueue {

@@ -12,11 +12,12 @@ use clap::{Args, ValueEnum};
 use super::Writer;
 use super::rare::PresentFields;
 use crate::batch::{Batch, Counts, Header, Sink, SinkSummary, file_metadata};
-use crate::cli::{Encoding, NoStream, Rejects, Tool, WithoutEffect, counted};
+use crate::cli::{Encoding, NoStream, Rejects, Tool, WithoutEffect};
 use crate::error::{Error, Result, shown};
 use crate::format::parquet::ParquetSink;
 use crate::ordered::Flow;
 use crate::publish::{PendingFile, publish_file, refuse_existing_file};
+use crate::wording::counted;
 
 /// The encodings of files of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -6,11 +6,12 @@ use std::num::NonZeroUsize;
 use super::page::is_stream;
 use crate::batch::Batch;
 use crate::check::Outcome;
-use crate::cli::{InputArgs, Progress, counted, grouped, size};
+use crate::cli::{InputArgs, Progress};
 use crate::dataset;
 use crate::error::{Error, Kind, Result, Severity};
 use crate::stat::{self, Answer, StatOptions};
 use crate::stream::Request;
+use crate::wording::{counted, grouped, size};
 
 /// The most bytes of inputs whose numbers a terminal shows without being asked to check them: the
 /// output begins at once.

@@ -9,13 +9,12 @@ use serde_json::Value;
 use super::{StreamSummary, records};
 use crate::check::{Check, CheckContext, Family, Findings, Outcome, checks};
 use crate::check::{inventory, rows};
-use crate::cli::counted;
 use crate::error::{Error, Kind, Result};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::kd_root::IdsFile;
 use crate::format::parquet::{FOLDER_FORMAT, ParquetFile, StatedShard, all_files_in, read_error};
-use crate::wording::of_plural;
+use crate::wording::{counted, of_plural};
 
 checks! {
     MANIFEST: Error Structure "shards.manifest.missing",

@@ -17,13 +17,12 @@ pub use join::{ConversationJoin, ConversationPart};
 use super::parquet::{FOLDER_FORMAT, MANIFEST, ParquetFile, files_in, read_error};
 use super::{RecordCounts, json_file};
 use crate::batch::{Counts, Header, SkippedRecords};
-use crate::cli::counted;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files::open_member;
 use crate::provenance::{BuildRun, DatasetOrigin, git_sha};
 use crate::publish::{TargetLock, publish_file_locked};
-use crate::wording::exactly;
+use crate::wording::{counted, exactly};
 
 pub const SCHEMA: &str = "synth_harmony_v1";
 /// The pattern of the names of shards.

@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Form;
-use crate::cli::{counted, grouped};
 use crate::format::{RecordCounts, json_file};
 use crate::packing::{Algorithm, Overflow, Packing, PackingChanges, RowUnit};
-use crate::wording::exactly;
+use crate::wording::{counted, exactly, grouped};
 
 /// The key of the manifest in the footer.
 pub const KEY: &str = "gristmill.rows";

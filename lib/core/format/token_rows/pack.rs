@@ -18,7 +18,7 @@ use super::store::{PrefixStore, Sequences, Window, no_end};
 use crate::batch::{
     Batch, Counts, DroppedRecords, Header, RecordSource, Sink, SinkSummary, SkippedRecords,
 };
-use crate::cli::{Progress, Rejection, Rejects, Slice, grouped};
+use crate::cli::{Progress, Rejection, Rejects, Slice};
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
 use crate::format::kd_root::RowRule;
@@ -29,7 +29,7 @@ use crate::ordered::Flow;
 use crate::packing::{Overflow, Packing, PackingChanges, Rows, TooLong};
 use crate::publish::{Target, publish};
 use crate::record::tokens::{self, Tokens};
-use crate::wording::exactly;
+use crate::wording::{exactly, grouped};
 
 /// The most tokens of a window.
 const WINDOW_TOKENS: usize = 1 << 24;

@@ -14,7 +14,7 @@ use super::columns::Form;
 use super::decode::{DecodedRows, RowPiece};
 use super::manifest::{Contents, HAS_EOD, KEY, PACKED, RowsManifest, SCHEMA};
 use crate::batch::{Batch, Header, Origin, RecordSource, WantedRecords, joined_parameters};
-use crate::cli::{Slice, grouped, runs_within};
+use crate::cli::{Slice, runs_within};
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
@@ -25,7 +25,7 @@ use crate::packing::Overflow;
 use crate::record::tokens::{Identity, TokensBuilder};
 use crate::record::{RecordType, TOKENS};
 use crate::tokenizer::EOD;
-use crate::wording::exactly;
+use crate::wording::{exactly, grouped};
 
 /// About how many tokens a batch holds.
 const BATCH_TOKENS: usize = 1 << 18;

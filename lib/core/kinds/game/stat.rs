@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::grouped;
 use crate::error::Result;
 use crate::record::game::Games;
 use crate::stat::{Answer, Distribution, Names, Numbers, Sections, StatOptions, StatView, plain};
+use crate::wording::grouped;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GamesStat {

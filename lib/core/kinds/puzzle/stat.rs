@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::cli::grouped;
 use crate::error::Result;
 use crate::puzzle::{Side, domain};
 use crate::record::puzzle::{Puzzle, Puzzles};
 use crate::stat::{
     Answer, Distribution, Names, Numbers, Sections, StatOptions, StatView, Tally, key, plain,
 };
+use crate::wording::grouped;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PuzzlesStat {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::grouped;
 use crate::error::Result;
 use crate::record::tokens::Tokens;
 use crate::stat::{
@@ -12,6 +11,7 @@ use crate::stat::{
     key, share,
 };
 use crate::view::span_name;
+use crate::wording::grouped;
 
 /// How many span ids are counted many positions at once: none, reasoning, final.
 const FEW: usize = 3;

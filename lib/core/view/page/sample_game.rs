@@ -5,8 +5,8 @@
 use serde_json::{Value, json};
 
 use super::sample::{Parts, short};
-use crate::cli::{counted, grouped, ordinal};
 use crate::view::{ShownGame, ShownStep};
+use crate::wording::{counted, grouped, ordinal};
 
 /// About how many bytes a step needs.
 const STEP: usize = 120;
