@@ -107,7 +107,7 @@ fn open(args: &Args) -> Result<Reader> {
     dataset::open(&args.input, Request::Any)?.choose(&args.select)
 }
 
-/// Batches of puzzles as grids.
+/// Returns a stage that turns batches of puzzles into grids.
 fn drawn() -> impl FnMut(Batch) -> Result<Batch> {
     let mut before = 0;
     move |mut batch| {

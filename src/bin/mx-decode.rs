@@ -116,7 +116,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     runner.jobs(args.jobs.jobs).run(feed, stage, writer)
 }
 
-/// The games of the slice, up to the limit.
+/// Returns the games of the slice, up to the limit.
 fn listed(args: &Args) -> Result<Vec<GameFile>> {
     let mut games = raw_games::list(&args.directories)?;
     if let Some(slice) = args.slice {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use gristmill::batch::Wanted;
+use gristmill::batch::WantedRecords;
 use gristmill::check::SequenceGate;
 use gristmill::cli::{
     self, CommonArgs, ForPipelines, InputArgs, JobsArgs, OnErrorArgs, Rejects, SinkArgs, Tool,
@@ -148,7 +148,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     inputs::name(&args.input.files);
     settings.check(&target)?;
     named(&target)?;
-    let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
+    let reader = dataset::open(&args.input, WantedRecords::records(&TOKENS))?;
     if are_triples(&args.input.files)? {
         from_triples(&args, (&settings, &target), &reader, tool)
     } else {
@@ -156,7 +156,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     }
 }
 
-/// Lengths, then tokens in the order of the rows.
+/// Reads lengths, then tokens in the order of the rows.
 fn from_triples(
     args: &Args,
     (settings, target): (&RowsSettings, &RowsTarget),
@@ -176,7 +176,7 @@ fn from_triples(
     Ok(())
 }
 
-/// Records as they come, a window after the other.
+/// Reads records as they come, one window after the other.
 fn from_records(
     args: &Args,
     (settings, target): (&RowsSettings, &RowsTarget),
@@ -238,7 +238,7 @@ fn are_triples(paths: &[PathBuf]) -> Result<bool> {
     Ok(files::find(paths, is)?.is_some())
 }
 
-/// Refuses an output whose name readers would not know it by.
+/// Refuses an output whose name readers would not recognise.
 fn named(target: &RowsTarget) -> Result<()> {
     for path in [&target.rows, &target.index].into_iter().flatten() {
         if path.extension().is_none_or(|ending| ending != "parquet" && ending != "pq") {

@@ -3,16 +3,16 @@
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 
-use super::conform::Conform;
+use super::conform::ColumnMapping;
 use super::typed::TypedColumns;
 use super::validity::{Run, record_runs, runs};
-use crate::batch::Wanted;
+use crate::batch::WantedRecords;
 
 #[derive(Debug)]
 pub(super) enum Conversion {
-    /// Into the columns of a record type.
-    Records(Conform),
-    /// Into those of the first input, whatever their types.
+    /// To the columns of a record type.
+    Records(ColumnMapping),
+    /// To the columns of the first input, whatever their types.
     Typed(TypedColumns),
 }
 
@@ -21,20 +21,20 @@ impl Conversion {
     pub fn new(
         from: &Schema,
         target: &SchemaRef,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
     ) -> Result<Conversion, String> {
         match wanted.filter(|wanted| wanted.any_types) {
             Some(wanted) => TypedColumns::new(from, target, &wanted.schema).map(Conversion::Typed),
-            None => Conform::new(from, target).map(Conversion::Records),
+            None => ColumnMapping::new(from, target).map(Conversion::Records),
         }
     }
 
-    /// The rows of a batch, in pieces: a value that does not fit refuses its row.
+    /// Returns the rows of a batch, in pieces: a value that does not fit refuses its row.
     pub fn runs(&self, batch: &RecordBatch) -> Result<Vec<Run>, String> {
         runs(self, batch)
     }
 
-    /// The rows of a batch all of whose text is text, in pieces: a value that does not fit refuses its row.
+    /// Does the same for a batch whose text is all valid.
     pub fn text_runs(&self, batch: &RecordBatch) -> Result<Vec<Run>, String> {
         match self {
             Conversion::Records(conform) => record_runs(conform, batch),
@@ -42,7 +42,7 @@ impl Conversion {
         }
     }
 
-    /// The schema of the input.
+    /// Returns the schema of the input.
     pub fn from(&self) -> &SchemaRef {
         match self {
             Conversion::Records(conform) => conform.from(),
@@ -50,7 +50,7 @@ impl Conversion {
         }
     }
 
-    /// The schema of what is handed out.
+    /// Returns the schema of the batches that are handed out.
     pub fn target(&self) -> &SchemaRef {
         match self {
             Conversion::Records(conform) => conform.target(),

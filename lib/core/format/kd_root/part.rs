@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::place::PlaceInRoot;
 use super::{ALL, SPLITS, ValidFraction};
-use crate::batch::{Counts, Dropped};
+use crate::batch::{Counts, DroppedRecords};
 use crate::cli::{counted, grouped};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Kind, Result};
@@ -411,7 +411,8 @@ impl KdPart {
             _ => true,
         };
         let written = rows(split);
-        let dropped = if has_others { self.records.counts().dropped() } else { Dropped::default() };
+        let dropped =
+            if has_others { self.records.counts().dropped() } else { DroppedRecords::default() };
         RecordCounts::written(written, Counts::new(written, dropped))
     }
 

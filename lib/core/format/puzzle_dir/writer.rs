@@ -14,7 +14,7 @@ use super::{
     AssertedConstants, BUILD, DATASET, DOMAIN_ASSUMED, IDENTIFIERS, PuzzleSetFile,
     PuzzleSetManifest, SPLITS, SetArray, SetConstants, SplitMetadata,
 };
-use crate::batch::{Batch, Counts, Finished, Sink};
+use crate::batch::{Batch, Counts, Sink, SinkSummary};
 use crate::cli::{Rejects, counted};
 use crate::error::{Error, Result, shown};
 use crate::format::descriptor::refuse_other_formats;
@@ -73,11 +73,11 @@ impl Sink for PuzzleWriter {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, counts: Counts) -> Result<Finished> {
+    fn finish(self, counts: Counts) -> Result<SinkSummary> {
         let (warnings, root) = (self.warnings(), self.root.clone());
         let written = self.publish(counts)?;
         let made = format!("{}: {}", shown(&root), counted(written, "example"));
-        Ok(Finished { made: Some(made), warnings })
+        Ok(SinkSummary { made: Some(made), warnings })
     }
 }
 

@@ -16,7 +16,7 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::harmony::Alignment;
 use crate::stat::{self, Answer, StatOptions};
-use crate::stream::{Choosing, Reader, Request};
+use crate::stream::{Reader, Request, StreamChooser};
 use crate::view::Viewer;
 
 /// The most records of a sample.
@@ -68,7 +68,7 @@ pub fn gather(
     let (select, how) = bounded(select, viewer.look().sample);
     let mut taking = Sampler { inputs: &input.files, viewer, sample: Vec::new() };
     let mut choosing = match is_stream(input)? {
-        true => Some(Choosing::new(&select, reader.schema())?),
+        true => Some(StreamChooser::new(&select, reader.schema())?),
         false => None,
     };
     let kind = taking.viewer.kind().unwrap_or_default();
