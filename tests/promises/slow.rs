@@ -78,7 +78,7 @@ fn records_of_a_slow_pipe_are_shown_as_they_come() {
         ("harmony-tok", "-j 3"),
         ("span-mask", ""),
         ("ds-cat", ""),
-        ("ds-view", ""),
+        ("ds-view", "--limit 4"),
     ] {
         let lines = lines_for(filter);
         let arguments: Vec<&str> = jobs.split_whitespace().collect();

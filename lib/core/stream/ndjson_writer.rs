@@ -88,7 +88,7 @@ pub fn json_texts(
     column: &ArrayRef,
     form: JsonForm,
 ) -> Result<StringArray, ArrowError> {
-    let takes_all = matches!(form, JsonForm::Record | JsonForm::Rest);
+    let takes_all = matches!(form, JsonForm::Any | JsonForm::Record | JsonForm::Rest);
     let nulls = if takes_all { Nulls::Filled } else { Nulls::LeftOut };
     let printer = ColumnPrinter::new(field, column, nulls)?;
     let labels = MemberLabels::of([field]);

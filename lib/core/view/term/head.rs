@@ -89,7 +89,7 @@ pub fn head(head: &Head, drawing: &Drawing) -> Vec<Line> {
         let signs = Line::new()
             .add(Style::REASONING, "R│ reasoning")
             .add(Style::FINAL, "  F│ final")
-            .add(Style::PLAIN, "  3│ commentary  ·│ not trained on  W│ kept out by a weight")
+            .add(Style::PLAIN, "  ·│ not trained on")
             .add(Style::DIM, "  →R: the next token is");
         lines.extend(signs.wrapped(width));
     }
