@@ -1,11 +1,9 @@
 //! How the columns of an input become those that are wanted.
 
-use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 
 use super::conform::ColumnMapping;
 use super::typed::TypedColumns;
-use super::validity::{Run, record_runs, runs};
 use crate::batch::WantedRecords;
 
 #[derive(Debug)]
@@ -29,23 +27,10 @@ impl Conversion {
         }
     }
 
-    /// Returns the rows of a batch, in pieces: a value that does not fit refuses its row.
-    pub fn runs(&self, batch: &RecordBatch) -> Result<Vec<Run>, String> {
-        runs(self, batch)
-    }
-
-    /// Does the same for a batch whose text is all valid.
-    pub fn text_runs(&self, batch: &RecordBatch) -> Result<Vec<Run>, String> {
-        match self {
-            Conversion::Records(conform) => record_runs(conform, batch),
-            Conversion::Typed(columns) => Ok(columns.runs(batch)),
-        }
-    }
-
     /// Returns the schema of the input.
     pub fn from(&self) -> &SchemaRef {
         match self {
-            Conversion::Records(conform) => conform.from(),
+            Conversion::Records(mapping) => mapping.from(),
             Conversion::Typed(columns) => columns.from(),
         }
     }
@@ -53,7 +38,7 @@ impl Conversion {
     /// Returns the schema of the batches that are handed out.
     pub fn target(&self) -> &SchemaRef {
         match self {
-            Conversion::Records(conform) => conform.target(),
+            Conversion::Records(mapping) => mapping.target(),
             Conversion::Typed(columns) => columns.target(),
         }
     }

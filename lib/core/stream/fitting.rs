@@ -12,12 +12,12 @@ pub struct BatchFitter {
     /// The name of the first dataset.
     name: String,
     /// The mapping; made with the first batch, when the schema is known.
-    conform: Option<ColumnMapping>,
+    mapping: Option<ColumnMapping>,
 }
 
 impl BatchFitter {
     pub fn of(name: String) -> BatchFitter {
-        BatchFitter { name, conform: None }
+        BatchFitter { name, mapping: None }
     }
 
     /// Refuses records of another type.
@@ -35,14 +35,14 @@ impl BatchFitter {
             return Ok(());
         }
         let fail = |cause: String| Error::data(cause).at(&self.name);
-        let conform = match &self.conform {
-            Some(conform) => conform,
+        let mapping = match &self.mapping {
+            Some(mapping) => mapping,
             None => {
                 let made = ColumnMapping::new(&batch.records.schema(), schema).map_err(fail)?;
-                self.conform.insert(made)
+                self.mapping.insert(made)
             }
         };
-        batch.records = conform.apply(&batch.records).map_err(fail)?;
+        batch.records = mapping.apply(&batch.records).map_err(fail)?;
         Ok(())
     }
 }

@@ -34,38 +34,45 @@ pub struct RefusedRow {
     pub input: RejectedContent,
 }
 
-/// Returns the rows of a batch in the schema of their records.
-pub fn runs(conversion: &Conversion, batch: &RecordBatch) -> Result<Vec<Run>, String> {
-    let is_text = |(a, b): (&FieldRef, &FieldRef)| a.data_type() == b.data_type();
-    if batch.schema_ref().fields().iter().zip(conversion.from().fields()).all(is_text) {
-        return conversion.text_runs(batch);
-    }
-    let mut runs = Vec::new();
-    for part in parts(batch, conversion.from()).map_err(|error| error.to_string())? {
-        match part {
-            Part::Text(batch) => runs.extend(conversion.text_runs(&batch)?),
-            Part::NoText(row, reason) => {
-                let refused = RefusedRow { reason, input: input_of(&row) };
-                match runs.last_mut() {
-                    Some(Run { refused: before, .. }) => before.push(refused),
-                    None => {
-                        let records = RecordBatch::new_empty(conversion.target().clone());
-                        runs.push(Run { records, refused: vec![refused] });
+impl Conversion {
+    /// Returns the rows of a batch, in pieces: a value that does not fit refuses its row.
+    pub fn runs(&self, batch: &RecordBatch) -> Result<Vec<Run>, String> {
+        let is_text = |(a, b): (&FieldRef, &FieldRef)| a.data_type() == b.data_type();
+        if batch.schema_ref().fields().iter().zip(self.from().fields()).all(is_text) {
+            return self.text_runs(batch);
+        }
+        let mut runs = Vec::new();
+        for part in parts(batch, self.from()).map_err(|error| error.to_string())? {
+            match part {
+                Part::Text(batch) => runs.extend(self.text_runs(&batch)?),
+                Part::NoText(row, reason) => {
+                    let refused = RefusedRow { reason, input: input_of(&row) };
+                    match runs.last_mut() {
+                        Some(Run { refused: before, .. }) => before.push(refused),
+                        None => {
+                            let records = RecordBatch::new_empty(self.target().clone());
+                            runs.push(Run { records, refused: vec![refused] });
+                        }
                     }
                 }
             }
         }
+        Ok(runs)
     }
-    Ok(runs)
+
+    /// Returns the rows of a batch whose text is all valid.
+    fn text_runs(&self, batch: &RecordBatch) -> Result<Vec<Run>, String> {
+        match self {
+            Conversion::Records(mapping) => record_runs(mapping, batch),
+            Conversion::Typed(columns) => Ok(columns.runs(batch)),
+        }
+    }
 }
 
 /// Returns the rows of a batch, whose text is all valid, in the schema of a record type; rows that
 /// do not fit are refused.
-pub(super) fn record_runs(
-    conform: &ColumnMapping,
-    batch: &RecordBatch,
-) -> Result<Vec<Run>, String> {
-    let applied = conform.apply(batch);
+fn record_runs(mapping: &ColumnMapping, batch: &RecordBatch) -> Result<Vec<Run>, String> {
+    let applied = mapping.apply(batch);
     if let Ok(records) = &applied
         && is_valid(records)
     {
@@ -75,7 +82,7 @@ pub(super) fn record_runs(
     let mut start = 0;
     let mut refused = Vec::new();
     let mut reasons =
-        RefusalReasons::new(batch, conform.target()).map_err(|error| error.to_string())?;
+        RefusalReasons::new(batch, mapping.target()).map_err(|error| error.to_string())?;
     for row in 0..batch.num_rows() {
         match reasons.of(batch, row).map_err(|error| error.to_string())? {
             Some(reason) => {
@@ -84,7 +91,7 @@ pub(super) fn record_runs(
             None if refused.is_empty() => {}
             None => {
                 let refused = std::mem::take(&mut refused);
-                runs.push(run(conform, batch, start..row, refused)?);
+                runs.push(run(mapping, batch, start..row, refused)?);
                 start = row;
             }
         }
@@ -92,18 +99,18 @@ pub(super) fn record_runs(
     if runs.is_empty() && refused.is_empty() {
         return Ok(vec![Run { records: applied?, refused }]);
     }
-    runs.push(run(conform, batch, start..batch.num_rows(), refused)?);
+    runs.push(run(mapping, batch, start..batch.num_rows(), refused)?);
     Ok(runs)
 }
 
 fn run(
-    conform: &ColumnMapping,
+    mapping: &ColumnMapping,
     batch: &RecordBatch,
     rows: std::ops::Range<usize>,
     refused: Vec<RefusedRow>,
 ) -> Result<Run, String> {
     let good = batch.slice(rows.start, rows.len() - refused.len());
-    Ok(Run { records: conform.apply(&good)?, refused })
+    Ok(Run { records: mapping.apply(&good)?, refused })
 }
 
 /// The most bytes of a row that is kept: its JSON may be far larger.
