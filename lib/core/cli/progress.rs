@@ -26,7 +26,7 @@ pub enum When {
 }
 
 impl When {
-    /// Returns the same, or never if the user has not chosen and only errors are wanted.
+    /// Returns this choice, or never if the user has made none and only errors are wanted.
     pub fn unless(self, quiet: bool) -> When {
         match self {
             When::Auto if quiet => When::Never,

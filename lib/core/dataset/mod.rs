@@ -154,7 +154,7 @@ fn compare_folder(path: &Path) -> Result<()> {
 /// The folders of splits of Parquet shards, as in the `ids` of a root.
 const SPLIT_FOLDERS: [&str; 3] = ["train", "valid", "test"];
 
-/// Returns the same paths; a folder is replaced by the folders of its splits if only these hold Parquet
+/// Returns the paths; a folder is replaced by the folders of its splits if only these hold Parquet
 /// shards, and, where people look at it, by datasets in folders of their own.
 fn with_splits(paths: &[PathBuf], is_looked_at: bool) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
