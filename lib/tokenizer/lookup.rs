@@ -12,11 +12,11 @@ use super::tables::{self, NO_TOKEN};
 use super::words::{BATCH, Word, WordBatch, Words, block_at};
 use gristmill_simd::{Instructions, SimdLevel};
 
-/// Room for the tokens of a batch, unless many of its words have many.
+/// The room for the tokens of a batch, unless many of its words have many tokens.
 const STAGE: usize = 2 * (SLOT_TOKENS + 1) * BATCH;
 
 pub struct Lookup {
-    /// Words met again and again.
+    /// Words that come again and again.
     cache: WordCache,
     /// All words, as many as there is room for.
     spelled: SpelledCache,
@@ -31,12 +31,12 @@ pub struct Lookup {
 #[derive(Default)]
 struct Many {
     tokens: Vec<i32>,
-    /// Where those of each word end.
+    /// The end of each word's tokens.
     ends: Vec<usize>,
 }
 
 impl Many {
-    /// Tokens of an ordinary batch; what one with a very long word took is given back.
+    /// The tokens of an ordinary batch; room beyond this, for a very long word, is given back.
     const USUAL: usize = 1 << 16;
 
     fn clear(&mut self) {
@@ -45,7 +45,7 @@ impl Many {
         self.ends.clear();
     }
 
-    /// Takes what was put at the end of the tokens as those of a word.
+    /// Takes the tokens that were appended as the tokens of one word.
     fn end_word(&mut self) -> Tokens {
         self.ends.push(self.tokens.len());
         Tokens::elsewhere(self.ends.len() - 1)
@@ -58,20 +58,20 @@ impl Many {
     }
 }
 
-/// Words on their way: what they need is asked for some time before it is looked at.
+/// Words that are being looked up: their memory is requested some time before it is used.
 pub struct Batch {
     words: WordBatch,
     count: usize,
-    /// The tokens of each.
+    /// The tokens of each word.
     found: [Tokens; BATCH],
     /// Which words are not in the cache.
     missing: [u8; BATCH],
-    /// Those of them that are looked for among all words, and then those that are nowhere.
+    /// The missing words that are looked for among all words, and then the ones that are nowhere.
     asked: [Asked; BATCH],
     asked_count: usize,
 }
 
-/// A word, and which one of its batch it is.
+/// A word, and its index in the batch.
 #[derive(Clone, Copy)]
 struct Asked {
     hash: u64,
@@ -107,8 +107,8 @@ impl Lookup {
         }
     }
 
-    /// Takes the next words of a text into the batch, and asks for what they will need. False at
-    /// the end of the text.
+    /// Takes the next words of a text into the batch, and requests the memory that they will need.
+    /// Returns false at the end of the text.
     #[inline(always)]
     pub fn take<I: Instructions>(&self, source: &mut Words, batch: &mut Batch) -> bool {
         let sets = self.cache.sets();
@@ -160,7 +160,7 @@ impl Lookup {
                     staged = 0;
                     continue;
                 }
-                // A loop: most are four or five.
+                // A loop: most words have four or five.
                 for &id in tokens {
                     stage[staged] = id;
                     staged += 1;
@@ -211,7 +211,7 @@ impl Lookup {
         }
     }
 
-    /// Makes the tokens of new words, `count` of them.
+    /// Makes the tokens of `count` new words.
     #[inline(never)]
     fn make(&mut self, text: &[u8], batch: &mut Batch, count: usize) {
         let Self { cache, spelled, merger, many, .. } = self;
@@ -232,7 +232,7 @@ impl Lookup {
                 no_tokens += 1;
                 continue;
             };
-            // A word that is a token is a usual one: it comes again.
+            // A word that is a token is common: it comes again.
             let slot = slot_of_ids([id, NO_TOKEN, NO_TOKEN], 1);
             found[new.at] = Tokens::new(slot);
             let is_short = words.range(new.at).len() <= TOKEN_BYTES;

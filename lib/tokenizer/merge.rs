@@ -10,11 +10,11 @@ use super::parts::{MergeShort, MergeWords, Merged, first_merge, first_token};
 use super::tables::{NONE, bytes_of, merge};
 use gristmill_simd::SimdLevel;
 
-/// Bytes of a window, and tokens at its end that the next one makes again.
+/// The bytes of a window, and how many tokens at its end the next window makes again.
 const WINDOW: usize = 1 << 12;
 const REDONE: usize = 8;
 
-/// Scratch room, reused from word to word.
+/// Scratch memory, reused from word to word.
 pub struct Merger {
     level: SimdLevel,
     nodes: Vec<Node>,
@@ -28,7 +28,7 @@ struct Node {
     next: u32,
     /// The token here, or [`NONE`] if it was merged into the one before it.
     id: u32,
-    /// What this token and the next merge to, or [`NONE`].
+    /// The token to which this one and the next merge, or [`NONE`].
     merged: u32,
 }
 
@@ -46,7 +46,8 @@ impl Merger {
         }
     }
 
-    /// Merges so many words, none of which is empty, and gives the tokens of each with its number.
+    /// Merges `count` words, none of which is empty; calls `made` with the number and the tokens of
+    /// each.
     pub fn merge_words<'a>(
         &mut self,
         count: usize,
@@ -70,9 +71,9 @@ impl Merger {
         }
     }
 
-    /// Tokens are correct for their bytes exactly if every pair of neighbours is correct for its
-    /// bytes (a merge across a border would start with the two tokens at it). So the word is put
-    /// together from windows, and if two do not fit, the second begins earlier.
+    /// Merges a long word from windows. Tokens are correct for their bytes exactly if every pair of
+    /// neighbours is correct for its bytes (a merge across a border would start with the two tokens
+    /// at it). If two windows do not fit, the second begins earlier.
     fn merge_long(&mut self, word: &[u8], out: &mut Vec<i32>) {
         let base = out.len();
         let mut made = std::mem::take(&mut self.made);

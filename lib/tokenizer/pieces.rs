@@ -4,8 +4,8 @@
 
 use super::tables::{Character, are_neighbours, is_cut_border};
 
-/// Where the piece that starts at `start`, which is before the end of `word`, ends. Nothing before
-/// `start` may be merged with it: it is the start of the word or the end of another piece.
+/// Returns the end of the piece that starts at `start`, which is before the end of `word`. Nothing
+/// before `start` may be merged with it: it is the start of the word or the end of another piece.
 #[inline]
 pub fn piece_end(word: &[u8], start: usize) -> usize {
     let (mut left, mut length) = character(word, start);
@@ -30,14 +30,14 @@ pub fn may_be_cut(piece: &[u8], at: usize, length: usize) -> bool {
         return false;
     }
     let [left, right] = [at - length, at].map(|at| Character::at(piece, at));
-    // What comes before the two are whole depends on them alone, if nothing takes a part of them
-    // away from the other sides.
+    // The merges before both are whole depend on them alone, if nothing takes a part of them away
+    // from the other sides.
     let is_alone = (at == length || left.is_whole_after(piece[at - length - 1]))
         && piece.get(at + right.length).is_none_or(|&byte| right.is_whole_before(byte));
     !(is_alone && left.is_whole_before(after) && right.is_whole_after(before))
 }
 
-/// Code point and length of the character at `at`.
+/// Returns the code point and length of the character at `at`.
 #[inline(always)]
 pub fn character(word: &[u8], at: usize) -> (u32, usize) {
     let bits = |n: usize| word.get(at + n).map_or(0, |&byte| u32::from(byte & 0x3f));

@@ -4,7 +4,7 @@
 use super::hash::class::{LETTER, LOWER, NEWLINE, NUMBER, PREFIX, PUNCTUATION, SPACE, UPPER};
 use super::tables::{FIRST_CLASSES, class_of};
 
-/// Class bits and length of the character that starts at `at`; `(0, 0)` at the end.
+/// Returns the class bits and the length of the character that starts at `at`; `(0, 0)` at the end.
 #[inline(always)]
 pub fn class_at(text: &[u8], at: usize) -> (u8, usize) {
     match text.get(at) {
@@ -27,7 +27,7 @@ fn class_of_long(text: &[u8], at: usize, first: u8) -> (u8, usize) {
     }
 }
 
-/// End of the run of characters with any of `bits`, from `at` on.
+/// Returns the end of the run of characters with any of `bits`, from `at` on.
 #[inline(always)]
 fn run(text: &[u8], mut at: usize, bits: u8) -> usize {
     loop {
@@ -39,8 +39,8 @@ fn run(text: &[u8], mut at: usize, bits: u8) -> usize {
     }
 }
 
-/// End of the pre-token that starts at `start`, which must be a character's start and before
-/// the end of `text`, valid UTF-8.
+/// Returns the end of the pre-token that starts at `start`, which must be a character's start and
+/// before the end of `text`, valid UTF-8.
 pub fn pre_token_end(text: &[u8], start: usize) -> usize {
     let (class, length) = class_at(text, start);
     let second = start + length;
@@ -75,8 +75,8 @@ pub fn pre_token_end(text: &[u8], start: usize) -> usize {
     space(text, start)
 }
 
-/// End of the pre-token whose last character so far, at `at`, is a letter or mark without case, after
-/// none with case.
+/// Returns the end of the pre-token whose last character so far, at `at`, is a letter or mark
+/// without case, after none with case.
 pub fn word_end(text: &[u8], at: usize) -> usize {
     match word(text, at) {
         Word::Mixed(end) | Word::Capitals(end) => contraction(text, end),

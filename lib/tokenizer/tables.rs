@@ -69,21 +69,21 @@ static WITHOUT_CASE: [u8; 0x2000] = {
     bits
 };
 
-/// Whether a code point below U+10000 is a letter or mark without case: such may be in both parts of
-/// a word.
+/// Whether a code point below U+10000 is a letter or mark without case: such characters may be in
+/// both parts of a word.
 #[inline(always)]
 pub fn is_without_case(point: u16) -> bool {
     bit(&WITHOUT_CASE, point.into())
 }
 
-/// Class bits of a code point; 0 for other numbers.
+/// Returns the class bits of a code point; 0 for other numbers.
 #[inline]
 pub fn class_of(point: u32) -> u8 {
     let Some(&block) = CLASSES.0[..0x1100].get((point >> 8) as usize) else { return 0 };
     CLASSES.0[0x1100 + 256 * block as usize + (point & 0xff) as usize]
 }
 
-/// Bytes of an id below 201,088, the names of special tokens included.
+/// Returns the bytes of an id below 201,088, the names of special tokens included.
 pub fn bytes_of(id: u32) -> Option<&'static [u8]> {
     let (offsets, _) = OFFSETS.0.as_chunks::<4>();
     let at = id as usize;
@@ -94,8 +94,9 @@ pub fn bytes_of(id: u32) -> Option<&'static [u8]> {
 /// An id that no token has, with no bytes.
 pub const NO_TOKEN: u32 = 201_088;
 
-/// The bytes of each token up to [`NO_TOKEN`] and, in the last place, their number, or [`hash::LONG`]
-/// if they do not fit, as in all blocks above: so a number of 18 bits needs no check.
+/// Returns the bytes of each token up to [`NO_TOKEN`] and, in the last place, their number, or
+/// [`hash::LONG`] if they do not fit. All blocks after these have [`hash::LONG`] too: so a number of 18
+/// bits needs no check.
 #[inline(always)]
 pub fn blocks() -> &'static [[u8; 16]; 1 << hash::ID_BITS] {
     match BLOCKS.0.as_chunks::<16>().0.first_chunk() {
@@ -104,8 +105,8 @@ pub fn blocks() -> &'static [[u8; 16]; 1 << hash::ID_BITS] {
     }
 }
 
-/// The slot of a key, spread by the table's seed, if it is in the table, and slot 0 for most keys
-/// that are not. The slot says itself whose it is.
+/// Returns the slot of a key, spread by the table's seed, if it is in the table, and slot 0 for
+/// most keys that are not. The slot itself says whose it is.
 #[inline(always)]
 fn place(buckets: &[u8; 4 * hash::BUCKETS], key: u64) -> usize {
     let (buckets, _) = buckets.as_chunks::<4>();
@@ -113,20 +114,20 @@ fn place(buckets: &[u8; 4 * hash::BUCKETS], key: u64) -> usize {
     hash::slot(key, bucket as u8) & hash::may_be_in(bucket, key)
 }
 
-/// The slot of a word by its hash.
+/// Returns the slot of a word by its hash.
 #[inline(always)]
 fn word_place(h: u64) -> usize {
     place(&WORD_BUCKETS.0, hash::spread_word(h, WORDS_SEED))
 }
 
-/// Asks for the slot of a word that will be looked up soon, by its hash.
+/// Requests the slot of a word that will be looked up soon, by its hash.
 #[inline]
 pub fn prefetch_word(h: u64) {
     let (slots, _) = WORD_SLOTS.0.as_chunks::<4>();
     simd::prefetch(&slots[word_place(h)]);
 }
 
-/// The token that a word with this hash may be: bits of its hash, and its id.
+/// Returns the token that a word with this hash may be: bits of its hash, and its id.
 #[inline]
 fn candidate(h: u64) -> (u32, u32) {
     let (slots, _) = WORD_SLOTS.0.as_chunks::<4>();
@@ -134,14 +135,14 @@ fn candidate(h: u64) -> (u32, u32) {
     (slot >> hash::ID_BITS, slot & ((1 << hash::ID_BITS) - 1))
 }
 
-/// Asks for the bytes of a token that may be the word, once its slot is here.
+/// Requests the bytes of a token that may be the word, once its slot is here.
 #[inline]
 pub fn prefetch_token(h: u64) {
     let (_, id) = candidate(h);
     simd::prefetch(&blocks()[id as usize]);
 }
 
-/// The id of a word that is a token, by its bytes, its key and its hash.
+/// Returns the id of a word that is a token, by its bytes, its key and its hash.
 #[inline]
 pub fn word(word: &[u8], key: u128, h: u64) -> Option<u32> {
     let (fingerprint, id) = candidate(h);
@@ -161,13 +162,13 @@ fn short(at: usize) -> u32 {
     u32::from_le_bytes(numbers[at])
 }
 
-/// The id of a single byte.
+/// Returns the id of a single byte.
 #[inline(always)]
 pub fn byte_id(byte: u8) -> u32 {
     short(byte as usize)
 }
 
-/// The id that two bytes merge to, or [`NONE`].
+/// Returns the id to which two bytes merge, or [`NONE`].
 #[inline(always)]
 pub fn merge_bytes(left: u8, right: u8) -> u32 {
     match short(256 + (left as usize) * 256 + right as usize) {
@@ -184,13 +185,13 @@ fn bit(bytes: &[u8], at: usize) -> bool {
 /// A character of a word: `build/characters.rs` says how the table is made.
 #[derive(Clone, Copy)]
 pub struct Character {
-    /// Bytes of it; one if it is ASCII.
+    /// The number of its bytes; 1 if it is ASCII.
     pub length: usize,
     entry: u32,
 }
 
 impl Character {
-    /// The one that starts at `at`, which is before the end of the word.
+    /// Returns the character that starts at `at`, which is before the end of the word.
     #[inline(always)]
     pub fn at(word: &[u8], at: usize) -> Self {
         let bits = |n: usize| word.get(at + n).map_or(0, |&byte| usize::from(byte & 0x3f));
@@ -211,27 +212,29 @@ impl Character {
         Self { length, entry }
     }
 
-    /// Whether it is merged before any part of it is merged with what ends with this byte.
+    /// Whether it is merged before any part of it is merged with the token that ends with this
+    /// byte.
     #[inline(always)]
     pub fn is_whole_after(self, byte: u8) -> bool {
         !bit(&CHARACTER_SETS.0, 256 * (self.entry >> 18 & 0x7f) as usize + usize::from(byte))
     }
 
-    /// Whether it is merged before any part of it is merged with what begins with this byte.
+    /// Whether it is merged before any part of it is merged with the token that begins with this
+    /// byte.
     #[inline(always)]
     pub fn is_whole_before(self, byte: u8) -> bool {
         !bit(&CHARACTER_SETS.0, 256 * (self.entry >> 25) as usize + usize::from(byte))
     }
 
-    /// Its id, if it is a token beyond ASCII.
+    /// Returns its id, if it is a token beyond ASCII.
     #[inline(always)]
     fn id(self) -> Option<u32> {
         Some(self.entry & 0x3_ffff).filter(|&id| id != 0)
     }
 }
 
-/// Whether some token has these two characters side by side, given as code points. Now and then,
-/// also if none has.
+/// Whether some token has these two characters side by side, given as code points. Now and then
+/// also true if no token has.
 #[inline(always)]
 pub fn are_neighbours(left: u32, right: u32) -> bool {
     bit(&NEIGHBOURS.0, hash::neighbours_bit(left, right) % hash::NEIGHBOUR_BITS)
@@ -244,8 +247,8 @@ pub fn is_cut_border(left: u8, right: u8) -> bool {
     bit(&CUTS.0, usize::from(left) * 256 + usize::from(right))
 }
 
-/// The id and length of the character beyond ASCII that starts at `at`, if it is a token and
-/// merging always makes it: no other merge of its bytes comes first.
+/// Returns the id and length of the character beyond ASCII that starts at `at`, if it is a token
+/// and merging always makes it: no other merge of its bytes comes first.
 #[inline(always)]
 pub fn merged_character(word: &[u8], at: usize) -> Option<(u32, usize)> {
     if word[at] < 0x80 {
@@ -277,19 +280,20 @@ impl Pair {
         Self { pair: (left as u64) << 18 | right as u64, slot }
     }
 
-    /// The id that the two merge to, or [`NONE`]. Without a branch: whether a pair merges
+    /// Returns the id to which the two merge, or [`NONE`]. It has no branch: whether a pair merges
     /// cannot be predicted, and the next look-up should not wait for it.
     #[inline(always)]
     pub fn merged(&self) -> u32 {
         let (slots, _) = PAIR_SLOTS.0.as_chunks::<8>();
         let slot = u64::from_le_bytes(slots[self.slot % SLOTS]);
-        // An empty slot is that of pair 0, which is in the table, and so finds its own slot.
+        // An empty slot looks like the slot of pair 0, which is in the table, and so finds its own
+        // slot.
         let other = u32::from(slot >> 18 != self.pair);
         slot as u32 & 0x3_ffff | 0u32.wrapping_sub(other)
     }
 }
 
-/// The id that two tokens merge to, or [`NONE`].
+/// Returns the id to which two tokens merge, or [`NONE`].
 #[inline(always)]
 pub fn merge(left: u32, right: u32) -> u32 {
     Pair::new(left, right).merged()

@@ -5,7 +5,7 @@
 use super::letters::{Letters, next};
 use gristmill_simd::Instructions;
 
-/// Bytes of a window.
+/// The bytes of a window.
 pub const WINDOW: usize = 64;
 
 /// Where pre-tokens start.
@@ -13,7 +13,7 @@ pub struct Starts {
     /// Bits of the bytes after the first at which a pre-token starts. No start before the highest
     /// bit is missing: the pre-tokens before it are known, the one that it starts is not.
     pub bits: u64,
-    /// Whether the pre-token that the highest bit starts is one for `scan`.
+    /// Whether the pre-token that the highest bit starts must be found by `scan`.
     pub is_odd: bool,
 }
 
@@ -31,8 +31,8 @@ pub fn starts<I: Instructions>(window: &[u8; WINDOW]) -> Starts {
             beyond.mark & run_starts(letter) | (masks.upper | beyond.upper) & beyond.both << 1;
         odd = beyond.other | unclear;
     }
-    // The bytes in front of the first that is for `scan`, and never the last one: so every run
-    // has a bit after it.
+    // The bytes before the first one for `scan`, and never the last byte: so every run has a bit
+    // after it.
     let known = below_lowest(odd | beyond.cut | 1 << 63);
     let [lower, upper, digit] =
         [masks.lower | beyond.lower, masks.upper | beyond.upper, masks.digit]
@@ -51,7 +51,7 @@ pub fn starts<I: Instructions>(window: &[u8; WINDOW]) -> Starts {
     let blank = masks.blank & known;
     let punctuation_start = run_starts(punctuation) & !(blank << 1);
     let soft = white & !newline;
-    // One character of white space or punctuation in front of a word belongs to it.
+    // One character of white space or punctuation before a word belongs to it.
     let word_start = run_starts(letter) & !next(soft | punctuation_start, masks.inside);
     let word_inside = upper & lower << 1;
     // The start after the last newline of white space; and its last character.
@@ -70,7 +70,7 @@ pub fn starts<I: Instructions>(window: &[u8; WINDOW]) -> Starts {
     Starts { bits: starts & !1, is_odd: odd != 0 }
 }
 
-/// All bits below the lowest one.
+/// Returns all bits below the lowest one.
 #[inline(always)]
 fn below_lowest(bits: u64) -> u64 {
     (bits & bits.wrapping_neg()).wrapping_sub(1)
@@ -81,7 +81,7 @@ fn run_starts(bits: u64) -> u64 {
     bits & !(bits << 1)
 }
 
-/// Every third digit of a run, from its first on.
+/// Returns every third digit of a run, from its first on.
 #[inline(always)]
 fn threes(digit: u64) -> u64 {
     let mut starts = run_starts(digit);
@@ -94,7 +94,7 @@ fn threes(digit: u64) -> u64 {
     starts
 }
 
-/// Starts of the runs of `soft` with a newline before, none after, and a known end.
+/// Returns the starts of the runs of `soft` with a newline before, none after, and a known end.
 #[inline(always)]
 fn after_last_newline(soft: u64, newline: u64, end: u64) -> u64 {
     let starts = soft & newline << 1;
@@ -115,7 +115,7 @@ fn after_last_newline(soft: u64, newline: u64, end: u64) -> u64 {
     kept
 }
 
-/// Joins `(?i:'s|'t|'re|'ve|'m|'ll|'d)` to the words in front of them.
+/// Joins `(?i:'s|'t|'re|'ve|'m|'ll|'d)` to the words before them.
 #[inline(never)]
 fn contract(window: &[u8; WINDOW], known: u64, mut apostrophe: u64, mut starts: u64) -> u64 {
     let mut end = 0;
