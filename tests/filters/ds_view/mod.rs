@@ -403,11 +403,12 @@ fn spans_bins_and_ends_are_those_of_the_data() {
          chat-harmony {chats} --thinking split > split"
     ));
     let shown = run("ds-view masked");
-    for letter in ["R│ reasoning", "F│ final", "3│ commentary", "·│ not trained on", "W│"]
-    {
+    for letter in ["R│ reasoning", "F│ final", "3│ commentary", "·│ not trained on"] {
         assert!(shown.contains(letter), "{letter}: {shown}");
     }
     assert!(shown.contains(" commentary, ") && !shown.contains("span 3"), "{shown}");
+    let split = run("harmony-tok split | span-mask | ds-view --limit 4");
+    assert_eq!(split.matches("W│ not trained on, by weight\n").count(), 1, "{split}");
     let numbers = run("ds-stat masked");
     assert!(numbers.contains("  3 commentary "), "{numbers}");
     let lengths = numbers.split("tokens of a sequence").nth(1).unwrap();
