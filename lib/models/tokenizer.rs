@@ -9,7 +9,9 @@ use crate::added::{AddedToken, AddedTokens, SpelledToken};
 use crate::decode::{Spelling, TokenTable};
 use crate::encoder::Encoder;
 use crate::error::{Cause, FolderError, UnknownToken};
+use crate::fast::Fast;
 use crate::file::TokenizerFile;
+use crate::nfc::normalized;
 use crate::reference::Reference;
 
 /// Text to ids and back. A clone is the same tokenizer.
@@ -26,6 +28,7 @@ pub(crate) struct Parts {
 }
 
 pub(crate) enum Engine {
+    Fast(Fast),
     Reference(Reference),
 }
 
@@ -74,10 +77,28 @@ impl Tokenizer {
             spelling.unwrap_or(Spelling::ByteLevel),
         )
         .map_err(other)?;
-        let _ = choice;
-        let engine = Engine::Reference(Reference::new(text, &file.model).map_err(other)?);
-        let added = AddedTokens::new(file.added_tokens, str::to_owned);
-        let note = String::new();
+
+        let fast = match choice {
+            EngineChoice::Reference => Err("as it was asked for".to_owned()),
+            EngineChoice::Fastest if spelling != Some(Spelling::ByteLevel) => {
+                Err("decoder of other than bytes".to_owned())
+            }
+            EngineChoice::Fastest => Fast::new(&file),
+        };
+        let (engine, note) = match fast {
+            Ok(fast) => {
+                let note = fast.note();
+                (Engine::Fast(fast), note)
+            }
+            Err(why) => {
+                let reference = Reference::new(text, &file.model).map_err(other)?;
+                (Engine::Reference(reference), format!("tokenizers, for {why}"))
+            }
+        };
+        let is_nfc = matches!(&engine, Engine::Fast(fast) if fast.is_nfc);
+        let normal =
+            |text: &str| if is_nfc { normalized(text).into_owned() } else { text.to_owned() };
+        let added = AddedTokens::new(file.added_tokens, normal);
         Ok(Self(Arc::new(Parts { engine, note, added, tokens, is_spelled: spelling.is_some() })))
     }
 
@@ -89,6 +110,7 @@ impl Tokenizer {
     /// Which engine runs.
     pub fn engine(&self) -> EngineKind {
         match self.0.engine {
+            Engine::Fast(_) => EngineKind::Fast,
             Engine::Reference(_) => EngineKind::Reference,
         }
     }
@@ -122,19 +144,23 @@ impl Tokenizer {
     /// The id of an added token, or of another token by the bytes that it stands for.
     pub fn id_of(&self, token: &str) -> Option<u32> {
         let added = self.added_tokens().iter().find(|added| added.content == token);
-        let Engine::Reference(reference) = &self.0.engine;
-        let other = || self.0.tokens.id_of(token.as_bytes()).or_else(|| reference.id_of(token));
+        let of_reference = || match &self.0.engine {
+            Engine::Reference(reference) => reference.id_of(token),
+            Engine::Fast(_) => None,
+        };
+        let other = || self.0.tokens.id_of(token.as_bytes()).or_else(of_reference);
         added.map(|added| added.id).or_else(other)
     }
 
     /// The bytes that an id stands for; they may be a part of a character.
     pub fn token_bytes(&self, id: u32) -> Option<Cow<'_, [u8]>> {
         let bytes = self.0.tokens.get(id)?;
-        let Engine::Reference(reference) = &self.0.engine;
-        if self.0.is_spelled {
-            return Some(Cow::Borrowed(bytes));
+        match &self.0.engine {
+            Engine::Reference(reference) if !self.0.is_spelled => {
+                reference.decode(&[id]).ok().map(|text| Cow::Owned(text.into_bytes()))
+            }
+            _ => Some(Cow::Borrowed(bytes)),
         }
-        reference.decode(&[id]).ok().map(|text| Cow::Owned(text.into_bytes()))
     }
 
     /// Appends the bytes of all ids. On an error the bytes before the unknown id may be in `out`.
@@ -145,8 +171,9 @@ impl Tokenizer {
             let bytes = index.and_then(|index| Some((index, self.0.tokens.get(index)?)));
             bytes.ok_or(UnknownToken { id, at })
         };
-        let Engine::Reference(reference) = &self.0.engine;
-        if !self.0.is_spelled {
+        if let Engine::Reference(reference) = &self.0.engine
+            && !self.0.is_spelled
+        {
             let ids = ids.iter().enumerate().map(|id| Ok(known(id)?.0));
             let ids = ids.collect::<Result<Vec<u32>, _>>()?;
             let first = || UnknownToken { id: ids.first().map_or(0, |&id| id as i32), at: 0 };

@@ -1,0 +1,34 @@
+//! Writes the table by which text is known to be in Normalization Form C, out of the crate that `tokenizers`
+//! normalizes with.
+
+use std::path::PathBuf;
+use std::{env, fs};
+
+use unicode_normalization_alignments::char::canonical_combining_class;
+use unicode_normalization_alignments::{IsNormalized, is_nfc_quick};
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let directory = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let classes: Vec<u8> = (0..0x11_0000).map(class_of).collect();
+    let mut table = Vec::new();
+    let mut blocks: Vec<&[u8]> = Vec::new();
+    for block in classes.chunks(256) {
+        let number = blocks.iter().position(|known| *known == block).unwrap_or_else(|| {
+            blocks.push(block);
+            blocks.len() - 1
+        });
+        table.push(u8::try_from(number).expect("fewer than 256 distinct blocks"));
+    }
+    table.extend(blocks.concat());
+    fs::write(directory.join("nfc"), table).expect("a file in OUT_DIR");
+}
+
+/// The combining class of a character, or 255 if its normal form may be another.
+fn class_of(point: u32) -> u8 {
+    let Some(character) = char::from_u32(point) else { return 0 };
+    match is_nfc_quick(std::iter::once(character)) {
+        IsNormalized::Yes => canonical_combining_class(character),
+        _ => 255,
+    }
+}
