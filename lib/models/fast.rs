@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::bytes::append_bytes;
 use crate::file::TokenizerFile;
-use crate::merges::{Merges, are_of_o200k};
+use crate::merges::{are_of_o200k, pairs};
 
 const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const CL100K: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -58,11 +58,8 @@ impl Fast {
         if pattern == PatternName::O200k && is_o200k(file, &tokens) {
             return Ok(Self { tables: TokenTables::Embedded, pattern, is_nfc });
         }
-        let merges = Merges::new(model, &tokens)?;
-        if model.ignore_merges == Some(true) && merges.unreachable > 0 {
-            return Err(format!("ignore_merges with {} tokens of no merge", merges.unreachable));
-        }
-        let vocabulary = Vocabulary::new(&tokens, &merges.pairs);
+        let pairs = pairs(model, &tokens)?;
+        let vocabulary = Vocabulary::new(&tokens, &pairs, model.ignore_merges == Some(true));
         let vocabulary = vocabulary.ok_or("a vocabulary that its tables cannot hold")?;
         Ok(Self { tables: TokenTables::Loaded(vocabulary), pattern, is_nfc })
     }
@@ -173,5 +170,8 @@ fn spell(file: &TokenizerFile) -> Result<Spelled, String> {
 fn is_o200k(file: &TokenizerFile, tokens: &[&[u8]]) -> bool {
     const RANKS: i32 = gristmill_tokenizer::START_OF_TEXT;
     let is_same = |id: i32| token_bytes(id) == tokens.get(id as usize).copied();
-    (0..RANKS).all(is_same) && are_of_o200k(&file.model)
+    // Tokens of no merge are found where merges are ignored.
+    let others = tokens.get(RANKS as usize..).unwrap_or_default();
+    let has_whole = file.model.ignore_merges == Some(true) && !others.is_empty();
+    !has_whole && (0..RANKS).all(is_same) && are_of_o200k(&file.model)
 }

@@ -10,13 +10,11 @@ use gristmill_tokenizer::o200k_merge;
 use crate::file::Model;
 use crate::map::Map;
 
-/// Tokens and merges by their ids.
-pub struct Merges {
-    /// The two tokens that are merged to each id, if it is made at all.
-    pub pairs: Vec<Option<(u32, u32)>>,
-    /// Tokens of the vocabulary that no text is merged to.
-    pub unreachable: usize,
-}
+/// The two tokens that are merged to each id, if it is made at all.
+pub type Pairs = Vec<Option<(u32, u32)>>;
+
+/// What each pair makes, by its place among the merges.
+type Made = Map<(u32, u32), u32>;
 
 /// The merges of the file as ids, with what each pair makes, in their order.
 fn read(model: &Model) -> Result<Vec<(u32, u32, u32)>, String> {
@@ -39,39 +37,74 @@ fn read(model: &Model) -> Result<Vec<(u32, u32, u32)>, String> {
     Ok(merges)
 }
 
-impl Merges {
-    /// `tokens` has the bytes of each id. An error says what our engine does not know.
-    pub fn new(model: &Model, tokens: &[&[u8]]) -> Result<Self, String> {
-        let merges = read(model)?;
-        let mut made: Map<(u32, u32), u32> = Map::default();
-        made.reserve(merges.len());
-        for &(left, right, new) in &merges {
-            if made.insert((left, right), new).is_some() {
-                return Err("a pair is merged twice".to_owned());
-            }
+/// `tokens` has the bytes of each id. An error says what our engine does not know.
+pub fn pairs(model: &Model, tokens: &[&[u8]]) -> Result<Pairs, String> {
+    let merges = read(model)?;
+    let mut made = Made::default();
+    made.reserve(merges.len());
+    for (&(left, right, _), place) in merges.iter().zip(0..) {
+        if made.insert((left, right), place).is_some() {
+            return Err("a pair is merged twice".to_owned());
         }
-        let mut pairs: Vec<Option<(u32, u32)>> = vec![None; tokens.len()];
-        for of_one in merges.chunk_by(|left, right| left.2 == right.2) {
-            let new = of_one[0].2;
-            let is_made =
-                |part: u32| tokens[part as usize].len() == 1 || pairs[part as usize].is_some();
-            let mut ones = of_one.iter().filter(|&&(left, right, _)| {
-                let are_lower = left < new && right < new;
-                are_lower
-                    && is_made(left)
-                    && is_made(right)
-                    && stay_apart(left, right, new, &made, &pairs)
-            });
-            pairs[new as usize] = ones.next().map(|&(left, right, _)| (left, right));
-            let is_later = |&(left, right, _): &(u32, u32, u32)| left >= new || right >= new;
-            if pairs[new as usize].is_none() && of_one.iter().any(is_later) {
-                return Err("a merge is of later tokens".to_owned());
-            }
+    }
+    let mut bytes = [u32::MAX; 256];
+    for (token, id) in tokens.iter().zip(0..) {
+        if let [byte] = token[..] {
+            bytes[usize::from(byte)] = id;
         }
-        let is_unreachable =
-            |(token, pair): &(&&[u8], &Option<_>)| token.len() > 1 && pair.is_none();
-        let unreachable = tokens.iter().zip(&pairs).filter(is_unreachable).count();
-        Ok(Self { pairs, unreachable })
+    }
+    let mut steps = Steps { merges: &merges, made: &made, bytes, parts: Vec::new() };
+    let mut pairs = vec![None; tokens.len()];
+    // Whether a token is made by pairs of lower ids alone: all but some of Llama 3.
+    let mut is_usual: Vec<bool> = tokens.iter().map(|token| token.len() == 1).collect();
+    for of_one in merges.chunk_by(|left, right| left.2 == right.2) {
+        let new = of_one[0].2;
+        let mut usual = of_one.iter().filter(|&&(left, right, _)| {
+            let parts = [left, right];
+            parts.iter().all(|&part| part < new && is_usual[part as usize])
+                && stay_apart(parts, new, &merges, &made, &pairs)
+        });
+        let pair = usual.next().map(|&(left, right, _)| (left, right));
+        is_usual[new as usize] = pair.is_some();
+        pairs[new as usize] = match pair {
+            Some(pair) => Some(pair),
+            None => steps.last_pair(tokens[new as usize], new)?,
+        };
+    }
+    Ok(pairs)
+}
+
+/// Merging step by step, for what is not made in the usual way.
+struct Steps<'a> {
+    merges: &'a [(u32, u32, u32)],
+    made: &'a Made,
+    bytes: [u32; 256],
+    parts: Vec<u32>,
+}
+
+impl Steps<'_> {
+    /// The pair that is merged last when a token is made out of its bytes, if it is.
+    fn last_pair(&mut self, token: &[u8], new: u32) -> Result<Option<(u32, u32)>, String> {
+        // The time grows with the square of the bytes.
+        if token.len() > 1000 {
+            return Err("a long token that is not made in the usual way".to_owned());
+        }
+        let Self { merges, made, bytes, parts } = self;
+        parts.clear();
+        parts.extend(token.iter().map(|&byte| bytes[usize::from(byte)]));
+        let mut last = None;
+        loop {
+            let next = parts
+                .windows(2)
+                .zip(0..)
+                .filter_map(|(pair, at)| Some((*made.get(&(pair[0], pair[1]))?, at)));
+            let Some((place, at)) = next.min() else { break };
+            let (left, right, merged) = merges[place as usize];
+            last = Some((left, right));
+            parts[at] = merged;
+            parts.remove(at + 1);
+        }
+        Ok(last.filter(|_| parts[..] == [new]))
     }
 }
 
@@ -79,15 +112,16 @@ impl Merges {
 /// `new` or a later token: whether no merge across their border comes before. The tokens at the border are
 /// gone through backwards, from the last that was made.
 fn stay_apart(
-    mut left: u32,
-    mut right: u32,
+    [mut left, mut right]: [u32; 2],
     new: u32,
-    made: &Map<(u32, u32), u32>,
+    merges: &[(u32, u32, u32)],
+    made: &Made,
     pairs: &[Option<(u32, u32)>],
 ) -> bool {
     let mut limit = new;
     loop {
-        if made.get(&(left, right)).is_some_and(|&across| across < limit) {
+        let across = made.get(&(left, right)).map(|&place| merges[place as usize].2);
+        if across.is_some_and(|across| across < limit) {
             return false;
         }
         // A merge to the left of another one with the same result comes first.

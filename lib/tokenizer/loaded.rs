@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::encode::Inner;
 use super::hash;
-use super::make::{Made, make};
+use super::make::{HashMap, Made, make};
 use super::pattern::{Cl100k, DeepSeek, O200k, Qwen};
 use super::tables::{
     Blocks, Buckets, Cuts, Embedded, Neighbours, PairSlots, Short, Tables, WordSlots,
@@ -31,6 +31,34 @@ struct Loaded {
     neighbours: Box<Neighbours>,
     characters: Vec<u8>,
     character_sets: Vec<u8>,
+    whole: Option<WholeWords>,
+}
+
+/// Tokens that no merging makes, and that only whole pre-tokens are, by their first two bytes.
+#[derive(Default)]
+struct WholeWords(HashMap<[u8; 2], Vec<Box<[u8]>>>);
+
+impl WholeWords {
+    fn new<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
+        let mut whole = Self::default();
+        for word in words {
+            let first = *word.first_chunk()?;
+            whole.0.entry(first).or_default().push(word.into());
+        }
+        Some(whole).filter(|whole| !whole.0.is_empty())
+    }
+
+    /// Whether the text begins with one.
+    #[inline(always)]
+    fn may_start(&self, text: &[u8]) -> bool {
+        let words = text.first_chunk().and_then(|first| self.0.get(first));
+        words.is_some_and(|words| words.iter().any(|word| text.starts_with(word)))
+    }
+
+    fn contains(&self, word: &[u8]) -> bool {
+        let words = word.first_chunk().and_then(|first| self.0.get(first));
+        words.is_some_and(|words| words.iter().any(|known| **known == *word))
+    }
 }
 
 /// The pattern by which text is cut before it is merged.
@@ -51,14 +79,16 @@ const SEEDS: u64 = 8;
 
 impl Vocabulary {
     /// `tokens` has the bytes of each id, none for ids that text is not encoded to, and `pairs` the two
-    /// tokens that are merged to it, both with lower ids, and none for single bytes. Merging takes the
-    /// lowest id first, and makes each token that has a pair out of its bytes.
+    /// tokens that are merged to it, and none for single bytes. Merging takes the
+    /// lowest id first, and makes each token that has a pair out of its bytes. With `has_whole` a whole
+    /// pre-token is also one of the other tokens, if it has its bytes.
     ///
     /// None if the tables cannot hold it: not every byte is a token, there are more than 262,143 ids, or
     /// nearly as many tokens.
-    pub fn new(tokens: &[&[u8]], pairs: &[Option<(u32, u32)>]) -> Option<Self> {
-        let is_sound = (0..).zip(pairs).all(|(id, pair)| match pair {
-            Some((left, right)) => *left < id && *right < id && tokens.get(id as usize).is_some(),
+    pub fn new(tokens: &[&[u8]], pairs: &[Option<(u32, u32)>], has_whole: bool) -> Option<Self> {
+        let is_token = |id: u32| tokens.get(id as usize).is_some_and(|token| !token.is_empty());
+        let is_sound = (0..).zip(pairs).all(|(id, pair)| match *pair {
+            Some((left, right)) => id != 0 && is_token(id) && is_token(left) && is_token(right),
             None => true,
         });
         let mut bytes = [false; 256];
@@ -72,7 +102,13 @@ impl Vocabulary {
         }
         // Characters of scripts in use and emoji; others are merged byte by byte.
         let known = |point| point < 0x1_0000 || (0x1_f000..0x1_fc00).contains(&point);
-        Loaded::new(make(tokens, pairs, SEEDS, known)?).map(|loaded| Self(Arc::new(loaded)))
+        let mut loaded = Loaded::new(make(tokens, pairs, has_whole, SEEDS, known)?)?;
+        if has_whole {
+            let others =
+                tokens.iter().zip(pairs).filter(|(token, pair)| pair.is_none() && token.len() > 1);
+            loaded.whole = WholeWords::new(others.map(|(token, _)| *token));
+        }
+        Some(Self(Arc::new(loaded)))
     }
 
     /// The bytes of an id.
@@ -151,6 +187,7 @@ impl Loaded {
             neighbours: sized(made.neighbours)?,
             characters: made.characters,
             character_sets: made.character_sets,
+            whole: None,
         })
     }
 }
@@ -228,6 +265,14 @@ impl Tables for Vocabulary {
     fn pairs_seed(&self) -> u64 {
         self.0.pairs_seed
     }
+
+    #[inline(always)]
+    fn may_cut(&self, text: &[u8], start: usize, at: usize) -> bool {
+        match &self.0.whole {
+            None => true,
+            Some(whole) => !whole.may_start(&text[at..]) && !whole.contains(&text[start..at]),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -249,7 +294,7 @@ mod tests {
             })
         };
         let pairs: Vec<Option<(u32, u32)>> = tokens.iter().map(pair).collect();
-        let vocabulary = Vocabulary::new(&tokens, &pairs).unwrap();
+        let vocabulary = Vocabulary::new(&tokens, &pairs, false).unwrap();
         let mut loaded = vocabulary.encoder(PatternName::O200k);
         let mut embedded = Encoder::new();
         let mut random = Random(3);
@@ -271,19 +316,19 @@ mod tests {
         let bytes: Vec<[u8; 1]> = (0..=255).map(|byte| [byte]).collect();
         let mut tokens: Vec<&[u8]> = bytes.iter().map(|byte| &byte[..]).collect();
         let mut pairs = vec![None; 256];
-        assert!(Vocabulary::new(&tokens, &pairs).is_some());
-        assert!(Vocabulary::new(&tokens[1..], &pairs[1..]).is_none());
+        assert!(Vocabulary::new(&tokens, &pairs, false).is_some());
+        assert!(Vocabulary::new(&tokens[1..], &pairs[1..], false).is_none());
         tokens.push(b"ab");
-        assert!(Vocabulary::new(&tokens, &pairs).is_none());
-        pairs.push(Some((97, 256)));
-        assert!(Vocabulary::new(&tokens, &pairs).is_none());
+        assert!(Vocabulary::new(&tokens, &pairs, false).is_none());
+        pairs.push(Some((97, 257)));
+        assert!(Vocabulary::new(&tokens, &pairs, false).is_none());
         pairs[256] = Some((97, 98));
         let mut out = Vec::new();
-        let vocabulary = Vocabulary::new(&tokens, &pairs).unwrap();
+        let vocabulary = Vocabulary::new(&tokens, &pairs, false).unwrap();
         vocabulary.encoder(PatternName::Qwen).encode("abba\u{1f9ff}", &mut out);
         assert_eq!(out, [256, 98, 97, 0xf0, 0x9f, 0xa7, 0xbf]);
         tokens.resize(1 << 18, b"");
         pairs.resize(1 << 18, None);
-        assert!(Vocabulary::new(&tokens, &pairs).is_none());
+        assert!(Vocabulary::new(&tokens, &pairs, false).is_none());
     }
 }

@@ -14,6 +14,7 @@ pub fn piece_end<T: Tables>(tables: &T, word: &[u8], start: usize) -> usize {
         let (right, next) = character(word, at);
         if !tables.are_neighbours(left, right)
             && !may_be_cut(tables, &word[start..], at - start, length)
+            && tables.may_cut(word, start, at)
         {
             return at;
         }

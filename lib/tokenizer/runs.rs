@@ -65,6 +65,7 @@ pub fn cut<T: Tables, P: Pattern>(
     while let Some(right) = letter_at::<P>(text, at) {
         if !tables.are_neighbours(left, right)
             && !may_be_cut(tables, &text[start..], at - start, length)
+            && tables.may_cut(text, start, at)
         {
             if !put(start, at) {
                 return Cut::Until(at);

@@ -65,6 +65,13 @@ pub trait Tables: Clone {
     fn words_seed(&self) -> u64;
     fn pairs_seed(&self) -> u64;
 
+    /// Whether a pre-token may be cut at `at` into a piece that starts at `start` and another one: not if
+    /// one of them might be a token that only whole pre-tokens are.
+    #[inline(always)]
+    fn may_cut(&self, _text: &[u8], _start: usize, _at: usize) -> bool {
+        true
+    }
+
     /// Bytes of an id.
     fn bytes_of(&self, id: u32) -> Option<&[u8]> {
         let (offsets, _) = self.offsets().as_chunks::<4>();

@@ -13,7 +13,7 @@ pub fn write() {
     tokens.extend(names.map(|id| vocabulary::special_name(id).into_bytes()));
     pairs.resize(tokens.len(), None);
     let tokens: Vec<&[u8]> = tokens.iter().map(|token| &token[..]).collect();
-    let made = make::make(&tokens, &pairs, 1000, |_| true).expect("tables of o200k");
+    let made = make::make(&tokens, &pairs, false, 1000, |_| true).expect("tables of o200k");
     for (name, bytes) in [
         ("blob", &made.blob),
         ("offsets", &made.offsets),

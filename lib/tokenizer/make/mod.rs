@@ -28,12 +28,12 @@ pub struct Made {
 }
 
 /// `tokens` has the bytes of each id, and `pairs` what makes it: none for single bytes, and for tokens that
-/// are only decoded. Every byte is a token, a pair makes no token of a lower id than it has itself, and
-/// none makes id 0. `seeds` and `known` are those of [`place`] and [`characters::table`]. None if they do
+/// are only decoded. With `has_whole` those are found as whole words. Every byte is a token, and no pair makes id 0. `seeds` and `known` are those of [`place`] and [`characters::table`]. None if they do
 /// not place the tokens, or if there are too many.
 pub fn make(
     tokens: &[&[u8]],
     pairs: &[Option<(u32, u32)>],
+    has_whole: bool,
     seeds: u64,
     known: impl Fn(u32) -> bool,
 ) -> Option<Made> {
@@ -51,8 +51,11 @@ pub fn make(
     blocks.extend_from_slice(&[0; 16]);
 
     let ids = || (0..).zip(tokens.iter().zip(pairs));
+    let is_word = |token: &[u8], pair: &Option<_>| {
+        pair.is_some() || token.len() == 1 || has_whole && !token.is_empty()
+    };
     let words: Vec<(u32, u64)> = ids()
-        .filter(|(_, (token, pair))| pair.is_some() || token.len() == 1)
+        .filter(|(_, (token, pair))| is_word(token, pair))
         .map(|(id, (token, _))| (id, hash::hash_word(token)))
         .collect();
     let placed =
@@ -86,7 +89,8 @@ pub fn make(
             _ => {}
         }
     }
-    let merged = || ids().filter(|(_, (_, pair))| pair.is_some()).map(|(_, (token, _))| token);
+    let longer =
+        || ids().filter(|(_, (token, pair))| is_word(token, pair)).map(|(_, (token, _))| token);
     let characters = characters::table(tokens, pairs, known)?;
     Some(Made {
         blob,
@@ -99,8 +103,8 @@ pub fn make(
         pair_slots,
         pairs_seed: placed.seed,
         short: bytes(&short),
-        cuts: bits(1 << 16, merged().flat_map(|token| cut_borders(token))),
-        neighbours: bits(hash::NEIGHBOUR_BITS, merged().flat_map(|token| neighbours(token))),
+        cuts: bits(1 << 16, longer().flat_map(|token| cut_borders(token))),
+        neighbours: bits(hash::NEIGHBOUR_BITS, longer().flat_map(|token| neighbours(token))),
         characters: characters.table,
         character_sets: characters.sets,
     })
