@@ -173,5 +173,5 @@ fn is_o200k(file: &TokenizerFile, tokens: &[&[u8]]) -> bool {
     // Tokens of no merge are found where merges are ignored.
     let others = tokens.get(RANKS as usize..).unwrap_or_default();
     let has_whole = file.model.ignore_merges == Some(true) && !others.is_empty();
-    !has_whole && (0..RANKS).all(is_same) && are_of_o200k(&file.model)
+    !has_whole && (0..RANKS).all(is_same) && are_of_o200k(&file.model, tokens.len())
 }

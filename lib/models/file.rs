@@ -34,8 +34,6 @@ pub struct Model<'a> {
     #[serde(default)]
     pub dropout: Value,
     #[serde(default)]
-    pub unk_token: Option<String>,
-    #[serde(default)]
     pub continuing_subword_prefix: Option<String>,
     #[serde(default)]
     pub end_of_word_suffix: Option<String>,

@@ -1,7 +1,6 @@
 //! A model's tokenizer: which engine it has, what it adds to the model's tokens, and ids back to bytes.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use crate::encoder::Encoder;
 use crate::error::{Cause, FolderError, UnknownToken};
 use crate::fast::Fast;
 use crate::file::TokenizerFile;
+use crate::map::Map;
 use crate::nfc::normalized;
 use crate::reference::Reference;
 
@@ -193,22 +193,21 @@ impl Tokenizer {
 /// Added tokens get the ids that `tokenizers` gives them: those of the vocabulary, else the next free ones.
 /// It only warns where the file says something else; such a file is refused.
 fn check_added(file: &mut TokenizerFile) -> Result<(), String> {
-    let mut ids: HashMap<&str, u32> = HashMap::new();
-    let contents: std::collections::HashSet<&str> =
-        file.added_tokens.iter().map(|token| &*token.content).collect();
+    let mut ids: Map<&str, Option<u32>> = Map::default();
+    ids.extend(file.added_tokens.iter().map(|token| (&*token.content, None)));
     for (token, id) in &file.model.vocabulary.0 {
-        if contents.contains(&**token) {
-            ids.insert(token, *id);
+        if let Some(known) = ids.get_mut(&**token) {
+            *known = Some(*id);
         }
     }
     let mut next = file.model.vocabulary.0.len() as u32;
-    let mut taken: HashMap<u32, &str> = HashMap::new();
+    let mut taken: Map<u32, &str> = Map::default();
     for token in &file.added_tokens {
         let content = &*token.content;
         if content.is_empty() {
             return Err(format!("added token {} has no content", token.id));
         }
-        let id = *ids.entry(content).or_insert_with(|| {
+        let id = *ids.entry(content).or_default().get_or_insert_with(|| {
             next += 1;
             next - 1
         });
