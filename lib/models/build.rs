@@ -24,11 +24,13 @@ fn main() {
     fs::write(directory.join("nfc"), table).expect("a file in OUT_DIR");
 }
 
-/// The combining class of a character, or 255 if its normal form may be another.
+/// The combining class of a character, 254 if it may be combined with what is in front of it, or 255 if its
+/// normal form is another.
 fn class_of(point: u32) -> u8 {
     let Some(character) = char::from_u32(point) else { return 0 };
     match is_nfc_quick(std::iter::once(character)) {
         IsNormalized::Yes => canonical_combining_class(character),
-        _ => 255,
+        IsNormalized::Maybe => 254,
+        IsNormalized::No => 255,
     }
 }

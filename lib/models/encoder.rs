@@ -47,8 +47,8 @@ impl Encoder {
     }
 
     /// Appends the ids of a text, and for each of them the byte of the text at which the character ends
-    /// that it ends in. A place of the text is between two tokens if it is 0 or among the ends, and those
-    /// before it are as many as have an end up to it.
+    /// that it ends in; that of the last one is the end of the text. A place of the text is between two
+    /// tokens if it is 0 or among the ends, and those before it are as many as have an end up to it.
     pub fn encode_with_ends(
         &mut self,
         text: &str,
@@ -168,10 +168,14 @@ impl Pass<'_> {
         for &id in &self.ids[first..] {
             at += self.tokens.get(id as u32).map_or(0, <[u8]>::len);
             let mut end = at.min(part.end);
+            if text.is_char_boundary(end) {
+                ends.push(base + normal.original_end(end));
+                continue;
+            }
             while !text.is_char_boundary(end) {
                 end += 1;
             }
-            ends.push(base + normal.original_end(end));
+            ends.push(base + normal.original_end_within(end));
         }
     }
 }

@@ -191,6 +191,33 @@ fn read_json(path: &Path) -> Result<Option<Value>, FolderError> {
         return Ok(None);
     }
     let text = read_text(path)?;
-    let value = serde_json::from_str(&text);
+    let value = serde_json::from_str(&text).or_else(|error| {
+        // Python writes numbers that JSON does not have; none of them is of use here.
+        serde_json::from_str(&without_infinities(&text)).map_err(|_| error)
+    });
     value.map(Some).map_err(|error| FolderError::new(path, Cause::Json(error)))
+}
+
+/// `NaN`, `Infinity` and `-Infinity` outside of texts as `null`.
+fn without_infinities(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut is_text = false;
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let number =
+            ["NaN", "Infinity", "-Infinity"].into_iter().find(|name| rest.starts_with(name));
+        if let Some(number) = number.filter(|_| !is_text) {
+            out.push_str("null");
+            rest = &rest[number.len()..];
+            continue;
+        }
+        is_text ^= character == '"';
+        let length = match character {
+            '\\' if is_text => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            _ => character.len_utf8(),
+        };
+        out.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    out
 }

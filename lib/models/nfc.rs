@@ -4,13 +4,15 @@
 use std::borrow::Cow;
 
 use tokenizers::NormalizedString;
+use tokenizers::normalizer::Range;
+use unicode_normalization_alignments::char::{canonical_combining_class, compose};
 
 /// For each 256 code points the number of a block; then the blocks, of a byte for each code point: its
-/// combining class, or [`NOT_SURE`].
+/// combining class, [`MAYBE`], or 255 if its normal form is another.
 static CLASSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/nfc"));
 
-/// Its normal form may be another, by itself or with what is in front of it.
-const NOT_SURE: u8 = 255;
+/// It may be combined with what is in front of it.
+const MAYBE: u8 = 254;
 
 /// Whether a text is normal, by the quick check of UAX #15: false also if it cannot tell.
 pub fn is_surely_normal(text: &str) -> bool {
@@ -18,9 +20,15 @@ pub fn is_surely_normal(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(&first) = bytes.get(at) {
-        // Below U+0300 no character is combined with another.
+        // Below U+0300 no character is combined with another. Most of them are ASCII.
         if first < 0xcc {
-            (at, last) = (at + 1 + usize::from(first >= 0xc0), 0);
+            last = 0;
+            at += 1 + usize::from(first >= 0xc0);
+            while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>())
+                && chunk.iter().all(u8::is_ascii)
+            {
+                at += chunk.len();
+            }
             continue;
         }
         let bits = |n: usize| bytes.get(at + n).map_or(0, |&byte| usize::from(byte & 0x3f));
@@ -31,8 +39,17 @@ pub fn is_surely_normal(text: &str) -> bool {
             _ => ((first & 0x07) << 18 | bits(1) << 12 | bits(2) << 6 | bits(3), 4),
         };
         let block = usize::from(CLASSES[(point >> 8) % 0x1100]);
-        let class = CLASSES[0x1100 + 256 * block + (point & 0xff)];
-        if class == NOT_SURE || class != 0 && class < last {
+        let mut class = CLASSES[0x1100 + 256 * block + (point & 0xff)];
+        if class == MAYBE && last == 0 {
+            // Vowel signs of many scripts, which are combined with few letters.
+            let (before, behind) = text.split_at(at);
+            let Some(character) = behind.chars().next() else { return false };
+            let letter = before.chars().next_back();
+            if letter.is_none_or(|letter| compose(letter, character).is_none()) {
+                class = canonical_combining_class(character);
+            }
+        }
+        if class >= MAYBE || class != 0 && class < last {
             return false;
         }
         (at, last) = (at + length, class);
@@ -63,14 +80,26 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// The end in the original text of what ends at `end`, which is not 0, of the normal one.
+    /// The end in the original text of the character that a token ends in which ends before its last byte.
+    /// (Of two characters that were put together the first, as `tokenizers` has it.)
+    pub fn original_end_within(&self, end: usize) -> usize {
+        let Self::Other(normal) = self else { return end };
+        let original = normal.convert_offsets(Range::Normalized(end - 1..end));
+        original.map_or(end, |range| range.end)
+    }
+
+    /// The end in the original text of what ends at `end`, which is not 0, of the normal one: where the
+    /// original of the next character begins, but not within a character that was taken apart.
     pub fn original_end(&self, end: usize) -> usize {
-        match self {
-            Self::Same(_) => end,
-            Self::Other(normal) => normal
-                .convert_offsets(tokenizers::normalizer::Range::Normalized(end - 1..end))
-                .map_or(end, |range| range.end),
-        }
+        let Self::Other(normal) = self else { return end };
+        let original = |range| normal.convert_offsets(Range::Normalized(range));
+        let last = self.original_end_within(end);
+        let next = if end == normal.get().len() {
+            Some(normal.get_original().len())
+        } else {
+            original(end..end + 1).map(|range| range.start)
+        };
+        next.map_or(last, |next| next.max(last))
     }
 }
 

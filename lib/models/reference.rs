@@ -44,11 +44,14 @@ impl Reference {
                 let encoding = encoding.map_err(|error| EncodeError(error.to_string()))?;
                 ids.extend(encoding.get_ids().iter().map(|&id| id as i32));
                 if let Some(ends) = ends {
+                    let offsets = encoding.get_offsets();
+                    // What the normalizer left out belongs to the token in front of it.
+                    let next = offsets.iter().map(|&(start, _)| start).skip(1);
                     let mut last = 0;
-                    ends.extend(encoding.get_offsets().iter().map(|&(_, end)| {
-                        last = end.max(last);
-                        last
-                    }));
+                    for (&(_, end), next) in offsets.iter().zip(next.chain([text.len()])) {
+                        last = end.max(next).max(last);
+                        ends.push(last);
+                    }
                 }
                 return Ok(());
             }
