@@ -55,7 +55,7 @@ def translations(limit):
                 continue
             try:
                 catalog = gettext.GNUTranslations(paths.pop().open("rb"))._catalog
-            except (OSError, UnicodeError, ValueError, struct.error):
+            except (OSError, IndexError, UnicodeError, ValueError, struct.error):
                 continue
             texts = [text for text in catalog.values() if text not in seen]
             seen.update(texts)

@@ -78,31 +78,46 @@ impl<'a> Ids<'a> {
     }
 }
 
+/// Threads that look tokens up.
+const THREADS: usize = 2;
+
 /// The merges of the file as ids, with what each pair makes, in their order.
 fn read(model: &Model, count: usize) -> Result<Vec<(u32, u32, u32)>, String> {
-    let ids = Ids::new(&model.vocabulary.0, count);
-    let mut merges = Vec::with_capacity(model.merges.0.len());
+    let ids = &Ids::new(&model.vocabulary.0, count);
+    let all = &model.merges.0[..];
+    let parts = all.chunks(all.len().div_ceil(THREADS).max(1));
+    let parts: Vec<_> = std::thread::scope(|scope| {
+        let parts: Vec<_> = parts.map(|part| scope.spawn(move || read_part(ids, part))).collect();
+        parts.into_iter().map(|part| part.join()).collect()
+    });
+    let mut merges = Vec::with_capacity(all.len());
+    for part in parts {
+        merges.extend(part.unwrap_or_else(|_| Err("merges that cannot be read".to_owned()))?);
+    }
+    if !merges.is_sorted_by_key(|&(_, _, new)| new) {
+        return Err("merges are not in the order of ids".to_owned());
+    }
+    Ok(merges)
+}
+
+fn read_part(ids: &Ids, part: &[[Cow<str>; 2]]) -> Result<Vec<(u32, u32, u32)>, String> {
+    let mut merges = Vec::with_capacity(part.len());
     let mut last = 0;
-    for [left, right] in &model.merges.0 {
-        let is_made = |id: u32| {
-            let text = ids.text(id);
+    for [left, right] in part {
+        let is_made = |id: &u32| {
+            let text = ids.text(*id);
             text.len() == left.len() + right.len()
                 && text.starts_with(&**left)
                 && text.ends_with(&**right)
         };
         // Mostly that of the merge in front of this one, or the next.
-        let new = [last, last + 1].into_iter().find(|&id| is_made(id));
+        let new = [last, last + 1].into_iter().find(is_made);
         let new = new.or_else(|| ids.get(&format!("{left}{right}")));
-        match (ids.get(left), ids.get(right), new) {
-            (Some(left), Some(right), Some(new)) if new >= last => {
-                merges.push((left, right, new));
-                last = new;
-            }
-            (Some(_), Some(_), Some(_)) => {
-                return Err("merges are not in the order of ids".to_owned());
-            }
-            _ => return Err(format!("the merge ({left:?}, {right:?}) is not of the vocabulary")),
-        }
+        let (Some(left), Some(right), Some(new)) = (ids.get(left), ids.get(right), new) else {
+            return Err(format!("the merge ({left:?}, {right:?}) is not of the vocabulary"));
+        };
+        merges.push((left, right, new));
+        last = new;
     }
     Ok(merges)
 }

@@ -29,7 +29,7 @@ pub(crate) struct Parts {
 
 pub(crate) enum Engine {
     Fast(Fast),
-    Reference(Reference),
+    Reference(Box<Reference>),
 }
 
 /// Which engine to take.
@@ -70,21 +70,21 @@ impl Tokenizer {
         }
         check_added(&mut file).map_err(other)?;
         let spelling = Spelling::of(&file.decoder);
-        let vocabulary = &file.model.vocabulary.0;
-        let tokens = TokenTable::new(
-            vocabulary,
-            &file.added_tokens,
-            spelling.unwrap_or(Spelling::ByteLevel),
-        )
-        .map_err(other)?;
-
-        let fast = match choice {
-            EngineChoice::Reference => Err("as it was asked for".to_owned()),
-            EngineChoice::Fastest if spelling != Some(Spelling::ByteLevel) => {
-                Err("decoder of other than bytes".to_owned())
-            }
-            EngineChoice::Fastest => Fast::new(&file),
-        };
+        let (tokens, fast) = std::thread::scope(|scope| {
+            let spelling_or_any = spelling.unwrap_or(Spelling::ByteLevel);
+            let (vocabulary, added) = (&file.model.vocabulary.0, &file.added_tokens);
+            let tokens = scope.spawn(move || TokenTable::new(vocabulary, added, spelling_or_any));
+            let fast = match choice {
+                EngineChoice::Reference => Err("as it was asked for".to_owned()),
+                EngineChoice::Fastest if spelling != Some(Spelling::ByteLevel) => {
+                    Err("decoder of other than bytes".to_owned())
+                }
+                EngineChoice::Fastest => Fast::new(&file),
+            };
+            let tokens = tokens.join().unwrap_or_else(|_| Err("no table of tokens".to_owned()));
+            (tokens, fast)
+        });
+        let tokens = tokens.map_err(other)?;
         let (engine, note) = match fast {
             Ok(fast) => {
                 let note = fast.note();
@@ -92,7 +92,7 @@ impl Tokenizer {
             }
             Err(why) => {
                 let reference = Reference::new(text, &file.model).map_err(other)?;
-                (Engine::Reference(reference), format!("tokenizers, for {why}"))
+                (Engine::Reference(Box::new(reference)), format!("tokenizers, for {why}"))
             }
         };
         let is_nfc = matches!(&engine, Engine::Fast(fast) if fast.is_nfc);

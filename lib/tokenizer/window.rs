@@ -137,7 +137,7 @@ fn after_last_newline(soft: u64, newline: u64, end: u64) -> u64 {
 /// Whether there is a character of ASCII that is nothing of letter, digit, white space and punctuation.
 #[inline(always)]
 fn has_control(window: &[u8; WINDOW]) -> bool {
-    let is_control = |byte: u8| (byte < 0x20) & !(byte.wrapping_sub(9) < 5) | (byte == 0x7f);
+    let is_control = |byte: u8| (byte < 0x20) & (byte.wrapping_sub(9) >= 5) | (byte == 0x7f);
     window.iter().fold(false, |found, &byte| found | is_control(byte))
 }
 

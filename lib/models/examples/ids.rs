@@ -42,7 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let (mut ids, mut ends, mut again) = (Vec::new(), Vec::new(), Vec::new());
     for text in texts.split_terminator('\0').filter(|_| std::env::var_os("AGAIN").is_none()) {
-        (ids.clear(), ends.clear(), again.clear());
+        [&mut ids, &mut again].map(Vec::clear);
+        ends.clear();
         encoder.encode_with_ends(text, special, &mut ids, &mut ends)?;
         encoder.encode(text, special, &mut again)?;
         if ids != again || ids.len() != ends.len() {

@@ -40,7 +40,7 @@ fn bytes_that_are_changed_give_an_error_or_a_tokenizer() {
     let whole = tokenizer(&MERGES).to_string();
     let mut random = Random(1);
     let mut opened = 0;
-    for round in 0..400 {
+    for round in 0..200 {
         let mut bytes = whole.clone().into_bytes();
         for _ in 0..1 + round % 3 {
             let at = random.below(bytes.len());
@@ -57,7 +57,7 @@ fn bytes_that_are_changed_give_an_error_or_a_tokenizer() {
         let Ok(text) = String::from_utf8(bytes) else { continue };
         opened += usize::from(check(&text));
     }
-    assert!(opened > 10, "{opened}");
+    assert!(opened > 5, "{opened}");
 }
 
 /// Every value by another one.

@@ -137,7 +137,8 @@ fn both_engines_encode_a_small_file() {
         encoder.encode("<|end|><think>", Special::Text, &mut ids).unwrap();
         assert_eq!((ids.len(), ids[7]), (8, 265));
 
-        (ids.clear(), ends.clear());
+        ids.clear();
+        ends.clear();
         let text = "hello<|end|>hello";
         let counts = encoder.encode_pieces(text, &[2, 12], Special::Tokens, &mut ids, &mut ends);
         assert_eq!(counts.unwrap(), [1, 4]);

@@ -1,7 +1,6 @@
 //! Real models: our own engine beside the reference on texts that are easily got wrong. (All code points and
 //! 100 MB of real text are compared with the Python package by hand: `scripts/compare-models.py`.)
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use gristmill_models::{EngineChoice, EngineKind, Folder, Special, Tokenizer};
@@ -15,7 +14,7 @@ pub fn path_of(name: &str) -> Option<PathBuf> {
     if path.join("tokenizer.json").is_file() {
         return Some(path);
     }
-    let _ = writeln!(std::io::stderr(), "skipped: no {} (scripts/models.sh)", path.display());
+    eprintln!("skipped: no {} (scripts/models.sh)", path.display());
     None
 }
 
@@ -159,7 +158,7 @@ fn compare(name: &str, kind: EngineKind) {
     assert_eq!(fast.vocabulary_size(), reference.vocabulary_size());
     let mut one = fast.tokenizer().encoder();
     let mut other = reference.tokenizer().encoder();
-    for (round, text) in texts(fast.tokenizer(), 3000).iter().enumerate() {
+    for (round, text) in texts(fast.tokenizer(), 1500).iter().enumerate() {
         let special = if round % 3 == 0 { Special::Text } else { Special::Tokens };
         let (mut ids, mut ends) = (Vec::new(), Vec::new());
         one.encode_with_ends(text, special, &mut ids, &mut ends).unwrap();

@@ -58,8 +58,19 @@ pub fn make(
         .filter(|(_, (token, pair))| is_word(token, pair))
         .map(|(id, (token, _))| (id, hash::hash_word(token)))
         .collect();
-    let placed =
-        place(seeds, |seed| words.iter().map(|&(_, h)| hash::spread_word(h, seed)).collect())?;
+    let made: Vec<(u32, u32, u32)> =
+        ids().filter_map(|(id, (_, pair))| pair.map(|(left, right)| (left, right, id))).collect();
+    let (placed, placed_pairs) = std::thread::scope(|scope| {
+        let pairs = scope.spawn(|| {
+            place(seeds, |seed| {
+                made.iter().map(|&(left, right, _)| hash::spread_pair(left, right, seed)).collect()
+            })
+        });
+        let words =
+            place(seeds, |seed| words.iter().map(|&(_, h)| hash::spread_word(h, seed)).collect());
+        (words, pairs.join().ok().flatten())
+    });
+    let (placed, placed_pairs) = (placed?, placed_pairs?);
     // What is not here is no token's.
     let mut slots = vec![hash::NO_TOKEN; hash::SLOTS];
     for (&(id, h), &slot) in words.iter().zip(&placed.slots) {
@@ -67,13 +78,8 @@ pub fn make(
     }
     let (word_buckets, word_slots, words_seed) = (buckets(&placed), bytes(&slots), placed.seed);
 
-    let made: Vec<(u32, u32, u32)> =
-        ids().filter_map(|(id, (_, pair))| pair.map(|(left, right)| (left, right, id))).collect();
-    let placed = place(seeds, |seed| {
-        made.iter().map(|&(left, right, _)| hash::spread_pair(left, right, seed)).collect()
-    })?;
     let mut slots = vec![hash::NO_PAIR; hash::SLOTS];
-    for (&(left, right, merged), &slot) in made.iter().zip(&placed.slots) {
+    for (&(left, right, merged), &slot) in made.iter().zip(&placed_pairs.slots) {
         slots[slot] = u64::from(left) << 36 | u64::from(right) << 18 | u64::from(merged);
     }
     let pair_slots = slots.iter().flat_map(|slot| slot.to_le_bytes()).collect();
@@ -99,9 +105,9 @@ pub fn make(
         word_buckets,
         word_slots,
         words_seed,
-        pair_buckets: buckets(&placed),
+        pair_buckets: buckets(&placed_pairs),
         pair_slots,
-        pairs_seed: placed.seed,
+        pairs_seed: placed_pairs.seed,
         short: bytes(&short),
         cuts: bits(1 << 16, longer().flat_map(|token| cut_borders(token))),
         neighbours: bits(hash::NEIGHBOUR_BITS, longer().flat_map(|token| neighbours(token))),
