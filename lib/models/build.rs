@@ -11,7 +11,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let directory = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let classes: Vec<u8> = (0..0x11_0000).map(class_of).collect();
-    let mut table = Vec::new();
+    let mut table: Vec<u8> = (0..=255).map(|first| plain_length(&classes, first)).collect();
     let mut blocks: Vec<&[u8]> = Vec::new();
     for block in classes.chunks(256) {
         let number = blocks.iter().position(|known| *known == block).unwrap_or_else(|| {
@@ -22,6 +22,18 @@ fn main() {
     }
     table.extend(blocks.concat());
     fs::write(directory.join("nfc"), table).expect("a file in OUT_DIR");
+}
+
+/// The bytes of all characters that begin with this byte, if none of them is combined with another; else 0.
+fn plain_length(classes: &[u8], first: u8) -> u8 {
+    let (start, count, length) = match u32::from(first) {
+        first @ 0..0x80 => (first, 1, 1),
+        first @ 0xc2..0xe0 => ((first & 0x1f) << 6, 1 << 6, 2),
+        first @ 0xe0..0xf0 => ((first & 0x0f) << 12, 1 << 12, 3),
+        _ => return 0,
+    };
+    let classes = &classes[start as usize..(start + count) as usize];
+    if classes.iter().all(|&class| class == 0) { length } else { 0 }
 }
 
 /// The combining class of a character, 254 if it may be combined with what is in front of it, or 255 if its

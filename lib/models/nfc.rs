@@ -7,9 +7,12 @@ use tokenizers::NormalizedString;
 use tokenizers::normalizer::Range;
 use unicode_normalization_alignments::char::{canonical_combining_class, compose};
 
-/// For each 256 code points the number of a block; then the blocks, of a byte for each code point: its
-/// combining class, [`MAYBE`], or 255 if its normal form is another.
-static CLASSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/nfc"));
+/// For each first byte the length of its characters, if none of them is combined with another. For each 256
+/// code points the number of a block; then the blocks, of a byte for each code point: its combining class,
+/// [`MAYBE`], or 255 if its normal form is another.
+static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/nfc"));
+static PLAIN: &[u8] = TABLE.split_at(256).0;
+static CLASSES: &[u8] = TABLE.split_at(256).1;
 
 /// It may be combined with what is in front of it.
 const MAYBE: u8 = 254;
@@ -20,12 +23,12 @@ pub fn is_surely_normal(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(&first) = bytes.get(at) {
-        // Below U+0300 no character is combined with another. Most of them are ASCII.
-        if first < 0xcc {
+        let length = usize::from(PLAIN[usize::from(first)]);
+        if length > 0 {
             last = 0;
-            at += 1 + usize::from(first >= 0xc0);
+            at += length;
             while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>())
-                && chunk.iter().all(u8::is_ascii)
+                && chunk.is_ascii()
             {
                 at += chunk.len();
             }

@@ -42,7 +42,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let (mut ids, mut ends, mut again) = (Vec::new(), Vec::new(), Vec::new());
     for text in texts.split_terminator('\0').filter(|_| std::env::var_os("AGAIN").is_none()) {
-        [&mut ids, &mut again].map(Vec::clear);
+        ids.clear();
+        again.clear();
         ends.clear();
         encoder.encode_with_ends(text, special, &mut ids, &mut ends)?;
         encoder.encode(text, special, &mut again)?;
