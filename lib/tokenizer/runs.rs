@@ -3,15 +3,19 @@
 
 use super::hash::class::{LETTER, LOWER, PREFIX, UPPER};
 use super::letters::is_among_hangul;
+use super::pattern::{Pattern, is_without_case};
 use super::pieces::{character, may_be_cut};
 use super::scan::{class_at, word_end};
-use super::tables::{FIRST_CLASSES, are_neighbours, is_without_case};
+use super::tables::Tables;
 
 /// Whether a pre-token that starts like this may be a run, after one other character at most: its
 /// characters are from U+3000 on, or Thai, Lao or Tibetan. Hangul is written with spaces: its words are
 /// found by masks (`letters`).
 #[inline(always)]
-pub fn may_start(start: &[u8]) -> bool {
+pub fn may_start<P: Pattern>(start: &[u8]) -> bool {
+    if P::ISOLATES {
+        return false;
+    }
     let at = usize::from(start[0] < 0x80);
     let first = start[at];
     first >= 0xe3 && !is_among_hangul(first) || first == 0xe0 && start[at + 1] >= 0xb8
@@ -20,20 +24,20 @@ pub fn may_start(start: &[u8]) -> bool {
 /// Whether the pre-token at `start` begins with a run: with a letter of one, or with any one
 /// character that belongs to the word after it and then such a letter or mark.
 #[inline]
-pub fn starts(text: &[u8], start: usize) -> bool {
-    let (class, length) = class_at(text, start);
+pub fn starts<P: Pattern>(text: &[u8], start: usize) -> bool {
+    let (class, length) = class_at::<P>(text, start);
     let is_letter = class & LETTER != 0;
     (is_letter || class & PREFIX != 0)
-        && letter_at(text, if is_letter { start } else { start + length }).is_some()
+        && letter_at::<P>(text, if is_letter { start } else { start + length }).is_some()
 }
 
 /// Returns the code point of a letter or mark without case, of three bytes.
 #[inline(always)]
-fn letter_at(text: &[u8], at: usize) -> Option<u32> {
+fn letter_at<P: Pattern>(text: &[u8], at: usize) -> Option<u32> {
     let &[first @ 0xe0..0xf0, second, third] = text.get(at..)?.first_chunk()? else { return None };
     let [first, second, third] = [first & 0x0f, second & 0x3f, third & 0x3f].map(u32::from);
     let point = first << 12 | second << 6 | third;
-    is_without_case(point as u16).then_some(point)
+    is_without_case::<P>(point as u16).then_some(point)
 }
 
 /// How far a run was cut.
@@ -50,11 +54,19 @@ pub enum Cut {
 /// Cuts the run that starts or continues at `start`. `put` is called with the start and the end of
 /// a piece, and returns whether it takes another one.
 #[inline(always)]
-pub fn cut(text: &[u8], mut start: usize, mut put: impl FnMut(usize, usize) -> bool) -> Cut {
+pub fn cut<T: Tables, P: Pattern>(
+    tables: &T,
+    text: &[u8],
+    mut start: usize,
+    mut put: impl FnMut(usize, usize) -> bool,
+) -> Cut {
     let (mut left, mut length) = character(text, start);
     let mut at = start + length;
-    while let Some(right) = letter_at(text, at) {
-        if !are_neighbours(left, right) && !may_be_cut(&text[start..], at - start, length) {
+    while let Some(right) = letter_at::<P>(text, at) {
+        if !tables.are_neighbours(left, right)
+            && !may_be_cut(tables, &text[start..], at - start, length)
+            && tables.may_cut(text, start, at)
+        {
             if !put(start, at) {
                 return Cut::Until(at);
             }
@@ -64,10 +76,10 @@ pub fn cut(text: &[u8], mut start: usize, mut put: impl FnMut(usize, usize) -> b
         at += length;
     }
     let may_go_on = |byte| {
-        byte >= 0x80 || byte == b'\'' || FIRST_CLASSES[usize::from(byte)] & (UPPER | LOWER) != 0
+        byte >= 0x80 || byte == b'\'' || P::FIRST_CLASSES[usize::from(byte)] & (UPPER | LOWER) != 0
     };
     let end = match text.get(at) {
-        Some(&byte) if may_go_on(byte) => word_end(text, at - length),
+        Some(&byte) if may_go_on(byte) => word_end::<P>(text, at - length),
         _ => at,
     };
     if end > at {
@@ -81,7 +93,9 @@ pub fn cut(text: &[u8], mut start: usize, mut put: impl FnMut(usize, usize) -> b
 mod tests {
     use super::*;
     use crate::merge::tests::Random;
+    use crate::pattern::O200k;
     use crate::scan::pre_token_end;
+    use crate::tables::Embedded;
 
     /// The pieces of a run end where its pre-token does.
     #[test]
@@ -99,14 +113,14 @@ mod tests {
             let text = text.as_bytes();
             let mut at = 0;
             while at < text.len() {
-                let end = pre_token_end(text, at);
-                if starts(text, at) {
+                let end = pre_token_end::<O200k>(text, at);
+                if starts::<O200k>(text, at) {
                     runs += 1;
                     // As many pieces at a time, and what is left.
                     let most = 1 + random.below(3);
                     loop {
                         let (mut done, mut left) = (at, most);
-                        let found = cut(text, at, |from, to| {
+                        let found = cut::<_, O200k>(&Embedded, text, at, |from, to| {
                             assert!(from == done && to > done && left > 0);
                             (done, left) = (to, left - 1);
                             left > 0
