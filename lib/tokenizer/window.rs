@@ -4,7 +4,7 @@
 
 use super::letters::{Letters, next};
 use super::pattern::{Contractions, Pattern};
-use gristmill_simd::Instructions;
+use gristmill_simd::{Instructions, TextMasks};
 
 /// Bytes of a window.
 pub const WINDOW: usize = 64;
@@ -23,10 +23,9 @@ pub fn starts<I: Instructions, P: Pattern>(window: &[u8; WINDOW]) -> Starts {
     let masks = &I::text_masks(window);
     let mut beyond = Letters::default();
     let mut odd = 0;
-    if P::ISOLATES {
-        // Characters beyond ASCII may be of other parts of the text, and end letters behind
-        // punctuation. Control characters are nothing of all.
-        odd = if has_control(window) { !0 } else { masks.not_ascii };
+    if P::ISOLATES && has_control(window) {
+        // Control characters are nothing of all.
+        odd = !0;
     } else if masks.not_ascii != 0 {
         beyond = Letters::new::<I, P>(window, masks);
         odd = beyond.other;
@@ -59,7 +58,11 @@ pub fn starts<I: Instructions, P: Pattern>(window: &[u8; WINDOW]) -> Starts {
     let punctuation_start = run_starts(punctuation) & !(blank << 1);
     let soft = white & !newline;
     // One character of white space or punctuation in front of a word belongs to it.
-    let word_start = run_starts(letter) & !next(soft | punctuation_start, masks.inside);
+    let word_start = if P::ISOLATES {
+        words_after_ascii(masks, letter, soft, punctuation_start)
+    } else {
+        run_starts(letter) & !next(soft | punctuation_start, masks.inside)
+    };
     let word_inside = if P::CASES { upper & lower << 1 } else { 0 };
     // The start after the last newline of white space; and its last character.
     let after_newlines = after_last_newline(soft, newline, known & !white);
@@ -132,6 +135,16 @@ fn after_last_newline(soft: u64, newline: u64, end: u64) -> u64 {
         rest &= rest - 1;
     }
     kept
+}
+
+/// Starts of words where only punctuation of ASCII belongs to them, and has only letters of ASCII behind it:
+/// the next letter starts another word.
+#[inline(always)]
+fn words_after_ascii(masks: &TextMasks, letter: u64, soft: u64, punctuation_start: u64) -> u64 {
+    let plain = letter & !masks.not_ascii;
+    let behind = (punctuation_start & !masks.not_ascii) << 1 & plain;
+    let next_letter = plain.wrapping_add(behind) & !plain & letter;
+    run_starts(letter) & !(soft << 1 | behind) | next_letter
 }
 
 /// Whether there is a character of ASCII that is nothing of letter, digit, white space and punctuation.
