@@ -38,6 +38,12 @@ pub struct Model<'a> {
     #[serde(default)]
     pub end_of_word_suffix: Option<String>,
     #[serde(default)]
+    pub unk_token: Option<String>,
+    #[serde(default)]
+    pub fuse_unk: Option<bool>,
+    #[serde(default)]
+    pub byte_fallback: Option<bool>,
+    #[serde(default)]
     pub ignore_merges: Option<bool>,
     #[serde(borrow, rename = "vocab")]
     pub vocabulary: Vocabulary<'a>,
@@ -46,6 +52,7 @@ pub struct Model<'a> {
 }
 
 /// Tokens with their ids, in the order of the file.
+#[derive(Default)]
 pub struct Vocabulary<'a>(pub Vec<(Cow<'a, str>, u32)>);
 
 /// Pairs of tokens that are merged, the first of all first.

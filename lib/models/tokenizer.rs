@@ -91,7 +91,7 @@ impl Tokenizer {
                 (Engine::Fast(fast), note)
             }
             Err(why) => {
-                let reference = Reference::new(text, &file.model).map_err(other)?;
+                let reference = Reference::new(text, &mut file).map_err(other)?;
                 (Engine::Reference(Box::new(reference)), format!("tokenizers, for {why}"))
             }
         };
