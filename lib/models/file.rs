@@ -63,6 +63,16 @@ impl<'a> TokenizerFile<'a> {
     pub fn parse(text: &'a str) -> serde_json::Result<Self> {
         serde_json::from_str(text)
     }
+
+    /// The same with texts of its own.
+    pub fn into_owned(self) -> TokenizerFile<'static> {
+        let Model { vocabulary, merges, .. } = self.model;
+        let owned = |text: Cow<str>| Cow::Owned(text.into_owned());
+        let tokens = vocabulary.0.into_iter().map(|(token, id)| (owned(token), id)).collect();
+        let merges = merges.0.into_iter().map(|pair| pair.map(owned)).collect();
+        let model = Model { vocabulary: Vocabulary(tokens), merges: Merges(merges), ..self.model };
+        TokenizerFile { model, ..self }
+    }
 }
 
 /// A text that is borrowed if it can be.

@@ -15,13 +15,18 @@ use crate::file::{Model, TokenizerFile};
 pub struct Reference(RwLock<Tokenizer>);
 
 impl Reference {
-    /// Out of the text of `tokenizer.json`, and of what was read in it: it takes the vocabulary and the
-    /// merges away.
-    pub fn new(text: &str, file: &mut TokenizerFile) -> Result<Self, String> {
-        let mut tokenizer = match file.model.kind.as_deref() {
-            Some("BPE") => with_merges(file)?,
-            _ => Tokenizer::from_bytes(text).map_err(|error| error.to_string())?,
-        };
+    /// Out of the text of `tokenizer.json`.
+    pub fn read(text: &str) -> Result<Self, String> {
+        Self::new(Tokenizer::from_bytes(text).map_err(|error| error.to_string())?)
+    }
+
+    /// Out of what was read of a file whose model has merges; its vocabulary and merges are taken away. The
+    /// crate, which tries one form of merges after another, takes 500 MB to read Gemma's.
+    pub fn with_merges(file: &mut TokenizerFile) -> Result<Self, String> {
+        Self::new(with_merges(file)?)
+    }
+
+    fn new(mut tokenizer: Tokenizer) -> Result<Self, String> {
         // A caller of transformers that asks for neither gets neither, whatever the file says.
         tokenizer.with_truncation(None).map_err(|error| error.to_string())?;
         tokenizer.with_padding(None);
@@ -78,8 +83,6 @@ impl Reference {
     }
 }
 
-/// A tokenizer with the model made here. The crate, which tries one form of merges after another, takes 500 MB
-/// to read Gemma's.
 fn with_merges(file: &mut TokenizerFile) -> Result<Tokenizer, String> {
     check(&file.model)?;
     let shell = json!({
