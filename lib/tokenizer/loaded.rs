@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
+use super::embedded::Embedded;
 use super::encode::Inner;
 use super::hash;
 use super::make::{HashMap, Made, make};
 use super::pattern::{Cl100k, DeepSeek, O200k, Qwen};
-use super::tables::{
-    Blocks, Buckets, Cuts, Embedded, Neighbours, PairSlots, Short, Tables, WordSlots,
-};
+use super::tables::{Blocks, Buckets, Cuts, Neighbours, PairSlots, Short, Tables, WordSlots};
 use gristmill_simd::SimdLevel;
 
 /// A byte-level vocabulary, shared by encoders: it takes 10 MB.

@@ -91,10 +91,10 @@ pub fn cut<T: Tables, P: Pattern>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::embedded::Embedded;
     use crate::merge::tests::Random;
     use crate::pattern::{Cl100k, DeepSeek, O200k, Qwen};
     use crate::scan::pre_token_end;
-    use crate::tables::Embedded;
 
     /// The pieces of a run end where its pre-token does.
     #[test]
