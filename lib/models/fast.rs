@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::bytes::append_bytes;
 use crate::file::TokenizerFile;
+use crate::map::Map;
 use crate::merges::{are_of_o200k, pairs};
 
 const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -51,6 +52,11 @@ impl Fast {
             |token: &crate::AddedToken| !(token.single_word || token.lstrip || token.rstrip);
         if let Some(token) = file.added_tokens.iter().find(|token| !is_plain(token)) {
             return Err(format!("added token {:?} takes what is beside it", token.content));
+        }
+        let contents: Map<&str, ()> =
+            file.added_tokens.iter().map(|token| (&*token.content, ())).collect();
+        if contents.len() < file.added_tokens.len() {
+            return Err("an added token that is there twice".to_owned());
         }
         let (bytes, places) = spell(file)?;
         let tokens: Vec<&[u8]> =

@@ -44,13 +44,7 @@ impl Folder {
         let is_alone = path.is_file();
         let tokenizer_path = if is_alone { path.to_owned() } else { path.join("tokenizer.json") };
         let text = read_text(&tokenizer_path)?;
-        let (tokenizer, tokenizer_sha256) = std::thread::scope(|scope| {
-            let hash = scope.spawn(|| sha256(text.as_bytes()));
-            let tokenizer = Tokenizer::parse(&tokenizer_path, &text, choice);
-            let hash = hash.join().unwrap_or_else(|_| sha256(text.as_bytes()));
-            Ok((tokenizer?, hash))
-        })?;
-        drop(text);
+        let (tokenizer, tokenizer_sha256) = Tokenizer::parse(&tokenizer_path, text, choice)?;
         let mut folder = Self {
             path: path.to_owned(),
             tokenizer_path,

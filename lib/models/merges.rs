@@ -138,7 +138,7 @@ pub fn pairs(model: &Model, tokens: &[&[u8]]) -> Result<Pairs, String> {
             bytes[usize::from(byte)] = id;
         }
     }
-    let mut steps = Steps { merges: &merges, made: &made, bytes, parts: Vec::new() };
+    let mut steps = Steps { merges: &merges, made: &made, bytes, parts: Vec::new(), left: 1 << 26 };
     let mut pairs = vec![None; tokens.len()];
     // Whether a token is made by pairs of lower ids alone: all but some of Llama 3.
     let mut is_usual: Vec<bool> = tokens.iter().map(|token| token.len() == 1).collect();
@@ -165,16 +165,17 @@ struct Steps<'a> {
     made: &'a Made,
     bytes: [u32; 256],
     parts: Vec<u32>,
+    /// How much more may be looked at.
+    left: usize,
 }
 
 impl Steps<'_> {
     /// The pair that is merged last when a token is made out of its bytes, if it is.
     fn last_pair(&mut self, token: &[u8], new: u32) -> Result<Option<(u32, u32)>, String> {
-        // The time grows with the square of the bytes.
-        if token.len() > 1000 {
-            return Err("a long token that is not made in the usual way".to_owned());
-        }
-        let Self { merges, made, bytes, parts } = self;
+        // The time grows with the square of the bytes. Llama 3 needs a hundredth of what is allowed.
+        let left = self.left.checked_sub(token.len() * token.len());
+        self.left = left.ok_or("long tokens that are not made in the usual way")?;
+        let Self { merges, made, bytes, parts, .. } = self;
         parts.clear();
         parts.extend(token.iter().map(|&byte| bytes[usize::from(byte)]));
         let mut last = None;

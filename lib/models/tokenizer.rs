@@ -10,6 +10,7 @@ use crate::encoder::Encoder;
 use crate::error::{Cause, FolderError, UnknownToken};
 use crate::fast::Fast;
 use crate::file::TokenizerFile;
+use crate::folder::sha256;
 use crate::map::Map;
 use crate::nfc::normalized;
 use crate::reference::Reference;
@@ -51,12 +52,13 @@ pub enum EngineKind {
 }
 
 impl Tokenizer {
+    /// Out of the text of `tokenizer.json`; gives its SHA-256, too.
     pub(crate) fn parse(
         path: &Path,
-        text: &str,
+        text: String,
         choice: EngineChoice,
-    ) -> Result<Self, FolderError> {
-        let file = TokenizerFile::parse(text);
+    ) -> Result<(Self, String), FolderError> {
+        let file = TokenizerFile::parse(&text);
         let mut file = file.map_err(|error| FolderError::new(path, Cause::Json(error)))?;
         let other = |message| FolderError::new(path, Cause::Content(message));
         if file.version != "1.0" {
@@ -70,7 +72,8 @@ impl Tokenizer {
         }
         check_added(&mut file).map_err(other)?;
         let spelling = Spelling::of(&file.decoder);
-        let (tokens, fast) = std::thread::scope(|scope| {
+        let (hash, tokens, fast) = std::thread::scope(|scope| {
+            let hash = scope.spawn(|| sha256(text.as_bytes()));
             let spelling_or_any = spelling.unwrap_or(Spelling::ByteLevel);
             let (vocabulary, added) = (&file.model.vocabulary.0, &file.added_tokens);
             let tokens = scope.spawn(move || TokenTable::new(vocabulary, added, spelling_or_any));
@@ -82,24 +85,35 @@ impl Tokenizer {
                 EngineChoice::Fastest => Fast::new(&file),
             };
             let tokens = tokens.join().unwrap_or_else(|_| Err("no table of tokens".to_owned()));
-            (tokens, fast)
+            let hash = hash.join().unwrap_or_else(|_| sha256(text.as_bytes()));
+            (hash, tokens, fast)
         });
         let tokens = tokens.map_err(other)?;
+        let added = file.added_tokens.clone();
         let (engine, note) = match fast {
             Ok(fast) => {
                 let note = fast.note();
                 (Engine::Fast(fast), note)
             }
             Err(why) => {
-                let reference = Reference::new(text, &file.model).map_err(other)?;
+                // What is read takes as much memory as what is made of it, so it goes first.
+                let reference = if file.model.kind.as_deref() == Some("BPE") {
+                    let mut file = file.into_owned();
+                    drop(text);
+                    Reference::with_merges(&mut file)
+                } else {
+                    Reference::read(&text)
+                };
+                let reference = reference.map_err(other)?;
                 (Engine::Reference(Box::new(reference)), format!("tokenizers, for {why}"))
             }
         };
         let is_nfc = matches!(&engine, Engine::Fast(fast) if fast.is_nfc);
         let normal =
             |text: &str| if is_nfc { normalized(text).into_owned() } else { text.to_owned() };
-        let added = AddedTokens::new(file.added_tokens, normal);
-        Ok(Self(Arc::new(Parts { engine, note, added, tokens, is_spelled: spelling.is_some() })))
+        let added = AddedTokens::new(added, normal);
+        let is_spelled = spelling.is_some();
+        Ok((Self(Arc::new(Parts { engine, note, added, tokens, is_spelled })), hash))
     }
 
     /// One for each thread: it remembers words, which makes it faster.

@@ -1,8 +1,9 @@
 //! Text to tokens: cut off words, look each up.
 
+use super::embedded::Embedded;
 use super::lookup::{Batch, Lookup};
 use super::pattern::{O200k, Pattern};
-use super::tables::{Embedded, Tables};
+use super::tables::Tables;
 use super::words::Words;
 use gristmill_simd::{Instructions, SimdLevel, SimdTask};
 

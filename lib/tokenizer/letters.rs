@@ -47,6 +47,8 @@ impl Letters {
         let lower = I::bit_mask::<{ shift(LOWER) }>(&classes);
         let letter = I::bit_mask::<{ shift(LETTER) }>(&classes);
         let punctuation = I::bit_mask::<{ shift(PUNCTUATION) }>(&classes);
+        // Where case means nothing there are letters only.
+        let (upper, lower) = if P::ISOLATES { (letter, letter) } else { (upper, lower) };
         let all = |leads: u64| next(leads, masks.inside).wrapping_sub(leads);
         Self {
             lower: all(lower & !upper),

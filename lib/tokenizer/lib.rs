@@ -43,6 +43,7 @@
 #![warn(missing_docs)]
 
 mod cache;
+mod embedded;
 mod encode;
 mod hash;
 mod letters;

@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
+use super::embedded::Embedded;
 use super::encode::Inner;
 use super::hash;
 use super::make::{HashMap, Made, make};
 use super::pattern::{Cl100k, DeepSeek, O200k, Qwen};
-use super::tables::{
-    Blocks, Buckets, Cuts, Embedded, Neighbours, PairSlots, Short, Tables, WordSlots,
-};
+use super::tables::{Blocks, Buckets, Cuts, Neighbours, PairSlots, Short, Tables, WordSlots};
 use gristmill_simd::SimdLevel;
 
 /// A byte-level vocabulary, shared by encoders: it takes 10 MB.
@@ -39,13 +38,20 @@ struct Loaded {
 struct WholeWords(HashMap<[u8; 2], Vec<Box<[u8]>>>);
 
 impl WholeWords {
+    /// Words with the same first two bytes, which are looked at one after another.
+    const MOST: usize = 1024;
+
+    /// None if there are too many, or short ones.
     fn new<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
         let mut whole = Self::default();
         for word in words {
-            let first = *word.first_chunk()?;
-            whole.0.entry(first).or_default().push(word.into());
+            let same: &mut Vec<Box<[u8]>> = whole.0.entry(*word.first_chunk()?).or_default();
+            if same.len() == Self::MOST {
+                return None;
+            }
+            same.push(word.into());
         }
-        Some(whole).filter(|whole| !whole.0.is_empty())
+        Some(whole)
     }
 
     /// Whether the text begins with one.
@@ -106,7 +112,8 @@ impl Vocabulary {
         if has_whole {
             let others =
                 tokens.iter().zip(pairs).filter(|(token, pair)| pair.is_none() && token.len() > 1);
-            loaded.whole = WholeWords::new(others.map(|(token, _)| *token));
+            let whole = WholeWords::new(others.map(|(token, _)| *token))?;
+            loaded.whole = Some(whole).filter(|whole| !whole.0.is_empty());
         }
         Some(Self(Arc::new(loaded)))
     }

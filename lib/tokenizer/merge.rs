@@ -166,9 +166,9 @@ fn token_bytes<T: Tables>(tables: &T, id: i32) -> &[u8] {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::embedded::{Embedded, bytes_of};
     use crate::parts::SHORT;
     use crate::slot::slot_of;
-    use crate::tables::{Embedded, bytes_of};
 
     fn windows(word: &[u8]) -> Vec<i32> {
         let mut out = Vec::new();

@@ -8,7 +8,7 @@
 //! | Qwen | the same with `\p{N}` |
 //! | DeepSeek V3 | three, one after another: `\p{N}{1,3}`; `[一-龥぀-ゟ゠-ヿ]+`; `` [!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{\|}~][A-Za-z]+\|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+\| ?[\p{P}\p{S}]+[\r\n]*\|\s*[\r\n]+\|\s+(?!\S)\|\s+ `` |
 
-use super::hash::class::{LOWER, UPPER};
+use super::hash::class::{ISOLATED, LETTER, LOWER, UPPER};
 
 /// Where `(?i:'s|'t|'re|'ve|'m|'ll|'d)` stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,8 +29,9 @@ pub trait Pattern: Copy + Send + Sync + 'static {
     const FIRST_CLASSES: &'static [u8; 256];
     /// Those of the code points that UTF-8 has in one byte or two.
     const TWO_BYTE_CLASSES: &'static [u8; 0x800];
-    /// One bit for each code point below U+10000: whether it has both `UPPER` and `LOWER`.
-    const WITHOUT_CASE: &'static [u8; 0x2000];
+    /// One bit for each code point below U+10000: whether it has both `UPPER` and `LOWER`, or is a letter
+    /// that is cut off first.
+    const RUN_LETTERS: &'static [u8; 0x2000];
     /// Whether a word ends before a capital that follows a small letter.
     const CASES: bool;
     const CONTRACTIONS: Contractions;
@@ -50,11 +51,11 @@ pub fn class_of<P: Pattern>(point: u32) -> u8 {
     P::CLASSES[0x1100 + 256 * block as usize + (point & 0xff) as usize]
 }
 
-/// Whether a code point below U+10000 is a letter or mark without case: such may be in both parts of
-/// a word.
+/// Whether a code point below U+10000 is a letter or mark without case, such as may be in both parts of
+/// a word; with DeepSeek's pattern, one of the letters that are cut off first.
 #[inline(always)]
-pub fn is_without_case<P: Pattern>(point: u16) -> bool {
-    P::WITHOUT_CASE[usize::from(point) / 8] >> (point % 8) & 1 != 0
+pub fn is_run_letter<P: Pattern>(point: u16) -> bool {
+    P::RUN_LETTERS[usize::from(point) / 8] >> (point % 8) & 1 != 0
 }
 
 const fn first_of(classes: &[u8]) -> [u8; 256] {
@@ -77,12 +78,12 @@ const fn two_byte_of(classes: &[u8]) -> [u8; 0x800] {
     found
 }
 
-const fn without_case_of(classes: &[u8]) -> [u8; 0x2000] {
+const fn with_both_of(classes: &[u8], both: u8) -> [u8; 0x2000] {
     let mut bits = [0; 0x2000];
     let mut point = 0;
     while point < 0x1_0000 {
         let class = classes[0x1100 + 256 * classes[point >> 8] as usize + (point & 0xff)];
-        let is_both = class & UPPER != 0 && class & LOWER != 0;
+        let is_both = class & both == both;
         bits[point / 8] |= (is_both as u8) << (point % 8);
         point += 1;
     }
@@ -91,19 +92,19 @@ const fn without_case_of(classes: &[u8]) -> [u8; 0x2000] {
 
 /// The tables of classes, each once in the program.
 macro_rules! classes {
-    ($name:ident, $file:literal) => {
+    ($name:ident, $file:literal, $both:expr) => {
         mod $name {
             pub static CLASSES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), $file));
             pub static FIRST: [u8; 256] = super::first_of(CLASSES);
             pub static TWO_BYTE: [u8; 0x800] = super::two_byte_of(CLASSES);
-            pub static WITHOUT_CASE: [u8; 0x2000] = super::without_case_of(CLASSES);
+            pub static RUN_LETTERS: [u8; 0x2000] = super::with_both_of(CLASSES, $both);
         }
     };
 }
 
-classes!(o200k, "/classes");
-classes!(cl100k, "/classes.cl100k");
-classes!(deepseek, "/classes.deepseek");
+classes!(o200k, "/classes", super::UPPER | super::LOWER);
+classes!(cl100k, "/classes.cl100k", super::UPPER | super::LOWER);
+classes!(deepseek, "/classes.deepseek", super::ISOLATED | super::LETTER);
 
 macro_rules! pattern {
     ($(#[$about:meta])* $name:ident, $classes:ident, $($constant:ident: $type:ty = $value:expr),*) => {
@@ -115,7 +116,7 @@ macro_rules! pattern {
             const CLASSES: &'static [u8] = $classes::CLASSES;
             const FIRST_CLASSES: &'static [u8; 256] = &$classes::FIRST;
             const TWO_BYTE_CLASSES: &'static [u8; 0x800] = &$classes::TWO_BYTE;
-            const WITHOUT_CASE: &'static [u8; 0x2000] = &$classes::WITHOUT_CASE;
+            const RUN_LETTERS: &'static [u8; 0x2000] = &$classes::RUN_LETTERS;
             $(const $constant: $type = $value;)*
         }
     };

@@ -57,8 +57,8 @@ pub fn character(word: &[u8], at: usize) -> (u32, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::embedded::{Embedded, bytes_of};
     use crate::merge::tests::{Random, plain};
-    use crate::tables::{Embedded, bytes_of};
 
     fn pieces(word: &[u8]) -> Vec<&[u8]> {
         let mut pieces = Vec::new();

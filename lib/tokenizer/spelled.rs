@@ -272,8 +272,8 @@ fn word_at(line: &Line, first: usize) -> &[u64] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::embedded::Embedded;
     use crate::encoded;
-    use crate::tables::Embedded;
     use gristmill_simd::Portable;
 
     /// Looks a word up, with this hash, in all ways.

@@ -4,9 +4,9 @@
 
 use super::letters::{Letters, next};
 use super::pattern::{Contractions, Pattern};
-use gristmill_simd::Instructions;
+use gristmill_simd::{Instructions, TextMasks};
 
-/// The bytes of a window.
+/// Bytes of a window.
 pub const WINDOW: usize = 64;
 
 /// Where pre-tokens start.
@@ -14,7 +14,7 @@ pub struct Starts {
     /// Bits of the bytes after the first at which a pre-token starts. No start before the highest
     /// bit is missing: the pre-tokens before it are known, the one that it starts is not.
     pub bits: u64,
-    /// Whether the pre-token that the highest bit starts must be found by `scan`.
+    /// Whether the pre-token that the highest bit starts is one for `scan`.
     pub is_odd: bool,
 }
 
@@ -23,10 +23,9 @@ pub fn starts<I: Instructions, P: Pattern>(window: &[u8; WINDOW]) -> Starts {
     let masks = &I::text_masks(window);
     let mut beyond = Letters::default();
     let mut odd = 0;
-    if P::ISOLATES {
-        // Characters beyond ASCII may be of other parts of the text, and end letters behind
-        // punctuation. Control characters are nothing of all.
-        odd = if has_control(window) { !0 } else { masks.not_ascii };
+    if P::ISOLATES && has_control(window) {
+        // Control characters are nothing of all.
+        odd = !0;
     } else if masks.not_ascii != 0 {
         beyond = Letters::new::<I, P>(window, masks);
         odd = beyond.other;
@@ -38,8 +37,8 @@ pub fn starts<I: Instructions, P: Pattern>(window: &[u8; WINDOW]) -> Starts {
                 beyond.mark & run_starts(letter) | (masks.upper | beyond.upper) & beyond.both << 1;
         }
     }
-    // The bytes before the first one for `scan`, and never the last byte: so every run has a bit
-    // after it.
+    // The bytes in front of the first that is for `scan`, and never the last one: so every run
+    // has a bit after it.
     let known = below_lowest(odd | beyond.cut | 1 << 63);
     let [lower, upper, digit] =
         [masks.lower | beyond.lower, masks.upper | beyond.upper, masks.digit]
@@ -58,8 +57,12 @@ pub fn starts<I: Instructions, P: Pattern>(window: &[u8; WINDOW]) -> Starts {
     let blank = masks.blank & known;
     let punctuation_start = run_starts(punctuation) & !(blank << 1);
     let soft = white & !newline;
-    // One character of white space or punctuation before a word belongs to it.
-    let word_start = run_starts(letter) & !next(soft | punctuation_start, masks.inside);
+    // One character of white space or punctuation in front of a word belongs to it.
+    let word_start = if P::ISOLATES {
+        words_after_ascii(masks, letter, soft, punctuation_start)
+    } else {
+        run_starts(letter) & !next(soft | punctuation_start, masks.inside)
+    };
     let word_inside = if P::CASES { upper & lower << 1 } else { 0 };
     // The start after the last newline of white space; and its last character.
     let after_newlines = after_last_newline(soft, newline, known & !white);
@@ -89,7 +92,7 @@ pub fn starts<I: Instructions, P: Pattern>(window: &[u8; WINDOW]) -> Starts {
     Starts { bits: starts & !1, is_odd: odd != 0 }
 }
 
-/// Returns all bits below the lowest one.
+/// All bits below the lowest one.
 #[inline(always)]
 fn below_lowest(bits: u64) -> u64 {
     (bits & bits.wrapping_neg()).wrapping_sub(1)
@@ -100,7 +103,7 @@ fn run_starts(bits: u64) -> u64 {
     bits & !(bits << 1)
 }
 
-/// Returns every third digit of a run, from its first on.
+/// Every third digit of a run, from its first on.
 #[inline(always)]
 fn threes(digit: u64) -> u64 {
     let mut starts = run_starts(digit);
@@ -113,7 +116,7 @@ fn threes(digit: u64) -> u64 {
     starts
 }
 
-/// Returns the starts of the runs of `soft` with a newline before, none after, and a known end.
+/// Starts of the runs of `soft` with a newline before, none after, and a known end.
 #[inline(always)]
 fn after_last_newline(soft: u64, newline: u64, end: u64) -> u64 {
     let starts = soft & newline << 1;
@@ -132,6 +135,16 @@ fn after_last_newline(soft: u64, newline: u64, end: u64) -> u64 {
         rest &= rest - 1;
     }
     kept
+}
+
+/// Starts of words where only punctuation of ASCII belongs to them, and has only letters of ASCII behind it:
+/// the next letter starts another word.
+#[inline(always)]
+fn words_after_ascii(masks: &TextMasks, letter: u64, soft: u64, punctuation_start: u64) -> u64 {
+    let plain = letter & !masks.not_ascii;
+    let behind = (punctuation_start & !masks.not_ascii) << 1 & plain;
+    let next_letter = plain.wrapping_add(behind) & !plain & letter;
+    run_starts(letter) & !(soft << 1 | behind) | next_letter
 }
 
 /// Whether there is a character of ASCII that is nothing of letter, digit, white space and punctuation.
