@@ -33,12 +33,14 @@ mod syntax;
 mod template;
 mod tests_of;
 mod text;
+mod turns;
 mod value;
 
 pub use chat::Chat;
 pub use date::Date;
 pub use error::Error;
 pub use template::{Limits, Marked, Template};
+pub use turns::{Channel, Finder, Found, Role, Segment, Turn, Unseen};
 pub use value::{Dict, Function, Items, Missing, Value, View};
 
 #[cfg(test)]
