@@ -338,7 +338,7 @@ impl Parser {
     fn call(&mut self, value: Expr) -> Result<Expr> {
         let line = self.line();
         let arguments = self.nested(Parser::arguments)?;
-        Ok(Call::new(value, arguments, line))
+        Ok(Expr::Call(Box::new(Call { function: value, arguments, line })))
     }
 
     fn arguments(&mut self) -> Result<Arguments> {

@@ -388,7 +388,7 @@ fn unescaped(text: &str) -> std::result::Result<String, String> {
                     chars.next();
                     value = value * 8 + digit;
                 }
-                char::from_u32(value).map_or(Err(0), Ok)
+                char::from_u32(value).ok_or(0)
             }
             // What is not ASCII was an escape itself by then.
             other if !other.is_ascii() => {

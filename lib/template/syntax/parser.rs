@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::lexer::{self, Place, Token};
 use super::{
-    Arguments, Block, Call, Expr, For, LoopTest, Macro, Node, Program, SetBlock, Slot, Target,
-    With, names,
+    Block, Expr, For, LoopTest, Macro, Node, Program, SetBlock, Slot, Target, With, names,
 };
 use crate::error::{Error, Result};
 use crate::text::is_space;
@@ -493,11 +492,5 @@ fn function(
         kwargs: None,
         varargs: None,
         line,
-    }
-}
-
-impl Call {
-    pub(super) fn new(function: Expr, arguments: Arguments, line: usize) -> Expr {
-        Expr::Call(Box::new(Call { function, arguments, line }))
     }
 }
