@@ -107,11 +107,24 @@ def difference(text, other):
     return start, len(text) - tail
 
 
+def closed(text):
+    """A text until a tag that it leaves open."""
+    for begin, end in ("<>", "[]"):
+        if begin in text and end not in text[text.rindex(begin) :]:
+            return closed(text[: text.rindex(begin)])
+    return text
+
+
+def tails(text):
+    return [text[at:] for at in range(len(text))]
+
+
 class Oracle:
-    def __init__(self, case):
+    def __init__(self, case, prompt=False):
         self.case = case
         self.messages = case["messages"]
-        self.text = self.render(self.messages)
+        self.prompt = prompt
+        self.text = self.render(self.messages, prompt)
         self.cache = {}
 
     def render(self, messages, prompt=False, **other):
@@ -124,12 +137,12 @@ class Oracle:
         if (at, kind) not in self.cache:
             messages = list(self.messages)
             messages[at] = changed(self.messages[at], kind)
-            other = self.render(messages)
+            other = self.render(messages, self.prompt)
             if MARK.encode("unicode-escape").decode() in other:
                 # Where marks are escaped, a letter or digit that is nowhere in the text.
                 free = next(c for c in "0123456789abcdefghijklmnopqrstuvwxyz" if c not in self.text)
                 messages[at] = changed(self.messages[at], kind, free)
-                other = self.render(messages)
+                other = self.render(messages, self.prompt)
             self.cache[at, kind] = difference(self.text, other)
         return self.cache[at, kind]
 
@@ -188,13 +201,24 @@ class Oracle:
             raise Refused("no text")
         bare = self.render(self.messages[:at])
         prompt = prompted[len(os.path.commonprefix([prompted, bare])) :]
-        before = self.block(at - 1)
-        low = min(before[1], place[0]) if before else 0
-        for length in range(len(prompt), 0, -1):
-            found = self.text.rfind(prompt[:length], low, place[0])
-            if found >= 0:
-                return found + length, length == len(prompt)
-        raise Refused("the prompt does not stand before the texts")
+        before, asked = self.block(at - 1), Oracle(self.case | {"messages": self.messages[:at]}, True)
+        asked_block = asked.block(at - 1)
+        if before and asked_block and before[1] <= place[0]:
+            low, wanted = before[1], prompted[asked_block[1] :]
+        else:
+            found = [self.text.rfind(prompt[:length], 0, place[0]) for length in range(len(prompt), 0, -1)]
+            found = [index for index in found if index >= 0]
+            if not found:
+                raise Refused("the prompt does not stand before the texts")
+            low, wanted = found[0], prompt
+        between = self.text[low : place[0]]
+        same = os.path.commonprefix([between, wanted])
+        # Back to before a tag that is open.
+        same = closed(same)
+        if not same or (prompt and len(same) <= len(wanted) - len(prompt)):
+            raise Refused("the prompt does not stand before the texts")
+        end = next((end for end in tails(wanted[len(same) :]) if between.startswith(end, len(same))), "")
+        return low + len(same) + len(end), same == wanted
 
     def channels(self, at, start, stop, end):
         """From where which channel goes on."""
@@ -241,11 +265,14 @@ class Oracle:
         count = len(self.messages)
         unseen = self.unseen()
         wanted = self.case.get("wanted")
-        turns = {}
+        turns, named = {}, self.generations()
         for at in range(count):
             if role(self.messages[at]) == "Assistant":
                 try:
                     turns[at] = self.turn(at)
+                    if named is not None and [*turns[at][:2]] not in named:
+                        del turns[at]
+                        raise Refused("the template says otherwise")
                 except Refused:
                     if wanted is None or at in wanted:
                         raise
@@ -253,7 +280,9 @@ class Oracle:
         for one, other in zip(order, order[1:]):
             if turns[one][1] > turns[other][0]:
                 raise Refused("turns overlap")
-        self.check_generation(turns)
+        if named and len(turns) == sum(role(message) == "Assistant" for message in self.messages):
+            if len(named) != len(turns):
+                raise Refused("the template names what is no turn")
         # Who says each letter.
         owners = []
 
@@ -288,7 +317,10 @@ class Oracle:
         shown = [[at, *turns[at][:4]] for at in order if wanted is None or at in wanted]
         return {"text": self.text, "turns": shown, "segments": segments, "unseen": unseen}
 
-    def check_generation(self, turns):
+    def generations(self):
+        """The ranges that the template names, joined; none if it does not name any."""
+        if "generation" not in self.case["template"]:
+            return None
         ranges = []
         for start, end in templates.render(self.case | {"prompt": False})["generations"]:
             if start == end:
@@ -297,10 +329,7 @@ class Oracle:
                 ranges[-1][1] = end
             else:
                 ranges.append([start, end])
-        if "{% generation" not in self.case["template"] and "{%- generation" not in self.case["template"]:
-            return
-        if sorted(ranges) != sorted([turn[0], turn[1]] for turn in turns.values()):
-            raise Refused("the template says otherwise")
+        return ranges
 
 
 def changed_tool(tool):

@@ -19,6 +19,8 @@ pub struct Places<'c> {
     template: &'c Template,
     chat: &'c Chat,
     text: &'c str,
+    /// Whether the text ends with a generation prompt.
+    has_prompt: bool,
     /// What is known: for each message and kind the bytes from the first to the last that is shown; none
     /// if nothing is.
     known: HashMap<(usize, Kind), Option<Range<usize>>>,
@@ -80,10 +82,15 @@ pub fn kinds(message: &Value) -> Vec<Kind> {
 
 impl<'c> Places<'c> {
     /// Looks at all texts at once, if that changes nothing else.
-    pub fn new(template: &'c Template, chat: &'c Chat, text: &'c str) -> Places<'c> {
+    pub fn new(
+        template: &'c Template,
+        chat: &'c Chat,
+        text: &'c str,
+        has_prompt: bool,
+    ) -> Places<'c> {
         let known = HashMap::new();
         let mut places =
-            Places { template, chat, text, known, is_complete: false, has_tools: None };
+            Places { template, chat, text, has_prompt, known, is_complete: false, has_tools: None };
         if let Some((known, has_tools)) = places.at_once() {
             places.known = known;
             places.has_tools = Some(has_tools);
@@ -113,7 +120,7 @@ impl<'c> Places<'c> {
             return None;
         }
         let chat = self.chat.replaced(messages, tools).ok()?;
-        let marked = self.template.render(&chat, false).ok()?;
+        let marked = self.template.render(&chat, self.has_prompt).ok()?;
         let mut known: HashMap<(usize, Kind), Option<Range<usize>>> =
             marks.owners.iter().map(|owner| (*owner, None)).collect();
         let (mut rest, mut at) = (marked.as_str(), 0);
@@ -163,7 +170,7 @@ impl<'c> Places<'c> {
     fn changed(&self, message: usize, kind: Kind, mark: char) -> Result<String, Error> {
         let mut messages = self.chat.messages().to_vec();
         messages[message] = mark::message(&messages[message], &mut Alone { kind, mark });
-        let other = self.template.render_values(Value::list(messages)?, self.chat, false);
+        let other = self.template.render_values(Value::list(messages)?, self.chat, self.has_prompt);
         // (A template may refuse what it took before.)
         other.map(|other| other.text).map_err(|error| cause(message, &error))
     }
@@ -191,7 +198,8 @@ impl<'c> Places<'c> {
         let tools = self.chat.tools().as_list().unwrap_or_default();
         let tools = tools.iter().map(|of| mark::tool(of, &mut marks)).collect();
         let chat = self.chat.replaced(self.chat.messages().to_vec(), tools)?;
-        let shows = self.template.render(&chat, false).map_or(true, |other| other != self.text);
+        let shows =
+            self.template.render(&chat, self.has_prompt).map_or(true, |other| other != self.text);
         self.has_tools = Some(shows);
         Ok(shows)
     }
@@ -205,7 +213,7 @@ impl<'c> Places<'c> {
         made.insert(Value::text("content"), content).ok()?;
         messages[message] = Value::Dict(std::sync::Arc::new(made));
         let messages = Value::list(messages).ok()?;
-        let other = self.template.render_values(messages, self.chat, false).ok()?.text;
+        let other = self.template.render_values(messages, self.chat, self.has_prompt).ok()?.text;
         between(self.text, &other).map(|place| place.start)
     }
 

@@ -21,7 +21,7 @@ pub fn find(finder: &Finder, chat: &Chat, wanted: &dyn Fn(usize) -> bool) -> Res
     let template = &finder.template;
     let marked = template.render_marked(chat, false)?;
     let text = marked.text;
-    let mut places = Places::new(template, chat, &text);
+    let mut places = Places::new(template, chat, &text, false);
     let unseen = unseen(chat, &mut places)?;
     let generations = merged(marked.generations);
     let mut turns = Vec::new();
@@ -133,6 +133,16 @@ pub fn stop(text: &str, stops: &[String], within: Range<usize>) -> Option<Range<
     Some(within.start + at..within.start + at + length)
 }
 
+/// How much of a text there is until a tag that it leaves open.
+fn within_tags(text: &str) -> usize {
+    let open = |begin: char, end: char| {
+        let at = text.rfind(begin)?;
+        (!text[at..].contains(end)).then_some(at)
+    };
+    let tags = [open('<', '>'), open('[', ']')];
+    tags.into_iter().flatten().min().unwrap_or(text.len())
+}
+
 struct Search<'c> {
     template: &'c Template,
     chat: &'c Chat,
@@ -180,16 +190,32 @@ impl Search<'_> {
             return fail("a turn without a text, in a chat that is rendered otherwise before it");
         };
         let bare = render(false).map_err(|error| cause(message, &error))?;
-        let prompt = &prompted[head(&bare, &prompted)..];
-        let from = places.of_message(message - 1)?.map_or(0, |place| place.end).min(texts.start);
-        let around = &self.text[from..texts.start];
-        let ends = prompt.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
-        for end in ends {
-            if let Some(at) = around.rfind(&prompt[..end]) {
-                return Ok((from + at + end, end == prompt.len()));
+        let prompt = prompted.len() - head(&bare, &prompted);
+        // What follows the message before, in the chat that asks and in the whole text.
+        let mut asked = Places::new(self.template, &before, &prompted, true);
+        let from = places.of_message(message - 1)?.filter(|place| place.end <= texts.start);
+        let (from, asked) = match (from, asked.of_message(message - 1)?) {
+            (Some(place), Some(asked)) => (place.end, &prompted[asked.end..]),
+            _ => {
+                let prompt = &prompted[prompted.len() - prompt..];
+                let begins = |end: usize| self.text[..texts.start].rfind(&prompt[..end]);
+                let ends = prompt.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
+                match ends.map(begins).find_map(|at| at) {
+                    Some(at) => (at, prompt),
+                    None => return fail("the generation prompt does not stand before the texts"),
+                }
             }
+        };
+        let between = &self.text[from..texts.start];
+        let same = within_tags(&asked[..head(between, asked)]);
+        if same == 0 || (prompt > 0 && same + prompt <= asked.len()) {
+            return fail("the generation prompt does not stand before the texts");
         }
-        fail("the generation prompt does not stand before the texts")
+        // An end of the prompt may stand without its middle.
+        let (rest, missing) = (&between[same..], &asked[same..]);
+        let ends = missing.char_indices().map(|(at, _)| &missing[at..]);
+        let end = ends.filter(|end| rest.starts_with(end)).map(str::len).max().unwrap_or(0);
+        Ok((from + same + end, same == asked.len()))
     }
 
     /// Where the texts of the messages after a turn begin.

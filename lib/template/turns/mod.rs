@@ -7,8 +7,9 @@
 //!   kind of text is changed alone, and what differs lies between the same head and the same tail.
 //! - **Begin.** A range begins where the generation prompt ends: the chat before the turn, rendered with
 //!   `add_generation_prompt`, if the whole text begins so. If it does not (a template that shows earlier
-//!   turns otherwise) what the prompt adds must stand before the texts, after the message before; if only
-//!   a head of that is there (`<think>` for new turns alone), the range begins after it.
+//!   turns otherwise), what follows the message before is compared with what follows it in that chat: the
+//!   range begins where they part, but not within a tag, and some of the prompt must be before that; and
+//!   after the end of the prompt, if that follows there without its middle.
 //! - **End.** A range ends with the first stop token after the texts, before the texts of the next
 //!   message. If there is none it ends with the texts.
 //! - **Channels.** The first kind of text begins with the range and the last one goes to the stop token,
