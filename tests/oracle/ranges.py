@@ -319,7 +319,7 @@ class Oracle:
 
     def generations(self):
         """The ranges that the template names, joined; none if it does not name any."""
-        if "generation" not in self.case["template"]:
+        if not re.search(r"{%[-+]?\s*generation", self.case["template"]):
             return None
         ranges = []
         for start, end in templates.render(self.case | {"prompt": False})["generations"]:
