@@ -285,8 +285,7 @@ impl Run<'_> {
             Node::Text(text) => self.write(text)?,
             Node::Print(value, line) => {
                 self.line = *line;
-                let value = self.evaluate(value)?;
-                self.print(&value)?;
+                self.print_expression(value)?;
             }
             Node::If(branches, otherwise, line) => {
                 self.line = *line;
