@@ -237,6 +237,11 @@ fn texts_are_those_of_transformers() {
 }
 
 #[test]
+fn mutated_templates_do_as_in_transformers() {
+    compare("mutations.py", "render", "4000");
+}
+
+#[test]
 fn turns_are_those_of_the_oracle() {
     compare("ranges.py", "turns", "2000");
 }
