@@ -1,0 +1,281 @@
+//! Runs a template: the statements, and what has a state while they run.
+
+pub mod arguments;
+mod attribute;
+mod call;
+mod evaluate;
+pub mod iterate;
+mod loops;
+pub mod object;
+mod statements;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{Error, Result, limit};
+use crate::globals;
+use crate::syntax::{Load, Program, Slot};
+use crate::value::{Missing, Of, Value, print};
+use crate::{Date, Limits};
+use object::Object;
+
+/// What a template sees beside the environment.
+pub struct Context<'c> {
+    /// Of this rendering.
+    pub given: &'c [(&'static str, Value)],
+    /// Of the template.
+    pub variables: &'c HashMap<Arc<str>, Value>,
+    /// What `strftime_now` says.
+    pub date: Option<Date>,
+    pub limits: Limits,
+}
+
+/// A rendering.
+pub struct Run<'c> {
+    program: &'c Program,
+    context: &'c Context<'c>,
+    /// What is written now.
+    out: String,
+    /// What is written around it, outermost first.
+    around: Vec<String>,
+    slots: Vec<Option<Value>>,
+    frames: Vec<Frame>,
+    /// The frame of the function that runs.
+    frame: usize,
+    /// Whether a function may outlive the frame that it was made in.
+    is_captured: bool,
+    objects: Vec<Object>,
+    /// The texts that filters of blocks are applied to.
+    bodies: Vec<Value>,
+    /// What the blocks see of the template's names.
+    exported: HashMap<Arc<str>, Value>,
+    steps: u64,
+    bytes: u64,
+    depth: u32,
+    line: usize,
+    generations: Vec<Range<usize>>,
+}
+
+/// The slots of a function that runs.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    base: usize,
+    parent: usize,
+}
+
+/// How statements end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    On,
+    Break,
+    Continue,
+}
+
+/// Statements and expressions are run by recursion. Python's own limit is about as deep.
+const DEEPEST: u32 = 1000;
+
+/// The most items of a list that a template makes.
+pub const MOST_ITEMS: usize = 1 << 24;
+
+/// A text, and where `{% generation %}` was in it, in bytes.
+pub struct Rendered {
+    pub text: String,
+    pub generations: Vec<Range<usize>>,
+}
+
+/// Renders a program.
+pub fn render(program: &Program, context: &Context<'_>) -> std::result::Result<Rendered, Error> {
+    let mut run = Run {
+        program,
+        context,
+        out: String::new(),
+        around: Vec::new(),
+        slots: vec![None; program.slots],
+        frames: vec![Frame { base: 0, parent: 0 }],
+        frame: 0,
+        is_captured: false,
+        objects: Vec::new(),
+        bodies: Vec::new(),
+        exported: HashMap::new(),
+        steps: context.limits.steps,
+        bytes: context.limits.bytes,
+        depth: 0,
+        line: 0,
+        generations: Vec::new(),
+    };
+    run.enter(&program.loads);
+    match run.nodes(&program.body) {
+        Ok(_) => Ok(Rendered { text: run.out, generations: run.generations }),
+        Err(error) => Err(*error.at(run.line)),
+    }
+}
+
+impl Run<'_> {
+    /// Counts steps.
+    pub fn step(&mut self, count: usize) -> Result<()> {
+        match self.steps.checked_sub(count as u64) {
+            Some(rest) => {
+                self.steps = rest;
+                Ok(())
+            }
+            None => limit("the template takes too many steps"),
+        }
+    }
+
+    /// Counts what is made.
+    pub fn charge(&mut self, bytes: usize) -> Result<()> {
+        match self.bytes.checked_sub(bytes as u64) {
+            Some(rest) => {
+                self.bytes = rest;
+                Ok(())
+            }
+            None => limit("the template makes too much text"),
+        }
+    }
+
+    /// A text that was made.
+    pub fn text(&mut self, text: impl Into<Arc<str>>) -> Result<Value> {
+        let text = text.into();
+        self.charge(text.len())?;
+        Ok(Value::Text(text))
+    }
+
+    /// A list that was made.
+    pub fn list(&mut self, items: Vec<Value>) -> Result<Value> {
+        self.charge(items.len() * size_of::<Value>())?;
+        Value::list_of(items)
+    }
+
+    pub fn deeper<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return limit("the template goes too deep");
+        }
+        let value = run(self);
+        self.depth -= 1;
+        value
+    }
+
+    pub fn object(&mut self, object: Object) -> Result<Value> {
+        self.charge(128)?;
+        self.objects.push(object);
+        match u32::try_from(self.objects.len() - 1) {
+            Ok(place) => Ok(Value::Object(place)),
+            Err(_) => limit("the template makes too many objects"),
+        }
+    }
+
+    pub fn object_of(&self, value: &Value) -> Option<&Object> {
+        match value {
+            Value::Object(place) => self.objects.get(*place as usize),
+            _ => None,
+        }
+    }
+
+    pub fn date(&self) -> Option<Date> {
+        self.context.date
+    }
+
+    /// `str(value)`.
+    pub fn str(&mut self, value: &Value) -> Result<Value> {
+        match value {
+            Value::Text(_) => Ok(value.clone()),
+            Value::Markup(text) => Ok(Value::Text(text.clone())),
+            other => {
+                let text = self.printed(other)?;
+                self.text(text)
+            }
+        }
+    }
+
+    /// `str(value)`, as a text.
+    pub fn printed(&mut self, value: &Value) -> Result<String> {
+        self.measure_loops(value)?;
+        let mut text = String::new();
+        print::write(&mut text, value, &|place, out| object::write(&self.objects, place, out, 0))?;
+        Ok(text)
+    }
+
+    /// `repr(value)`.
+    pub fn repr(&mut self, value: &Value) -> Result<String> {
+        self.measure_loops(value)?;
+        let mut text = String::new();
+        print::write_repr(&mut text, value, &|place, out| {
+            object::write(&self.objects, place, out, 0)
+        })?;
+        Ok(text)
+    }
+
+    fn place(&self, slot: Slot) -> usize {
+        let mut frame = self.frame;
+        for _ in 0..slot.up {
+            frame = self.frames[frame].parent;
+        }
+        self.frames[frame].base + slot.index as usize
+    }
+
+    fn slot(&self, slot: Slot) -> Option<&Value> {
+        self.slots[self.place(slot)].as_ref()
+    }
+
+    fn set_slot(&mut self, slot: Slot, value: Option<Value>) {
+        let place = self.place(slot);
+        self.slots[place] = value;
+    }
+
+    fn resolve(&self, name: &str) -> Option<Value> {
+        if let Some(value) = self.exported.get(name) {
+            return Some(value.clone());
+        }
+        if let Some((_, value)) = self.context.given.iter().find(|(given, _)| *given == name) {
+            return Some(value.clone());
+        }
+        self.context.variables.get(name).cloned().or_else(|| globals::find(name))
+    }
+
+    /// Fills the slots of a scope.
+    fn enter(&mut self, loads: &[Load]) {
+        for load in loads {
+            match load {
+                Load::Resolve(slot, name) => self.set_slot(*slot, self.resolve(name)),
+                Load::Alias(slot, outer) => self.set_slot(*slot, self.slot(*outer).cloned()),
+                Load::Undefined(slot) => self.set_slot(*slot, None),
+            }
+        }
+    }
+
+    /// Runs what writes, and gives what it wrote.
+    fn captured<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<(String, T)> {
+        let around = std::mem::take(&mut self.out);
+        self.around.push(around);
+        let value = run(self)?;
+        let around = self.around.pop().unwrap_or_default();
+        Ok((std::mem::replace(&mut self.out, around), value))
+    }
+
+    /// Runs in new slots.
+    fn in_frame<T>(
+        &mut self,
+        parent: usize,
+        slots: usize,
+        run: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let (before, base) = (self.frame, self.slots.len());
+        self.charge(slots * size_of::<Value>())?;
+        self.slots.resize(base + slots, None);
+        self.frames.push(Frame { base, parent });
+        self.frame = self.frames.len() - 1;
+        let value = run(self)?;
+        self.frame = before;
+        if !self.is_captured {
+            self.frames.pop();
+            self.slots.truncate(base);
+        }
+        Ok(value)
+    }
+
+    fn undefined_name(name: &Arc<str>) -> Value {
+        Value::Undefined(Missing { of: Of::Scope, name: name.clone() })
+    }
+}
