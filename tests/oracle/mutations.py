@@ -12,7 +12,7 @@ import re
 import signal
 import sys
 
-import chats
+import template_chats as chats
 import templates
 
 TOKEN = re.compile(r"""\{\{-?|-?\}\}|\{%[-+]?|[-+]?%\}|\{#|\#\}|[A-Za-z_]\w*|\d+|'[^']*'|"[^"]*"|\s+|.""", re.S)
