@@ -22,7 +22,7 @@ def templates():
     for path in sorted(MODELS.glob("*/tokenizer_config.json")):
         template = json.loads(path.read_text()).get("chat_template")
         if isinstance(template, str):
-            found["npm_" + path.parent.parent.name] = template
+            found["npm_" + path.parent.name] = template
     return found
 
 
