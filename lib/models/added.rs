@@ -1,0 +1,191 @@
+//! Added tokens, which are found in a text before anything else is done with it: the leftmost, and of
+//! those that begin in one place the longest.
+
+use serde::Deserialize;
+
+/// A token beside those of the model, as `tokenizer.json` has it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct AddedToken {
+    /// Its id.
+    pub id: u32,
+    /// The text that spells it.
+    pub content: String,
+    /// Whether it is found only where no word goes on.
+    pub single_word: bool,
+    /// Whether it takes the white space in front of it.
+    pub lstrip: bool,
+    /// Whether it takes the white space behind it.
+    pub rstrip: bool,
+    /// Whether it is found after the text is normalized, not before.
+    pub normalized: bool,
+    /// Whether it is a special token: one that text is not meant to spell.
+    pub special: bool,
+}
+
+/// An added token that a text spells.
+#[derive(Clone, Copy, Debug)]
+pub struct SpelledToken<'a> {
+    /// The token.
+    pub token: &'a AddedToken,
+    /// The byte of the text at which it begins.
+    pub start: usize,
+}
+
+/// Finds texts out of a set, byte by byte in a tree.
+#[derive(Default)]
+pub struct Finder {
+    nodes: Vec<Node>,
+    /// Which bytes a text of the set begins with.
+    first: Vec<u8>,
+    is_first: Vec<bool>,
+}
+
+#[derive(Default)]
+struct Node {
+    /// Bytes that may follow, and where they lead.
+    children: Vec<(u8, u32)>,
+    /// The number of the text that ends here.
+    found: Option<u32>,
+}
+
+/// A text that was found, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Match {
+    pub number: u32,
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Finder {
+    /// Texts with their numbers. Empty texts are not found; of equal ones the last one is.
+    pub fn new<'a>(texts: impl Iterator<Item = (&'a str, u32)>) -> Self {
+        let mut finder =
+            Self { nodes: vec![Node::default()], first: Vec::new(), is_first: vec![false; 256] };
+        for (text, number) in texts {
+            let mut at = 0;
+            for &byte in text.as_bytes() {
+                let known = finder.nodes[at].children.iter().find(|(next, _)| *next == byte);
+                at = match known {
+                    Some(&(_, child)) => child as usize,
+                    None => {
+                        let child = finder.nodes.len();
+                        finder.nodes[at].children.push((byte, child as u32));
+                        finder.nodes.push(Node::default());
+                        child
+                    }
+                };
+            }
+            finder.nodes[at].found = Some(number);
+        }
+        finder.nodes[0].found = None;
+        for &(byte, _) in &finder.nodes[0].children {
+            finder.first.push(byte);
+            finder.is_first[usize::from(byte)] = true;
+        }
+        finder
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.first.is_empty()
+    }
+
+    /// The first text of the set at or after `start`.
+    pub fn find(&self, text: &str, start: usize) -> Option<Match> {
+        let bytes = text.as_bytes();
+        let mut at = start;
+        loop {
+            at += self.next_first(&bytes[at..])?;
+            if let Some((number, end)) = self.longest(bytes, at) {
+                return Some(Match { number, start: at, end });
+            }
+            at += 1;
+        }
+    }
+
+    /// All of them, none of which overlap.
+    pub fn find_all<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Match> + 'a {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let found = self.find(text, at)?;
+            at = found.end;
+            Some(found)
+        })
+    }
+
+    #[inline]
+    fn next_first(&self, bytes: &[u8]) -> Option<usize> {
+        match self.first[..] {
+            [] => None,
+            [one] => memchr::memchr(one, bytes),
+            [one, two] => memchr::memchr2(one, two, bytes),
+            [one, two, three] => memchr::memchr3(one, two, three, bytes),
+            _ => bytes.iter().position(|&byte| self.is_first[usize::from(byte)]),
+        }
+    }
+
+    /// The longest text of the set that begins at `start`, and its end.
+    fn longest(&self, bytes: &[u8], start: usize) -> Option<(u32, usize)> {
+        let mut node = &self.nodes[0];
+        let mut longest = None;
+        for (at, byte) in (start + 1..).zip(&bytes[start..]) {
+            let child = node.children.iter().find(|(next, _)| next == byte);
+            let Some(&(_, child)) = child else { break };
+            node = &self.nodes[child as usize];
+            if let Some(number) = node.found {
+                longest = Some((number, at));
+            }
+        }
+        longest
+    }
+}
+
+/// All added tokens of a file. Those with `normalized` are looked for in a second pass.
+pub struct AddedTokens {
+    pub tokens: Vec<AddedToken>,
+    pub raw: Finder,
+    pub normalized: Finder,
+}
+
+impl AddedTokens {
+    /// `normal` gives a text as the normalizer has it.
+    pub fn new(tokens: Vec<AddedToken>, normal: impl Fn(&str) -> String) -> Self {
+        let of = |is_normalized: bool| {
+            let tokens = tokens.iter().zip(0..);
+            tokens.filter(move |(token, _)| token.normalized == is_normalized)
+        };
+        let raw = Finder::new(of(false).map(|(token, number)| (&*token.content, number)));
+        let contents: Vec<_> =
+            of(true).map(|(token, number)| (normal(&token.content), number)).collect();
+        let normalized =
+            Finder::new(contents.iter().map(|(content, number)| (&**content, *number)));
+        Self { tokens, raw, normalized }
+    }
+
+    /// The added tokens that a text spells: those found before normalization, then the others.
+    pub fn spelled<'a>(&'a self, text: &'a str) -> impl Iterator<Item = SpelledToken<'a>> + 'a {
+        let found = self.raw.find_all(text).chain(self.normalized.find_all(text));
+        found.map(|Match { number, start, .. }| SpelledToken {
+            token: &self.tokens[number as usize],
+            start,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_leftmost_and_longest_is_found() {
+        let texts = ["<a>", "<a>b", "b", "<", "é"];
+        let finder = Finder::new(texts.into_iter().zip(0..));
+        let all = |text: &str| -> Vec<(u32, usize, usize)> {
+            finder.find_all(text).map(|found| (found.number, found.start, found.end)).collect()
+        };
+        assert_eq!(all("<a>b"), [(1, 0, 4)]);
+        assert_eq!(all("<a><a"), [(0, 0, 3), (3, 3, 4)]);
+        assert_eq!(all("xéb"), [(4, 1, 3), (2, 3, 4)]);
+        assert_eq!(all(""), []);
+        assert!(Finder::new([("", 0)].into_iter()).is_empty());
+    }
+}

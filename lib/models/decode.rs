@@ -1,0 +1,164 @@
+//! Ids to bytes: what each token stands for, made once out of the vocabulary and the decoder of the file.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::added::AddedToken;
+use crate::bytes::append_bytes;
+
+/// The bytes of every id.
+pub struct TokenTable {
+    blob: Vec<u8>,
+    /// Where the bytes of an id begin, and how many they are.
+    places: Vec<(u32, u32)>,
+    /// Spaces that are taken from the front of a whole text.
+    strip: usize,
+}
+
+/// In place of a number of bytes: no token has this id.
+const MISSING: u32 = u32::MAX;
+
+/// The highest id that is taken: real vocabularies have a tenth of it. So a damaged file cannot ask for any
+/// amount of memory.
+pub const HIGHEST_ID: u32 = (1 << 22) - 1;
+
+/// How tokens are written in the vocabulary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spelling {
+    /// A character for each byte.
+    ByteLevel,
+    /// Text, with another character in place of the space if `replaces`, bytes as `<0x0A>` if `bytes`,
+    /// and so many spaces at the front that are not part of the text.
+    Text { replaces: Option<(char, char)>, bytes: bool, strip: usize },
+}
+
+impl Spelling {
+    /// How the decoder of a file reads tokens, if it is one of those known here.
+    pub fn of(decoder: &Value) -> Option<Self> {
+        if decoder["type"] == "ByteLevel" {
+            return Some(Self::ByteLevel);
+        }
+        let list = match decoder["type"].as_str()? {
+            "Sequence" => decoder["decoders"].as_array()?.as_slice(),
+            _ => std::slice::from_ref(decoder),
+        };
+        if let [one] = list
+            && one["type"] == "ByteLevel"
+        {
+            return Some(Self::ByteLevel);
+        }
+        let (mut replaces, mut bytes, mut is_fused, mut strip) = (None, false, false, 0);
+        for step in list {
+            match step["type"].as_str()? {
+                "Replace" if replaces.is_none() && !is_fused => {
+                    let from = only_char(step["pattern"]["String"].as_str()?)?;
+                    replaces = Some((from, only_char(step["content"].as_str()?)?));
+                }
+                "ByteFallback" if !is_fused => bytes = true,
+                "Fuse" => is_fused = true,
+                "Strip" if is_fused && step["content"] == " " && step["stop"] == 0 => {
+                    strip = usize::try_from(step["start"].as_u64()?).ok()?;
+                }
+                _ => return None,
+            }
+        }
+        // Tokens that are not fused are put together with nothing between them all the same.
+        Some(Self::Text { replaces, bytes, strip })
+    }
+}
+
+fn only_char(text: &str) -> Option<char> {
+    let mut chars = text.chars();
+    let only = chars.next()?;
+    chars.next().is_none().then_some(only)
+}
+
+impl TokenTable {
+    /// The ids of added tokens stand for their contents, whatever the vocabulary has for them.
+    pub fn new(
+        vocabulary: &[(Cow<str>, u32)],
+        added: &[AddedToken],
+        spelling: Spelling,
+    ) -> Result<Self, String> {
+        let ids = vocabulary.iter().map(|(_, id)| *id).chain(added.iter().map(|token| token.id));
+        let count = ids.max().map_or(0, |highest| highest as usize + 1);
+        if count > HIGHEST_ID as usize + 1 {
+            return Err(format!("id {} is above {HIGHEST_ID}", count - 1));
+        }
+        let mut table = Self { blob: Vec::new(), places: vec![(0, MISSING); count], strip: 0 };
+        if let Spelling::Text { strip, .. } = spelling {
+            table.strip = strip;
+        }
+        for (token, id) in vocabulary {
+            table.put(*id, |blob| append_token(token, spelling, blob));
+        }
+        for token in added {
+            table.put(token.id, |blob| blob.extend_from_slice(token.content.as_bytes()));
+        }
+        table.blob.shrink_to_fit();
+        if table.blob.len() > MISSING as usize {
+            return Err("more than 4 GB of tokens".to_owned());
+        }
+        Ok(table)
+    }
+
+    fn put(&mut self, id: u32, append: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.blob.len();
+        append(&mut self.blob);
+        self.places[id as usize] = (start as u32, (self.blob.len() - start) as u32);
+    }
+
+    /// The number of ids: the highest and one.
+    pub fn len(&self) -> u32 {
+        self.places.len() as u32
+    }
+
+    pub fn get(&self, id: u32) -> Option<&[u8]> {
+        let &(start, length) = self.places.get(id as usize)?;
+        let start = start as usize;
+        if length == MISSING { None } else { self.blob.get(start..start + length as usize) }
+    }
+
+    /// The id of the token with these bytes.
+    pub fn id_of(&self, bytes: &[u8]) -> Option<u32> {
+        (0..self.len()).find(|&id| self.get(id) == Some(bytes))
+    }
+
+    /// Spaces that are taken from the front of a whole text.
+    pub fn strip(&self) -> usize {
+        self.strip
+    }
+}
+
+fn append_token(token: &str, spelling: Spelling, out: &mut Vec<u8>) {
+    match spelling {
+        Spelling::ByteLevel => {
+            // As the decoder does it: a token with a character for no byte stands for itself.
+            if !append_bytes(token, out) {
+                out.extend_from_slice(token.as_bytes());
+            }
+        }
+        Spelling::Text { replaces, bytes, .. } => {
+            if bytes && let Some(byte) = byte_token(token) {
+                out.push(byte);
+                return;
+            }
+            let mut buffer = [0; 4];
+            for character in token.chars() {
+                let character = match replaces {
+                    Some((from, to)) if character == from => to,
+                    _ => character,
+                };
+                out.extend_from_slice(character.encode_utf8(&mut buffer).as_bytes());
+            }
+        }
+    }
+}
+
+/// The byte of `<0x0A>`.
+fn byte_token(token: &str) -> Option<u8> {
+    let digits = token.strip_prefix("<0x")?.strip_suffix('>')?;
+    let is_byte = digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if is_byte { u8::from_str_radix(digits, 16).ok() } else { None }
+}

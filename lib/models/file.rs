@@ -1,0 +1,198 @@
+//! `tokenizer.json` as it is written, in version 1.0 of the format. Texts are borrowed from the file where
+//! they have no escapes: a vocabulary has 500,000 of them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+use crate::added::AddedToken;
+
+/// The parts of the file that encoding and decoding need.
+#[derive(Deserialize)]
+pub struct TokenizerFile<'a> {
+    pub version: String,
+    #[serde(default)]
+    pub added_tokens: Vec<AddedToken>,
+    #[serde(default)]
+    pub normalizer: Value,
+    #[serde(default)]
+    pub pre_tokenizer: Value,
+    #[serde(default)]
+    pub decoder: Value,
+    #[serde(borrow)]
+    pub model: Model<'a>,
+}
+
+/// The fields of all kinds of models.
+#[derive(Deserialize)]
+pub struct Model<'a> {
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    #[serde(default)]
+    pub dropout: Value,
+    #[serde(default)]
+    pub unk_token: Option<String>,
+    #[serde(default)]
+    pub continuing_subword_prefix: Option<String>,
+    #[serde(default)]
+    pub end_of_word_suffix: Option<String>,
+    #[serde(default)]
+    pub ignore_merges: Option<bool>,
+    #[serde(borrow, rename = "vocab")]
+    pub vocabulary: Vocabulary<'a>,
+    #[serde(borrow, default)]
+    pub merges: Merges<'a>,
+}
+
+/// Tokens with their ids, in the order of the file.
+pub struct Vocabulary<'a>(pub Vec<(Cow<'a, str>, u32)>);
+
+/// Pairs of tokens that are merged, the first of all first.
+#[derive(Default)]
+pub struct Merges<'a>(pub Vec<[Cow<'a, str>; 2]>);
+
+impl<'a> TokenizerFile<'a> {
+    pub fn parse(text: &'a str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
+    }
+}
+
+/// A text that is borrowed if it can be.
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_str(TextVisitor).map(Text)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        to.write_str("a text")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Vocabulary<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(VocabularyVisitor).map(Vocabulary)
+    }
+}
+
+struct VocabularyVisitor;
+
+impl<'de> Visitor<'de> for VocabularyVisitor {
+    type Value = Vec<(Cow<'de, str>, u32)>;
+
+    fn expecting(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        to.write_str("tokens with their ids, or a list of tokens with their scores")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut tokens = Vec::new();
+        while let Some((Text(token), id)) = map.next_entry()? {
+            tokens.push((token, id));
+        }
+        Ok(tokens)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut tokens = Vec::new();
+        while let Some((Text(token), IgnoredAny)) = list.next_element()? {
+            let id = u32::try_from(tokens.len()).map_err(A::Error::custom)?;
+            tokens.push((token, id));
+        }
+        Ok(tokens)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Merges<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(MergesVisitor).map(Merges)
+    }
+}
+
+struct MergesVisitor;
+
+impl<'de> Visitor<'de> for MergesVisitor {
+    type Value = Vec<[Cow<'de, str>; 2]>;
+
+    fn expecting(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        to.write_str("a list of merges")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Vec::new())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut merges = Vec::new();
+        while let Some(merge) = list.next_element::<Merge>()? {
+            merges.extend(merge.0);
+        }
+        Ok(merges)
+    }
+}
+
+/// `"left right"`, as older files have it, or `["left", "right"]`. None for a comment.
+struct Merge<'a>(Option<[Cow<'a, str>; 2]>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Merge<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(MergeVisitor).map(Merge)
+    }
+}
+
+struct MergeVisitor;
+
+impl<'de> Visitor<'de> for MergeVisitor {
+    type Value = Option<[Cow<'de, str>; 2]>;
+
+    fn expecting(&self, to: &mut fmt::Formatter) -> fmt::Result {
+        to.write_str("two tokens")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        pair_of(text).map(|pair| pair.map(|pair| pair.map(Cow::Borrowed)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        pair_of(text).map(|pair| pair.map(|pair| pair.map(|part| Cow::Owned(part.to_owned()))))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut next = || list.next_element::<Text>();
+        match (next()?, next()?, next()?) {
+            (Some(Text(left)), Some(Text(right)), None) => Ok(Some([left, right])),
+            _ => Err(A::Error::custom("a merge has two tokens")),
+        }
+    }
+}
+
+fn pair_of<E: Error>(text: &str) -> Result<Option<[&str; 2]>, E> {
+    if text.starts_with("#version") {
+        return Ok(None);
+    }
+    match text.split_once(' ') {
+        Some((left, right)) if !right.contains(' ') => Ok(Some([left, right])),
+        _ => Err(E::custom(format_args!("merge {text:?} has not two tokens"))),
+    }
+}

@@ -1,0 +1,196 @@
+//! A model's folder: which files there are, and what they say together. Nothing is fetched.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::config;
+use crate::error::{Cause, FolderError};
+use crate::template::{Template, choose, templates_of};
+use crate::tokenizer::{EngineChoice, Tokenizer};
+
+/// A model's folder, or one `tokenizer.json` alone.
+pub struct Folder {
+    path: PathBuf,
+    tokenizer_path: PathBuf,
+    tokenizer_sha256: String,
+    tokenizer: Tokenizer,
+    templates: Vec<Template>,
+    special_tokens: Vec<(String, String)>,
+    stop_tokens: Vec<StopToken>,
+}
+
+/// A token at which the model stops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StopToken {
+    /// Its id.
+    pub id: u32,
+    /// The text that spells it.
+    pub text: String,
+    /// The file that says so.
+    pub path: PathBuf,
+}
+
+impl Folder {
+    /// Reads a folder, or one `tokenizer.json`.
+    pub fn open(path: &Path) -> Result<Self, FolderError> {
+        Self::open_with(path, EngineChoice::Fastest)
+    }
+
+    /// The same, with a choice of the engine.
+    pub fn open_with(path: &Path, choice: EngineChoice) -> Result<Self, FolderError> {
+        let is_alone = path.is_file();
+        let tokenizer_path = if is_alone { path.to_owned() } else { path.join("tokenizer.json") };
+        let text = read_text(&tokenizer_path)?;
+        let (tokenizer, tokenizer_sha256) = std::thread::scope(|scope| {
+            let hash = scope.spawn(|| sha256(text.as_bytes()));
+            let tokenizer = Tokenizer::parse(&tokenizer_path, &text, choice);
+            let hash = hash.join().unwrap_or_else(|_| sha256(text.as_bytes()));
+            Ok((tokenizer?, hash))
+        })?;
+        drop(text);
+        let mut folder = Self {
+            path: path.to_owned(),
+            tokenizer_path,
+            tokenizer_sha256,
+            tokenizer,
+            templates: Vec::new(),
+            special_tokens: Vec::new(),
+            stop_tokens: Vec::new(),
+        };
+        if !is_alone {
+            folder.read_configs()?;
+        }
+        Ok(folder)
+    }
+
+    fn read_configs(&mut self) -> Result<(), FolderError> {
+        let [config_path, map_path, model_path, generation_path] = [
+            "tokenizer_config.json",
+            "special_tokens_map.json",
+            "config.json",
+            "generation_config.json",
+        ]
+        .map(|name| self.path.join(name));
+        let config = read_json(&config_path)?;
+        let config = config.as_ref().map(|config| (&*config_path, config));
+        let map = read_json(&map_path)?;
+        let map = map.as_ref().map(|map| (&*map_path, map));
+        self.templates = templates_of(&self.path, config)?;
+        self.special_tokens = config::special_tokens(config, map)?;
+        if let Some(eos) = self.special_token("eos_token").map(str::to_owned) {
+            let Some(id) = self.tokenizer.id_of(&eos) else {
+                let text = format!("eos_token {eos:?} is no token of tokenizer.json");
+                return Err(FolderError::other(&config_path, text));
+            };
+            self.stop_tokens.push(StopToken { id, text: eos, path: config_path.clone() });
+        }
+        for path in [model_path, generation_path] {
+            let Some(config) = read_json(&path)? else { continue };
+            for id in config::stop_ids(&path, &config)? {
+                self.add_stop_token(id, &path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_stop_token(&mut self, id: u32, path: &Path) -> Result<(), FolderError> {
+        if self.stop_tokens.iter().any(|known| known.id == id) {
+            return Ok(());
+        }
+        let Some(bytes) = self.tokenizer.token_bytes(id) else {
+            let text = format!("eos_token_id {id} is no id of tokenizer.json");
+            return Err(FolderError::other(path, text));
+        };
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        self.stop_tokens.push(StopToken { id, text, path: path.to_owned() });
+        Ok(())
+    }
+
+    /// The folder, or the file if it is one alone.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The `tokenizer.json`.
+    pub fn tokenizer_path(&self) -> &Path {
+        &self.tokenizer_path
+    }
+
+    /// SHA-256 of `tokenizer.json`, in hexadecimal.
+    pub fn tokenizer_sha256(&self) -> &str {
+        &self.tokenizer_sha256
+    }
+
+    /// Text to ids and back.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// All chat templates.
+    pub fn templates(&self) -> &[Template] {
+        &self.templates
+    }
+
+    /// The chat template of this name. Without a name: `tool_use` for a chat with tools if there is one,
+    /// else the default, as in transformers.
+    pub fn template(&self, name: Option<&str>, has_tools: bool) -> Result<&Template, FolderError> {
+        choose(&self.path, &self.templates, name, has_tools)
+    }
+
+    /// Special tokens by the names that templates know them by: `bos_token`, `eos_token`, `pad_token` and
+    /// what else the folder has.
+    pub fn special_tokens(&self) -> &[(String, String)] {
+        &self.special_tokens
+    }
+
+    /// The text of a special token: `special_token("bos_token")`.
+    pub fn special_token(&self, name: &str) -> Option<&str> {
+        let mut tokens = self.special_tokens.iter();
+        tokens.find(|(known, _)| known == name).map(|(_, token)| &**token)
+    }
+
+    /// The tokens at which the model stops: eos of the tokenizer, of `config.json` and of
+    /// `generation_config.json`, each once.
+    pub fn stop_tokens(&self) -> &[StopToken] {
+        &self.stop_tokens
+    }
+
+    /// The number of ids, added tokens included: the highest id and one.
+    pub fn vocabulary_size(&self) -> u32 {
+        self.tokenizer.vocabulary_size()
+    }
+
+    /// Whether all ids fit in a type of this name, whose highest value is `highest`.
+    pub fn check_ids_fit(&self, highest: u32, dtype: &'static str) -> Result<(), FolderError> {
+        match self.vocabulary_size().checked_sub(1) {
+            Some(id) if id > highest => {
+                let cause = Cause::TooManyIds { highest: id, dtype };
+                Err(FolderError::new(&self.tokenizer_path, cause))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+pub fn sha256(bytes: &[u8]) -> String {
+    base16ct::lower::encode_string(&Sha256::digest(bytes))
+}
+
+pub fn read_text(path: &Path) -> Result<String, FolderError> {
+    let bytes = fs::read(path).map_err(|error| FolderError::new(path, Cause::Read(error)))?;
+    String::from_utf8(bytes)
+        .map_err(|error| FolderError::new(path, Cause::Encoding(error.utf8_error().valid_up_to())))
+}
+
+/// A file of JSON, if it is there.
+fn read_json(path: &Path) -> Result<Option<Value>, FolderError> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let text = read_text(path)?;
+    let value = serde_json::from_str(&text);
+    value.map(Some).map_err(|error| FolderError::new(path, Cause::Json(error)))
+}

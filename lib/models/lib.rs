@@ -1,0 +1,40 @@
+//! Folders of Hugging Face models, read offline: their chat templates and special tokens, and text to
+//! ids and back as the crate and Python package `tokenizers` do it.
+//!
+//! A [`Folder`] is what `save_pretrained` of transformers writes, or one `tokenizer.json` alone. Its
+//! [`Tokenizer`] is shared by threads; each of them has an [`Encoder`]. Messages, templates and masks are
+//! not here: the caller renders text, and asks for the ids of the text and where each of them ends.
+//!
+//! ```no_run
+//! use gristmill_models::{Folder, Special};
+//!
+//! let folder = Folder::open("Qwen3-8B".as_ref())?;
+//! let tokenizer = folder.tokenizer();
+//! let mut encoder = tokenizer.encoder();
+//! let (mut ids, mut ends) = (Vec::new(), Vec::new());
+//! encoder.encode_with_ends("<|im_start|>user\nHello", Special::Tokens, &mut ids, &mut ends)?;
+//! let mut bytes = Vec::new();
+//! tokenizer.decode_into(&ids, &mut bytes)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![warn(missing_docs)]
+
+mod added;
+mod bytes;
+mod config;
+mod decode;
+mod encoder;
+mod error;
+mod file;
+mod folder;
+mod reference;
+mod template;
+mod tokenizer;
+
+pub use added::{AddedToken, SpelledToken};
+pub use encoder::{Encoder, Special};
+pub use error::{Cause, EncodeError, FolderError, UnknownToken};
+pub use folder::{Folder, StopToken};
+pub use template::Template;
+pub use tokenizer::{EngineChoice, EngineKind, Tokenizer};

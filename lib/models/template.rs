@@ -1,0 +1,132 @@
+//! Chat templates: which there are, in the order of precedence that transformers has.
+//!
+//! Source: `tokenization_utils_base.py` of transformers 5.24. Where there is a file `chat_template.jinja` or
+//! one in `additional_chat_templates`, `chat_template` of `tokenizer_config.json` is not looked at.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::error::{Cause, FolderError};
+use crate::folder::{read_text, sha256};
+
+/// A chat template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// Its name; `default` if it is the only one and has none.
+    pub name: String,
+    /// Its text. Line ends are `\n` in templates out of files of their own, as Python reads them.
+    pub text: String,
+    /// SHA-256 of the text, in hexadecimal.
+    pub sha256: String,
+    /// The file it is in.
+    pub path: PathBuf,
+}
+
+impl Template {
+    /// A template that the caller has from elsewhere.
+    pub fn new(name: &str, text: String, path: &Path) -> Self {
+        let sha256 = sha256(text.as_bytes());
+        Self { name: name.to_owned(), text, sha256, path: path.to_owned() }
+    }
+
+    /// Reads a template out of a file, as transformers does it.
+    pub fn read(name: &str, path: &Path) -> Result<Self, FolderError> {
+        let text = read_text(path)?.replace("\r\n", "\n").replace('\r', "\n");
+        Ok(Self::new(name, text, path))
+    }
+}
+
+/// All templates of a folder, the default first and then by their names.
+pub fn templates_of(
+    folder: &Path,
+    config: Option<(&Path, &Value)>,
+) -> Result<Vec<Template>, FolderError> {
+    let mut templates = Vec::new();
+    let file = folder.join("chat_template.jinja");
+    if file.is_file() {
+        templates.push(Template::read(DEFAULT, &file)?);
+    }
+    let more = folder.join("additional_chat_templates");
+    if more.is_dir() {
+        let read = |error| FolderError::new(&more, Cause::Read(error));
+        for entry in fs::read_dir(&more).map_err(read)? {
+            let path = entry.map_err(read)?.path();
+            let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".jinja"));
+            if let Some(name) = name {
+                templates.retain(|template: &Template| template.name != name);
+                templates.push(Template::read(name, &path)?);
+            }
+        }
+    }
+    if let Some((path, config)) = config.filter(|_| templates.is_empty()) {
+        templates = of_config(path, config)?;
+    }
+    templates.sort_by(|left, right| key(left).cmp(&key(right)));
+    Ok(templates)
+}
+
+fn key(template: &Template) -> (bool, &str) {
+    (template.name != DEFAULT, &template.name)
+}
+
+/// What a template without a name is called.
+pub const DEFAULT: &str = "default";
+/// The template that is taken for chats with tools, if there are several.
+const TOOL_USE: &str = "tool_use";
+
+fn of_config(path: &Path, config: &Value) -> Result<Vec<Template>, FolderError> {
+    let bad = || {
+        let text = "chat_template is neither a text nor a list of objects with name and template";
+        FolderError::other(path, text)
+    };
+    let list = match &config["chat_template"] {
+        Value::Object(named) => {
+            let named = named.iter().map(|(name, text)| Some((name, text.as_str()?)));
+            let named = named.collect::<Option<Vec<_>>>().ok_or_else(bad)?;
+            let template = |(name, text): (&String, &str)| Template::new(name, text.into(), path);
+            return Ok(named.into_iter().map(template).collect());
+        }
+        Value::Null => return Ok(Vec::new()),
+        Value::String(text) => return Ok(vec![Template::new(DEFAULT, text.clone(), path)]),
+        Value::Array(list) => list,
+        _ => return Err(bad()),
+    };
+    let mut templates: Vec<Template> = Vec::new();
+    for entry in list {
+        let (Some(name), Some(text)) = (entry["name"].as_str(), entry["template"].as_str()) else {
+            return Err(bad());
+        };
+        // As in a dict of Python, the last of a name counts.
+        templates.retain(|template| template.name != name);
+        templates.push(Template::new(name, text.to_owned(), path));
+    }
+    Ok(templates)
+}
+
+/// The template of this name; without a name the one that transformers takes.
+pub fn choose<'a>(
+    folder: &Path,
+    templates: &'a [Template],
+    name: Option<&str>,
+    has_tools: bool,
+) -> Result<&'a Template, FolderError> {
+    let error = |cause| Err(FolderError::new(folder, cause));
+    let named = |name: &str| templates.iter().find(|template| template.name == name);
+    let names = || templates.iter().map(|template| template.name.clone()).collect();
+    if templates.is_empty() {
+        return error(Cause::NoTemplate);
+    }
+    if let Some(wanted) = name {
+        let unknown = || Cause::UnknownTemplate { wanted: wanted.to_owned(), names: names() };
+        return named(wanted).ok_or_else(|| FolderError::new(folder, unknown()));
+    }
+    if has_tools && let Some(template) = named(TOOL_USE) {
+        return Ok(template);
+    }
+    match named(DEFAULT) {
+        Some(template) => Ok(template),
+        None => error(Cause::SeveralTemplates { names: names() }),
+    }
+}
