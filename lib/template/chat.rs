@@ -1,0 +1,87 @@
+//! What a template is given.
+
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::value::{Dict, Value};
+
+/// The names under which transformers hands reasoning on; the first is the one that templates read.
+const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
+
+/// A chat, as transformers hands it to a template: nulls of messages are left out, and reasoning has
+/// all the names that templates read.
+#[derive(Debug, Clone)]
+pub struct Chat {
+    messages: Vec<Value>,
+    tools: Value,
+    documents: Value,
+}
+
+impl Chat {
+    /// A chat of messages, each a dict with its keys in their order. There must be one at least.
+    pub fn new(messages: Vec<Value>) -> Result<Chat, Error> {
+        if messages.is_empty() {
+            return Err(Error::Chat("a chat without messages".into()));
+        }
+        let messages = messages.iter().map(message).collect::<Result<_, Error>>()?;
+        Ok(Chat { messages, tools: Value::None, documents: Value::None })
+    }
+
+    /// With tools: each a dict.
+    pub fn with_tools(self, tools: Vec<Value>) -> Result<Chat, Error> {
+        Ok(Chat { tools: dicts(tools, "tool")?, ..self })
+    }
+
+    /// With documents: each a dict.
+    pub fn with_documents(self, documents: Vec<Value>) -> Result<Chat, Error> {
+        Ok(Chat { documents: dicts(documents, "document")?, ..self })
+    }
+
+    /// The messages, as the template sees them.
+    pub fn messages(&self) -> &[Value] {
+        &self.messages
+    }
+
+    /// `None`, or the list of the tools.
+    pub fn tools(&self) -> &Value {
+        &self.tools
+    }
+
+    pub(crate) fn documents(&self) -> &Value {
+        &self.documents
+    }
+}
+
+fn dicts(values: Vec<Value>, name: &str) -> Result<Value, Error> {
+    if let Some(place) = values.iter().position(|value| value.as_dict().is_none()) {
+        return Err(Error::Chat(format!("{name} {place} is no object")));
+    }
+    Value::list(values)
+}
+
+/// A message without nulls, with its reasoning under all names.
+pub(crate) fn message(given: &Value) -> Result<Value, Error> {
+    let Value::Dict(given) = given else {
+        return Err(Error::Chat("a message that is no object".into()));
+    };
+    let is_plain = |(key, value): &(Value, Value)| {
+        *value != Value::None && !key.as_text().is_some_and(|key| REASONING.contains(&key))
+    };
+    if given.entries().iter().all(is_plain) {
+        return Ok(Value::Dict(given.clone()));
+    }
+    let found = |key: &str| given.get_text(key).filter(|value| **value != Value::None);
+    let reasoning = REASONING.iter().find_map(|key| found(key)).cloned();
+    let mut dict = Dict::default();
+    let mut insert = |key: Value, value: Value| dict.insert(key, value).map_err(|error| *error);
+    if let Some(reasoning) = &reasoning {
+        insert(Value::text("thinking"), reasoning.clone())?;
+    }
+    for (key, value) in given.entries().iter().filter(|(_, value)| *value != Value::None) {
+        insert(key.clone(), value.clone())?;
+    }
+    if let Some(reasoning) = reasoning {
+        insert(Value::text("reasoning_content"), reasoning)?;
+    }
+    Ok(Value::Dict(Arc::new(dict)))
+}

@@ -1,0 +1,394 @@
+//! Filters of lists and dicts. Those that jinja2 has as generators are lazy here, too.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::find;
+use crate::error::{Result, fault};
+use crate::run::Run;
+use crate::run::arguments::{Given, index};
+use crate::run::iterate::{Source, Stage, attribute_parts, ignore_case};
+use crate::run::object::{Generator, Object};
+use crate::tests_of;
+use crate::value::compare::{equal, order, sorted};
+use crate::value::number::Operator;
+use crate::value::{Items, Value, View};
+
+fn is(value: Option<Value>) -> bool {
+    value.is_some_and(|value| value.is_true())
+}
+
+pub fn length(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    given.positional::<0>("length", 0)?;
+    run.length(&value).map(Value::from)
+}
+
+pub fn attr(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    let [name] = given.bind("attr", ["name"], 1)?;
+    let Some(Value::Text(name) | Value::Markup(name)) = name else {
+        return fault("attribute name must be string");
+    };
+    if let Value::Undefined(missing) = &value {
+        return fault(missing.message());
+    }
+    match run.own_attribute(&value, &name)? {
+        Some(found) => Ok(found),
+        None => Ok(Value::Undefined(crate::value::Missing {
+            of: crate::value::Of::Type(value.kind()),
+            name,
+        })),
+    }
+}
+
+pub fn list(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    given.positional::<0>("list", 0)?;
+    let items = run.collect(&value)?;
+    run.list(items)
+}
+
+pub fn first(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    given.positional::<0>("first", 0)?;
+    let mut source = run.iter(&value)?;
+    let first = run.next(&mut source)?;
+    Ok(first.unwrap_or_else(|| Value::hint("No first item, sequence was empty.")))
+}
+
+pub fn last(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    given.positional::<0>("last", 0)?;
+    if let Value::List(items) | Value::Tuple(items) = &value {
+        let last = items.last().cloned();
+        return Ok(last.unwrap_or_else(|| Value::hint("No last item, sequence was empty.")));
+    }
+    match run.reversed(&value)? {
+        Some(items) => Ok(items
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| Value::hint("No last item, sequence was empty."))),
+        None => fault(format!("'{}' object is not reversible", value.type_name())),
+    }
+}
+
+pub fn reverse(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    given.positional::<0>("reverse", 0)?;
+    if let Some(text) = value.as_text() {
+        let text: String = text.chars().rev().collect();
+        return run.text(text);
+    }
+    match run.reversed(&value)? {
+        Some(items) => {
+            let items = run.list(items)?;
+            run.generator(&items, Stage::Plain)
+        }
+        None => {
+            let mut items = match run.collect(&value) {
+                Ok(items) => items,
+                Err(_) => return fault("argument must be iterable"),
+            };
+            items.reverse();
+            run.list(items)
+        }
+    }
+}
+
+pub fn items(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    given.positional::<0>("items", 0)?;
+    let (source, stage) = match &value {
+        Value::Undefined(_) => (Source::Empty, Stage::Plain),
+        Value::Dict(dict) => (Source::View(View::Items, dict.clone(), 0), Stage::Plain),
+        _ => (one(), Stage::Fault("Can only get item pairs from a mapping.".into())),
+    };
+    run.object(Object::Generator(Box::new(Generator { source, stage })))
+}
+
+/// A source of one item, for what fails when it is first asked.
+fn one() -> Source {
+    Source::Range(Arc::new([0, 1, 1]), 0)
+}
+
+fn lazy_fault(run: &mut Run<'_>, cause: &str) -> Result<Value> {
+    let stage = Stage::Fault(cause.into());
+    run.object(Object::Generator(Box::new(Generator { source: one(), stage })))
+}
+
+fn empty(run: &mut Run<'_>) -> Result<Value> {
+    let generator = Generator { source: Source::Empty, stage: Stage::Plain };
+    run.object(Object::Generator(Box::new(generator)))
+}
+
+pub fn map(run: &mut Run<'_>, value: Value, mut given: Given) -> Result<Value> {
+    if !value.is_true() {
+        return empty(run);
+    }
+    if run.iter(&value).is_err() {
+        return lazy_fault(run, "the value is not iterable");
+    }
+    let place = given.named.iter().position(|(name, _)| **name == *"attribute");
+    if let (true, Some(place)) = (given.list.is_empty(), place) {
+        let (_, attribute) = given.named.remove(place);
+        let default = given.named.iter().position(|(name, _)| **name == *"default");
+        let default = default.map(|place| given.named.remove(place).1);
+        if let Some((name, _)) = given.named.first() {
+            return lazy_fault(run, &format!("Unexpected keyword argument '{name}'"));
+        }
+        let default = default.filter(|value| *value != Value::None);
+        return run.generator(&value, Stage::Attribute(attribute_parts(&attribute), default));
+    }
+    if given.list.is_empty() {
+        return lazy_fault(run, "map requires a filter argument");
+    }
+    let name = given.list.remove(0);
+    match name.as_text().and_then(find) {
+        Some(filter) => run.generator(&value, Stage::Filter(filter, given)),
+        None => {
+            let name = run.printed(&name)?;
+            run.generator(&value, Stage::Fault(format!("No filter named '{name}'.")))
+        }
+    }
+}
+
+pub fn select(
+    run: &mut Run<'_>,
+    value: Value,
+    mut given: Given,
+    of_attribute: bool,
+    wanted: bool,
+) -> Result<Value> {
+    if !value.is_true() {
+        return empty(run);
+    }
+    if run.iter(&value).is_err() {
+        return lazy_fault(run, "the value is not iterable");
+    }
+    let attribute = match of_attribute {
+        true if given.list.is_empty() => {
+            return lazy_fault(run, "Missing parameter for attribute name");
+        }
+        true => Some(attribute_parts(&given.list.remove(0))),
+        false => None,
+    };
+    let test = match given.list.is_empty() {
+        true => None,
+        false => {
+            let name = given.list.remove(0);
+            match name.as_text().and_then(tests_of::find) {
+                Some(test) => Some((test, given)),
+                None => {
+                    let name = run.printed(&name)?;
+                    return run.generator(&value, Stage::Fault(format!("No test named '{name}'.")));
+                }
+            }
+        }
+    };
+    run.generator(&value, Stage::Select { attribute, test, wanted })
+}
+
+pub fn unique(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    let [case, attribute] = given.bind("unique", ["case_sensitive", "attribute"], 0)?;
+    let attribute = attribute_parts(&attribute.unwrap_or_default());
+    if run.iter(&value).is_err() {
+        return lazy_fault(run, "the value is not iterable");
+    }
+    let stage = Stage::Unique { attribute, is_case_sensitive: is(case), seen: Vec::new() };
+    run.generator(&value, stage)
+}
+
+pub fn join(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    let [between, attribute] = given.bind("join", ["d", "attribute"], 0)?;
+    let between = run.printed(&between.unwrap_or_else(|| Value::text("")))?;
+    let parts = attribute.filter(|attribute| *attribute != Value::None);
+    let parts = parts.map(|attribute| attribute_parts(&attribute)).unwrap_or_default();
+    let mut source = run.iter(&value)?;
+    let mut text = String::new();
+    let mut is_first = true;
+    while let Some(item) = run.next(&mut source)? {
+        let item = run.attribute_path(item, &parts, None)?;
+        text.push_str(if is_first { "" } else { &between });
+        is_first = false;
+        match item.as_text() {
+            Some(item) => text.push_str(item),
+            None => text.push_str(&run.printed(&item)?),
+        }
+        run.step(1 + between.len() / 16)?;
+    }
+    run.text(text)
+}
+
+/// The keys by which items are compared.
+fn keys(
+    run: &mut Run<'_>,
+    items: &[Value],
+    attribute: Option<Value>,
+    is_case_sensitive: bool,
+    default: Option<Value>,
+) -> Result<Vec<Value>> {
+    let parts = attribute_parts(&attribute.unwrap_or_default());
+    let mut keys = Vec::with_capacity(items.len());
+    for item in items {
+        let key = run.attribute_path(item.clone(), &parts, default.as_ref())?;
+        keys.push(if is_case_sensitive { key } else { ignore_case(key) });
+    }
+    Ok(keys)
+}
+
+pub fn sort(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    let names = ["reverse", "case_sensitive", "attribute"];
+    let [reverse, case, attribute] = given.bind("sort", names, 0)?;
+    let items = run.collect(&value)?;
+    let attributes: Vec<Option<Value>> = match attribute {
+        Some(Value::Text(names)) => names.split(',').map(|name| Some(Value::text(name))).collect(),
+        other => vec![other],
+    };
+    let case = is(case);
+    let mut columns = Vec::new();
+    for attribute in attributes {
+        columns.push(keys(run, &items, attribute, case, None)?);
+    }
+    let row = |place: usize| columns.iter().map(|column| column[place].clone()).collect();
+    let keys: Vec<Value> =
+        (0..items.len()).map(|place| Value::list_of(row(place))).collect::<Result<_>>()?;
+    run.step(items.len() * 20)?;
+    let places = sorted(&keys, is(reverse))?;
+    run.list(places.into_iter().map(|place| items[place].clone()).collect())
+}
+
+pub fn dictsort(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    let [case, by, reverse] = given.bind("dictsort", ["case_sensitive", "by", "reverse"], 0)?;
+    let by = match by.as_ref().map(|by| by.as_text()) {
+        None | Some(Some("key")) => 0,
+        Some(Some("value")) => 1,
+        _ => return fault("You can only sort by either \"key\" or \"value\""),
+    };
+    let Value::Dict(dict) = &value else {
+        return match &value {
+            Value::Undefined(missing) => fault(missing.message()),
+            other => fault(format!("'{}' object has no attribute 'items'", other.type_name())),
+        };
+    };
+    let case = is(case);
+    let key = |(key, value): &(Value, Value)| {
+        let of = if by == 0 { key } else { value }.clone();
+        if case { of } else { ignore_case(of) }
+    };
+    let keys: Vec<Value> = dict.entries().iter().map(key).collect();
+    let places = sorted(&keys, is(reverse))?;
+    let pair = |place: usize| {
+        let (key, value) = dict.entries()[place].clone();
+        Value::tuple_of(vec![key, value])
+    };
+    let pairs = places.into_iter().map(pair).collect::<Result<_>>()?;
+    run.list(pairs)
+}
+
+pub fn groupby(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    let names = ["attribute", "default", "case_sensitive"];
+    let [attribute, default, case] = given.bind("groupby", names, 1)?;
+    let items = run.collect(&value)?;
+    let default = default.filter(|value| *value != Value::None);
+    let found = keys(run, &items, attribute.clone(), true, default)?;
+    let case = is(case);
+    let keys: Vec<Value> =
+        found.iter().map(|key| if case { key.clone() } else { ignore_case(key.clone()) }).collect();
+    let places = sorted(&keys, false)?;
+    let mut groups: Vec<(Value, Value, Vec<Value>)> = Vec::new();
+    for place in places {
+        match groups.last_mut() {
+            Some((key, _, group)) if equal(key, &keys[place]) => group.push(items[place].clone()),
+            _ => {
+                groups.push((keys[place].clone(), found[place].clone(), vec![items[place].clone()]))
+            }
+        }
+    }
+    let mut list = Vec::with_capacity(groups.len());
+    for (_, key, group) in groups {
+        list.push(Value::Tuple(Arc::new(Items::group(key, Value::list_of(group)?)?)));
+    }
+    run.list(list)
+}
+
+fn extreme(run: &mut Run<'_>, value: Value, given: Given, wanted: Ordering) -> Result<Value> {
+    let [case, attribute] = given.bind("min", ["case_sensitive", "attribute"], 0)?;
+    let items = run.collect(&value)?;
+    let keys = keys(run, &items, attribute, is(case), None)?;
+    let mut best = 0;
+    for place in 1..items.len() {
+        let sign = if wanted == Ordering::Less { "<" } else { ">" };
+        if order(&keys[place], &keys[best], sign)? == Some(wanted) {
+            best = place;
+        }
+    }
+    let found = items.get(best).cloned();
+    Ok(found.unwrap_or_else(|| Value::hint("No aggregated item, sequence was empty.")))
+}
+
+pub fn min(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    extreme(run, value, given, Ordering::Less)
+}
+
+pub fn max(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    extreme(run, value, given, Ordering::Greater)
+}
+
+pub fn sum(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    let [attribute, start] = given.bind("sum", ["attribute", "start"], 0)?;
+    let parts = attribute.map(|attribute| attribute_parts(&attribute)).unwrap_or_default();
+    let mut total = start.unwrap_or(Value::Int(0));
+    if total.as_text().is_some() {
+        return fault("sum() can't sum strings [use ''.join(seq) instead]");
+    }
+    let mut source = run.iter(&value)?;
+    while let Some(item) = run.next(&mut source)? {
+        let item = run.attribute_path(item, &parts, None)?;
+        total = run.binary(Operator::Add, &total, &item)?;
+    }
+    Ok(total)
+}
+
+pub fn batch(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    let [count, fill] = given.bind("batch", ["linecount", "fill_with"], 1)?;
+    let count = index(&count.unwrap_or_default())?;
+    let items = run.collect(&value)?;
+    let Ok(count @ 1..) = usize::try_from(count) else {
+        // (Jinja never finds a full line.)
+        let rest = if items.is_empty() { Vec::new() } else { vec![Value::list_of(items)?] };
+        let rest = run.list(rest)?;
+        return run.generator(&rest, Stage::Plain);
+    };
+    let fill = fill.filter(|fill| *fill != Value::None);
+    let mut lines = Vec::new();
+    for line in items.chunks(count) {
+        let mut line = line.to_vec();
+        if let Some(fill) = &fill {
+            run.charge((count - line.len()).saturating_mul(24))?;
+            line.resize(count, fill.clone());
+        }
+        lines.push(Value::list_of(line)?);
+    }
+    let lines = run.list(lines)?;
+    run.generator(&lines, Stage::Plain)
+}
+
+pub fn slice(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    let [count, fill] = given.bind("slice", ["slices", "fill_with"], 1)?;
+    let count = index(&count.unwrap_or_default())?;
+    let items = run.collect(&value)?;
+    if count == 0 {
+        return lazy_fault(run, "integer division or modulo by zero");
+    }
+    let count = usize::try_from(count).unwrap_or(0);
+    run.charge(count.saturating_mul(24))?;
+    let fill = fill.filter(|fill| *fill != Value::None);
+    let (size, extra) = (items.len() / count.max(1), items.len() % count.max(1));
+    let mut slices = Vec::new();
+    let mut at = 0;
+    for place in 0..count {
+        let end = at + size + usize::from(place < extra);
+        let mut part = items[at..end].to_vec();
+        at = end;
+        if let (Some(fill), true) = (&fill, place >= extra) {
+            part.push(fill.clone());
+        }
+        slices.push(Value::list_of(part)?);
+    }
+    let slices = run.list(slices)?;
+    run.generator(&slices, Stage::Plain)
+}

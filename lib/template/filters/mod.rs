@@ -1,0 +1,88 @@
+//! The filters of jinja2, and `tojson` as transformers has it.
+
+mod lists;
+mod numbers;
+mod texts;
+
+use crate::error::{Result, unsupported};
+use crate::json;
+use crate::run::Run;
+use crate::run::arguments::Given;
+use crate::value::Value;
+
+/// A filter of a value.
+pub type Filter = fn(&mut Run<'_>, Value, Given) -> Result<Value>;
+
+/// The filter of a name.
+pub fn find(name: &str) -> Option<Filter> {
+    Some(match name {
+        "abs" => numbers::abs,
+        "attr" => lists::attr,
+        "batch" => lists::batch,
+        "capitalize" => texts::capitalize,
+        "center" => texts::center,
+        "count" | "length" => lists::length,
+        "d" | "default" => default,
+        "dictsort" => lists::dictsort,
+        "e" | "escape" => texts::escape,
+        "forceescape" => texts::force_escape,
+        "filesizeformat" => numbers::file_size,
+        "first" => lists::first,
+        "float" => numbers::float,
+        "format" => texts::format,
+        "groupby" => lists::groupby,
+        "indent" => texts::indent,
+        "int" => numbers::int,
+        "items" => lists::items,
+        "join" => lists::join,
+        "last" => lists::last,
+        "list" => lists::list,
+        "lower" => texts::lower,
+        "map" => lists::map,
+        "max" => lists::max,
+        "min" => lists::min,
+        "reject" => |run, value, given| lists::select(run, value, given, false, false),
+        "rejectattr" => |run, value, given| lists::select(run, value, given, true, false),
+        "replace" => texts::replace,
+        "reverse" => lists::reverse,
+        "round" => numbers::round,
+        "safe" => texts::safe,
+        "select" => |run, value, given| lists::select(run, value, given, false, true),
+        "selectattr" => |run, value, given| lists::select(run, value, given, true, true),
+        "slice" => lists::slice,
+        "sort" => lists::sort,
+        "string" => texts::string,
+        "sum" => lists::sum,
+        "title" => texts::title,
+        "tojson" => tojson,
+        "trim" => texts::trim,
+        "truncate" => texts::truncate,
+        "unique" => lists::unique,
+        "upper" => texts::upper,
+        "urlencode" => texts::url_encode,
+        "wordcount" => texts::word_count,
+        "xmlattr" => texts::xml_attributes,
+        "pprint" => |_, _, _| unsupported("the filter 'pprint' is not supported"),
+        "random" => |_, _, _| unsupported("the filter 'random' differs from run to run"),
+        "striptags" => |_, _, _| unsupported("the filter 'striptags' is not supported"),
+        "urlize" => |_, _, _| unsupported("the filter 'urlize' is not supported"),
+        "wordwrap" => |_, _, _| unsupported("the filter 'wordwrap' is not supported"),
+        _ => return None,
+    })
+}
+
+fn default(_: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    let [default, boolean] = given.bind("default", ["default_value", "boolean"], 0)?;
+    let is_replaced =
+        value.is_undefined() || (boolean.is_some_and(|by| by.is_true()) && !value.is_true());
+    Ok(if is_replaced { default.unwrap_or_else(|| Value::text("")) } else { value })
+}
+
+fn tojson(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+    let names = ["ensure_ascii", "indent", "separators", "sort_keys"];
+    let [ascii, indent, separators, sorted] = given.bind("tojson", names, 0)?;
+    let form = json::Form::new(ascii, indent, separators, sorted)?;
+    let mut out = Vec::new();
+    json::write(&mut out, &value, &form)?;
+    run.text(String::from_utf8(out).unwrap_or_default())
+}

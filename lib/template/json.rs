@@ -1,0 +1,152 @@
+//! `json.dumps`.
+
+use gristmill_json::{write_ascii_string, write_string};
+
+use crate::error::{Result, fault};
+use crate::run::arguments::index;
+use crate::value::compare::sorted;
+use crate::value::{Value, print};
+
+/// How JSON is written.
+pub struct Form {
+    is_ascii: bool,
+    indent: Option<String>,
+    item: String,
+    key: String,
+    is_sorted: bool,
+}
+
+impl Form {
+    pub fn new(
+        ascii: Option<Value>,
+        indent: Option<Value>,
+        separators: Option<Value>,
+        sorted: Option<Value>,
+    ) -> Result<Form> {
+        let is = |value: Option<Value>| value.is_some_and(|value| value.is_true());
+        let indent = match indent {
+            None | Some(Value::None) => None,
+            Some(Value::Text(text) | Value::Markup(text)) => Some(text.to_string()),
+            Some(count) => {
+                Some(" ".repeat(usize::try_from(index(&count)?).unwrap_or(0).min(1 << 16)))
+            }
+        };
+        let (item, key) = match separators {
+            None | Some(Value::None) => {
+                (if indent.is_some() { "," } else { ", " }.to_string(), ": ".to_string())
+            }
+            Some(pair) => match pair.as_list() {
+                Some([item, key]) => match (item.as_text(), key.as_text()) {
+                    (Some(item), Some(key)) => (item.into(), key.into()),
+                    _ => return fault("separators must be texts"),
+                },
+                _ => return fault("separators must be a pair"),
+            },
+        };
+        Ok(Form { is_ascii: is(ascii), indent, item, key, is_sorted: is(sorted) })
+    }
+}
+
+/// Appends a value.
+pub fn write(out: &mut Vec<u8>, value: &Value, form: &Form) -> Result<()> {
+    write_at(out, value, form, 0)
+}
+
+fn float(value: f64) -> String {
+    match value {
+        value if value.is_nan() => "NaN".into(),
+        f64::INFINITY => "Infinity".into(),
+        f64::NEG_INFINITY => "-Infinity".into(),
+        value => print::float(value),
+    }
+}
+
+fn string(out: &mut Vec<u8>, text: &str, form: &Form) {
+    match form.is_ascii {
+        true => write_ascii_string(out, text),
+        false => write_string(out, text),
+    }
+}
+
+fn line(out: &mut Vec<u8>, form: &Form, level: usize) {
+    if let Some(indent) = &form.indent {
+        out.push(b'\n');
+        (0..level).for_each(|_| out.extend_from_slice(indent.as_bytes()));
+    }
+}
+
+fn write_at(out: &mut Vec<u8>, value: &Value, form: &Form, level: usize) -> Result<()> {
+    match value {
+        Value::None => out.extend_from_slice(b"null"),
+        Value::Bool(true) => out.extend_from_slice(b"true"),
+        Value::Bool(false) => out.extend_from_slice(b"false"),
+        Value::Int(value) => out.extend_from_slice(value.to_string().as_bytes()),
+        Value::Big(value) => out.extend_from_slice(print::big(value)?.as_bytes()),
+        Value::Float(value) => out.extend_from_slice(float(*value).as_bytes()),
+        Value::Text(text) | Value::Markup(text) => string(out, text, form),
+        Value::List(items) | Value::Tuple(items) => {
+            if items.is_empty() {
+                out.extend_from_slice(b"[]");
+                return Ok(());
+            }
+            out.push(b'[');
+            for (place, item) in items.iter().enumerate() {
+                if place > 0 {
+                    out.extend_from_slice(form.item.as_bytes());
+                }
+                line(out, form, level + 1);
+                write_at(out, item, form, level + 1)?;
+            }
+            line(out, form, level);
+            out.push(b']');
+        }
+        Value::Dict(dict) => {
+            if dict.is_empty() {
+                out.extend_from_slice(b"{}");
+                return Ok(());
+            }
+            out.push(b'{');
+            let entries = dict.entries();
+            let places = match form.is_sorted {
+                true => {
+                    let keys: Vec<Value> = entries.iter().map(|(key, _)| key.clone()).collect();
+                    sorted(&keys, false)?
+                }
+                false => (0..entries.len()).collect(),
+            };
+            for (place, (key, value)) in places.into_iter().map(|at| &entries[at]).enumerate() {
+                if place > 0 {
+                    out.extend_from_slice(form.item.as_bytes());
+                }
+                line(out, form, level + 1);
+                write_key(out, key, form)?;
+                out.extend_from_slice(form.key.as_bytes());
+                write_at(out, value, form, level + 1)?;
+            }
+            line(out, form, level);
+            out.push(b'}');
+        }
+        other => {
+            return fault(format!("Object of type {} is not JSON serializable", other.type_name()));
+        }
+    }
+    Ok(())
+}
+
+fn write_key(out: &mut Vec<u8>, key: &Value, form: &Form) -> Result<()> {
+    match key {
+        Value::Text(text) | Value::Markup(text) => string(out, text, form),
+        Value::None => string(out, "null", form),
+        Value::Bool(value) => string(out, if *value { "true" } else { "false" }, form),
+        Value::Int(value) => string(out, &value.to_string(), form),
+        Value::Big(value) => string(out, &print::big(value)?, form),
+        Value::Float(value) => string(out, &float(*value), form),
+        other => {
+            return fault(format!(
+                "keys must be str, int, float, bool or None, not {}",
+                other.type_name()
+            ));
+        }
+    }
+    Ok(())
+}

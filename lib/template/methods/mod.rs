@@ -1,0 +1,246 @@
+//! The methods of Python's types that a sandboxed template may call.
+
+mod characters;
+mod text;
+
+use std::sync::Arc;
+
+use crate::error::{Result, fault};
+use crate::run::Run;
+use crate::run::arguments::Given;
+use crate::value::compare::equal;
+use crate::value::number::Number;
+use crate::value::{Dict, Type, Value, View};
+
+pub use text::replaced;
+
+/// Whether a value has an attribute, and the sandbox gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Safety {
+    Safe,
+    Refused,
+    Absent,
+}
+
+const TEXT: [&str; 47] = [
+    "capitalize",
+    "casefold",
+    "center",
+    "count",
+    "encode",
+    "endswith",
+    "expandtabs",
+    "find",
+    "format",
+    "format_map",
+    "index",
+    "isalnum",
+    "isalpha",
+    "isascii",
+    "isdecimal",
+    "isdigit",
+    "isidentifier",
+    "islower",
+    "isnumeric",
+    "isprintable",
+    "isspace",
+    "istitle",
+    "isupper",
+    "join",
+    "ljust",
+    "lower",
+    "lstrip",
+    "maketrans",
+    "partition",
+    "removeprefix",
+    "removesuffix",
+    "replace",
+    "rfind",
+    "rindex",
+    "rjust",
+    "rpartition",
+    "rsplit",
+    "rstrip",
+    "split",
+    "splitlines",
+    "startswith",
+    "strip",
+    "swapcase",
+    "title",
+    "translate",
+    "upper",
+    "zfill",
+];
+const MARKUP: [&str; 3] = ["escape", "striptags", "unescape"];
+const LIST: [&str; 3] = ["copy", "count", "index"];
+const LIST_REFUSED: [&str; 8] =
+    ["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"];
+const DICT: [&str; 6] = ["copy", "fromkeys", "get", "items", "keys", "values"];
+const DICT_REFUSED: [&str; 5] = ["clear", "pop", "popitem", "setdefault", "update"];
+const INT: [&str; 10] = [
+    "as_integer_ratio",
+    "bit_count",
+    "bit_length",
+    "conjugate",
+    "denominator",
+    "from_bytes",
+    "imag",
+    "numerator",
+    "real",
+    "to_bytes",
+];
+const FLOAT: [&str; 7] =
+    ["as_integer_ratio", "conjugate", "fromhex", "hex", "imag", "is_integer", "real"];
+
+/// Whether a value that is no object has an attribute.
+pub fn safety(value: &Value, name: &str) -> Safety {
+    let (safe, refused): (&[&str], &[&str]) = match value.kind() {
+        Type::Text => (&TEXT, &[]),
+        Type::Markup if MARKUP.contains(&name) => return Safety::Safe,
+        Type::Markup => (&TEXT, &[]),
+        Type::List => (&LIST, &LIST_REFUSED),
+        Type::Tuple => (&LIST[1..], &[]),
+        Type::Dict => (&DICT, &DICT_REFUSED),
+        Type::Int | Type::Bool => (&INT, &[]),
+        Type::Float => (&FLOAT, &[]),
+        Type::Range => (&["count", "index", "start", "step", "stop"], &[]),
+        Type::Keys | Type::Items => (&["isdisjoint", "mapping"], &[]),
+        Type::Values => (&["mapping"], &[]),
+        Type::Function if *value == Value::Function(crate::value::Function::Dict) => {
+            (&["fromkeys"], &[])
+        }
+        _ => (&[], &[]),
+    };
+    if safe.contains(&name) {
+        Safety::Safe
+    } else if refused.contains(&name) {
+        Safety::Refused
+    } else {
+        Safety::Absent
+    }
+}
+
+/// An attribute that is no method.
+pub fn property(value: &Value, name: &str) -> Option<Value> {
+    Some(match (value, name) {
+        (Value::Bool(value), "real" | "numerator") => Value::Int(i64::from(*value)),
+        (Value::Int(_) | Value::Big(_), "real" | "numerator") => value.clone(),
+        (Value::Int(_) | Value::Big(_) | Value::Bool(_), "imag") => Value::Int(0),
+        (Value::Int(_) | Value::Big(_) | Value::Bool(_), "denominator") => Value::Int(1),
+        (Value::Float(_), "real") => value.clone(),
+        (Value::Float(_), "imag") => Value::Float(0.0),
+        (Value::Range(range), "start") => Value::Int(range[0]),
+        (Value::Range(range), "stop") => Value::Int(range[1]),
+        (Value::Range(range), "step") => Value::Int(range[2]),
+        (Value::View(_, dict), "mapping") => Value::Dict(dict.clone()),
+        _ => return None,
+    })
+}
+
+/// A text as markup.
+pub fn marked(value: Value) -> Value {
+    match value {
+        Value::Text(text) => Value::Markup(text),
+        other => other,
+    }
+}
+
+/// Calls a method.
+pub fn call(run: &mut Run<'_>, of: &Value, name: &str, given: Given) -> Result<Value> {
+    match of {
+        Value::Text(text) => text::call(run, text, false, name, given),
+        Value::Markup(text) => text::call(run, text, true, name, given),
+        Value::Dict(dict) => of_dict(run, dict, name, given),
+        Value::List(items) | Value::Tuple(items) => of_list(of, items, name, given),
+        Value::Function(_) => crate::globals::from_keys(run, given),
+        Value::Int(_) | Value::Bool(_) | Value::Big(_) | Value::Float(_) => {
+            of_number(of, name, given)
+        }
+        Value::Range(_) => {
+            let [item] = given.positional(name, 1)?;
+            let items = run.collect(of)?;
+            of_list(
+                &Value::None,
+                &items,
+                name,
+                Given { list: item.into_iter().collect(), ..Given::default() },
+            )
+        }
+        other => {
+            crate::error::unsupported(format!("{}.{name} is not supported", other.type_name()))
+        }
+    }
+}
+
+fn of_dict(run: &mut Run<'_>, dict: &Arc<Dict>, name: &str, given: Given) -> Result<Value> {
+    if name == "fromkeys" {
+        return crate::globals::from_keys(run, given);
+    }
+    if name == "get" {
+        let [key, default] = given.positional("get", 1)?;
+        return Ok(match dict.get(&key.unwrap_or_default())? {
+            Some(value) => value.clone(),
+            None => default.unwrap_or_default(),
+        });
+    }
+    given.positional::<0>(name, 0)?;
+    Ok(match name {
+        "keys" => Value::View(View::Keys, dict.clone()),
+        "values" => Value::View(View::Values, dict.clone()),
+        "items" => Value::View(View::Items, dict.clone()),
+        _ => Value::Dict(Arc::new((**dict).clone())),
+    })
+}
+
+fn of_list(of: &Value, items: &[Value], name: &str, given: Given) -> Result<Value> {
+    match name {
+        "copy" => {
+            given.positional::<0>(name, 0)?;
+            Ok(of.clone())
+        }
+        "count" => {
+            let [item] = given.positional(name, 1)?;
+            let item = item.unwrap_or_default();
+            Ok(Value::from(items.iter().filter(|other| equal(other, &item)).count()))
+        }
+        _ => {
+            let [item, start, stop] = given.positional(name, 1)?;
+            let item = item.unwrap_or_default();
+            let bound = |value: Option<Value>, default: usize| -> Result<usize> {
+                match value {
+                    Some(value) => {
+                        let at = crate::run::arguments::index(&value)?;
+                        let at =
+                            if at < 0 { at.saturating_add(items.len() as i64).max(0) } else { at };
+                        Ok(usize::try_from(at).unwrap_or(0).min(items.len()))
+                    }
+                    None => Ok(default),
+                }
+            };
+            let (start, stop) = (bound(start, 0)?, bound(stop, items.len())?);
+            let part = items.get(start..stop).unwrap_or_default();
+            match part.iter().position(|other| equal(other, &item)) {
+                Some(at) => Ok(Value::from(start + at)),
+                None => fault("the item is not in list"),
+            }
+        }
+    }
+}
+
+fn of_number(of: &Value, name: &str, given: Given) -> Result<Value> {
+    given.positional::<0>(name, 0)?;
+    match (of, name, Number::of(of)) {
+        (Value::Float(value), "is_integer", _) => Ok(Value::Bool(value.fract() == 0.0)),
+        (Value::Float(_), "conjugate", _) => Ok(of.clone()),
+        (_, "conjugate", Some(Number::Int(value))) => Ok(Value::Int(value)),
+        (_, "conjugate", _) => Ok(of.clone()),
+        (_, "bit_length", Some(Number::Int(value))) => {
+            Ok(Value::Int(64 - i64::from(value.unsigned_abs().leading_zeros())))
+        }
+        (_, "bit_length", Some(Number::Big(value))) => Ok(Value::Int(value.bits() as i64)),
+        (_, "bit_count", Some(Number::Int(value))) => {
+            Ok(Value::Int(i64::from(value.unsigned_abs().count_ones())))
+        }
+        _ => crate::error::unsupported(format!("{}.{name} is not supported", of.type_name())),
+    }
+}

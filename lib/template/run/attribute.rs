@@ -1,0 +1,245 @@
+//! `value.name` and `value[key]`: the one asks for an attribute first, the other for an item, as
+//! jinja2's sandbox does it.
+
+use std::sync::Arc;
+
+use super::Run;
+use super::arguments::index;
+use super::object::Object;
+use crate::error::{Result, fault};
+use crate::methods::{self, Safety};
+use crate::text::byte_of;
+use crate::value::{Missing, Of, Value, View, range_length};
+
+impl Run<'_> {
+    /// `value.name`.
+    pub fn attribute(&mut self, value: &Value, name: &Arc<str>) -> Result<Value> {
+        if let Value::Undefined(missing) = value {
+            return fault(missing.message());
+        }
+        if let Some(found) = self.own_attribute(value, name)? {
+            return Ok(found);
+        }
+        if let Value::Dict(dict) = value
+            && let Some(found) = dict.get_text(name)
+        {
+            return Ok(found.clone());
+        }
+        Ok(Value::Undefined(Missing { of: Of::Type(value.kind()), name: name.clone() }))
+    }
+
+    /// What Python's `getattr` gives, as far as the sandbox allows it.
+    pub fn own_attribute(&mut self, value: &Value, name: &Arc<str>) -> Result<Option<Value>> {
+        if let Value::Object(place) = value {
+            return self.attribute_of_object(*place, name);
+        }
+        if let Value::Tuple(items) = value
+            && let Some(item) = items.named(name)
+        {
+            return Ok(Some(item.clone()));
+        }
+        match methods::safety(value, name) {
+            Safety::Safe => {}
+            Safety::Refused => {
+                let missing = Missing { of: Of::Unsafe(value.kind()), name: name.clone() };
+                return Ok(Some(Value::Undefined(missing)));
+            }
+            Safety::Absent => return Ok(None),
+        }
+        if let Some(property) = methods::property(value, name) {
+            return Ok(Some(property));
+        }
+        Ok(Some(Value::Method(Arc::new((value.clone(), name.clone())))))
+    }
+
+    fn attribute_of_object(&mut self, place: u32, name: &Arc<str>) -> Result<Option<Value>> {
+        Ok(match &self.objects[place as usize] {
+            Object::Namespace(attributes) => attributes
+                .iter()
+                .find(|(other, _)| other.as_text() == Some(name))
+                .map(|(_, value)| value.clone()),
+            Object::Loop(_) => return self.loop_attribute(place, name),
+            Object::Macro { of, .. } => match &**name {
+                "name" => Some(Value::Text(of.name.clone())),
+                "arguments" => {
+                    let names = of.parameters.iter().map(|(name, _)| Value::Text(name.clone()));
+                    Some(Value::tuple_of(names.collect())?)
+                }
+                "caller" => Some(Value::Bool(of.caller.is_some())),
+                "catch_kwargs" => Some(Value::Bool(of.kwargs.is_some())),
+                "catch_varargs" => Some(Value::Bool(of.varargs.is_some())),
+                _ => None,
+            },
+            Object::Cycler { items, at } => match &**name {
+                "current" => Some(items[*at % items.len().max(1)].clone()),
+                "next" | "reset" => {
+                    Some(Value::Method(Arc::new((Value::Object(place), name.clone()))))
+                }
+                "items" => Some(Value::tuple_of(items.clone())?),
+                "pos" => Some(Value::from(*at)),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// `value[key]`.
+    pub fn item(&mut self, value: &Value, key: &Value) -> Result<Value> {
+        if let Some(found) = self.own_item(value, key)? {
+            return Ok(found);
+        }
+        if let Value::Undefined(missing) = value {
+            return fault(missing.message());
+        }
+        let name: Arc<str> = match key {
+            Value::Text(name) | Value::Markup(name) => {
+                if let Some(found) = self.own_attribute(value, name)? {
+                    return Ok(found);
+                }
+                name.clone()
+            }
+            key => {
+                let name = self.repr(key).unwrap_or_default().into();
+                return Ok(Value::Undefined(Missing { of: Of::Element(value.kind()), name }));
+            }
+        };
+        Ok(Value::Undefined(Missing { of: Of::Type(value.kind()), name }))
+    }
+
+    /// `value[key]` of Python; none where that is an error.
+    fn own_item(&mut self, value: &Value, key: &Value) -> Result<Option<Value>> {
+        if let Value::Dict(dict) = value {
+            return Ok(dict.get(key).unwrap_or(None).cloned());
+        }
+        let at = match key {
+            Value::Int(at) => *at,
+            Value::Bool(at) => i64::from(*at),
+            _ => return Ok(None),
+        };
+        let place = |length: usize| {
+            let at = if at < 0 { at.checked_add(length as i64)? } else { at };
+            usize::try_from(at).ok().filter(|at| *at < length)
+        };
+        Ok(match value {
+            Value::List(items) | Value::Tuple(items) => {
+                place(items.len()).map(|at| items[at].clone())
+            }
+            Value::Text(text) | Value::Markup(text) => place(value.length()?).and_then(|at| {
+                let c = text[byte_of(text, at)..].chars().next()?;
+                Some(Value::text(c.encode_utf8(&mut [0; 4])))
+            }),
+            Value::Range(range) => {
+                place(range_length(range)).map(|at| Value::Int(range[0] + range[2] * at as i64))
+            }
+            _ => None,
+        })
+    }
+
+    /// `value[start:stop:step]`.
+    pub fn slice(&mut self, value: &Value, parts: [Option<Value>; 3]) -> Result<Value> {
+        if let Value::Undefined(missing) = value {
+            return fault(missing.message());
+        }
+        let is_sliced = matches!(
+            value,
+            Value::List(_) | Value::Tuple(_) | Value::Text(_) | Value::Markup(_) | Value::Range(_)
+        );
+        if !is_sliced {
+            return match value {
+                Value::Dict(_) => fault("unhashable type: 'slice'"),
+                other => fault(format!("'{}' object is not subscriptable", other.type_name())),
+            };
+        }
+        let number = |value: &Option<Value>| match value {
+            None | Some(Value::None) => Ok(None),
+            Some(value @ (Value::Int(_) | Value::Bool(_) | Value::Big(_))) => {
+                index(value).map(Some)
+            }
+            Some(Value::Undefined(missing)) => fault(missing.message()),
+            Some(_) => fault("slice indices must be integers or None or have an __index__ method"),
+        };
+        let [start, stop, step] = [number(&parts[0])?, number(&parts[1])?, number(&parts[2])?];
+        let step = step.unwrap_or(1);
+        if step == 0 {
+            return fault("slice step cannot be zero");
+        }
+        let length = value.length()?;
+        let count = length as i64;
+        let (low, high) = if step > 0 { (0, count) } else { (-1, count - 1) };
+        let bound = |at: Option<i64>, default: i64| match at {
+            None => default,
+            Some(at) if at < 0 => at.saturating_add(count).max(low),
+            Some(at) => at.min(high),
+        };
+        let start = bound(start, if step > 0 { low } else { high });
+        let stop = bound(stop, if step > 0 { high } else { low });
+        let places = |mut at: i64| {
+            let mut places = Vec::new();
+            while if step > 0 { at < stop } else { at > stop } {
+                places.push(at as usize);
+                match at.checked_add(step) {
+                    Some(next) => at = next,
+                    None => break,
+                }
+            }
+            places
+        };
+        match value {
+            Value::Text(text) | Value::Markup(text) => {
+                let part: String = if step == 1 {
+                    let begin = byte_of(text, start as usize);
+                    let end = byte_of(text, stop.max(start) as usize);
+                    text[begin..end].into()
+                } else {
+                    let characters: Vec<char> = text.chars().collect();
+                    places(start).into_iter().map(|at| characters[at]).collect()
+                };
+                let part = self.text(part)?;
+                Ok(if matches!(value, Value::Markup(_)) { methods::marked(part) } else { part })
+            }
+            Value::List(items) => {
+                let part = places(start).into_iter().map(|at| items[at].clone()).collect();
+                self.list(part)
+            }
+            Value::Tuple(items) => {
+                let part = places(start).into_iter().map(|at| items[at].clone()).collect();
+                Value::tuple_of(part)
+            }
+            Value::Range(range) => {
+                let [first, _, by] = **range;
+                let at = |place: i64| first.saturating_add(by.saturating_mul(place));
+                Ok(Value::Range(Arc::new([at(start), at(stop), by.saturating_mul(step)])))
+            }
+            _ => fault("not subscriptable"),
+        }
+    }
+
+    /// `len(value)`.
+    pub fn length(&mut self, value: &Value) -> Result<usize> {
+        match value {
+            Value::Object(place) if matches!(self.objects[*place as usize], Object::Loop(_)) => {
+                self.length_of_loop(*place)
+            }
+            other => other.length(),
+        }
+    }
+
+    /// `reversed(value)`, as the items; none where Python has no reverse.
+    pub fn reversed(&mut self, value: &Value) -> Result<Option<Vec<Value>>> {
+        match value {
+            Value::Undefined(_)
+            | Value::List(_)
+            | Value::Tuple(_)
+            | Value::Text(_)
+            | Value::Markup(_)
+            | Value::Dict(_)
+            | Value::Range(_)
+            | Value::View(View::Keys | View::Values | View::Items, _) => {
+                let mut items = self.collect(value)?;
+                items.reverse();
+                Ok(Some(items))
+            }
+            _ => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! `{% for %}` and its special variable.
+
+use std::sync::Arc;
+
+use super::iterate::Source;
+use super::object::{Loop, Object};
+use super::{Flow, Run};
+use crate::error::{Result, fault};
+use crate::syntax::For;
+use crate::value::Value;
+use crate::value::compare::equal;
+
+impl Run<'_> {
+    pub fn for_loop(&mut self, of: &Arc<For>) -> Result<Flow> {
+        self.line = of.line;
+        let over = self.evaluate(&of.iter)?;
+        if of.is_recursive {
+            let text = self.recursive_loop(of, self.frame, &over, 0)?;
+            self.print(&text)?;
+            return Ok(Flow::On);
+        }
+        self.run_loop(of, &over, 0, 0)
+    }
+
+    /// The text of a recursive loop, which is a function.
+    fn recursive_loop(
+        &mut self,
+        of: &Arc<For>,
+        parent: usize,
+        over: &Value,
+        depth: usize,
+    ) -> Result<Value> {
+        let (text, _) = self.captured(|run| {
+            run.in_frame(parent, of.slots, |run| run.run_loop(of, over, depth, parent))
+        })?;
+        self.text(text)
+    }
+
+    fn run_loop(
+        &mut self,
+        of: &Arc<For>,
+        over: &Value,
+        depth: usize,
+        parent: usize,
+    ) -> Result<Flow> {
+        let mut source = self.iter(over)?;
+        let mut is_empty = true;
+        match of.loop_slot {
+            None => {
+                while let Some(item) = self.advance(of, &mut source)? {
+                    is_empty = false;
+                    self.assign(&of.target, item)?;
+                    self.enter(&of.loads);
+                    if self.nodes(&of.body)? == Flow::Break {
+                        break;
+                    }
+                }
+            }
+            Some(slot) => {
+                let is_sized = of.test.is_none() && !matches!(over, Value::Object(_));
+                let state = self.object(Object::Loop(Box::new(Loop {
+                    of: of.clone(),
+                    source,
+                    frame: self.frame,
+                    index: 0,
+                    is_tested: false,
+                    length: if is_sized { over.length().ok() } else { None },
+                    after: None,
+                    current: None,
+                    before: None,
+                    last_changed: None,
+                    depth,
+                    parent,
+                })))?;
+                let Value::Object(place) = state else { return fault("a loop without a state") };
+                while let Some(item) = self.next_of_loop(place)? {
+                    is_empty = false;
+                    self.set_slot(slot, Some(state.clone()));
+                    self.assign(&of.target, item)?;
+                    self.enter(&of.loads);
+                    if self.nodes(&of.body)? == Flow::Break {
+                        break;
+                    }
+                }
+            }
+        }
+        if is_empty && !of.otherwise.is_empty() {
+            self.enter(&of.otherwise_loads);
+            return self.nodes(&of.otherwise);
+        }
+        Ok(Flow::On)
+    }
+
+    /// The next item that passes the test of a loop.
+    fn advance(&mut self, of: &For, source: &mut Source) -> Result<Option<Value>> {
+        loop {
+            self.step(1)?;
+            let Some(item) = self.next(source)? else { return Ok(None) };
+            let Some(test) = &of.test else { return Ok(Some(item)) };
+            self.enter(&test.loads);
+            self.assign(&test.target, item.clone())?;
+            if self.is_true(&test.test)? {
+                return Ok(Some(item));
+            }
+        }
+    }
+
+    fn state(&mut self, place: u32) -> Result<&mut Loop> {
+        match &mut self.objects[place as usize] {
+            Object::Loop(state) => Ok(state),
+            _ => fault("a loop that is not one"),
+        }
+    }
+
+    /// Takes the next item from the source of a loop, in the frame of the loop.
+    fn pull(&mut self, place: u32) -> Result<Option<Value>> {
+        let state = self.state(place)?;
+        let (of, frame) = (state.of.clone(), state.frame);
+        let mut source = std::mem::replace(&mut state.source, Source::Empty);
+        let before = std::mem::replace(&mut self.frame, frame);
+        let is_tested = self.state(place)?.is_tested;
+        let item =
+            if is_tested { self.next(&mut source)? } else { self.advance(&of, &mut source)? };
+        self.frame = before;
+        self.state(place)?.source = source;
+        Ok(item)
+    }
+
+    fn next_of_loop(&mut self, place: u32) -> Result<Option<Value>> {
+        let item = match self.state(place)?.after.take() {
+            Some(item) => item,
+            None => self.pull(place)?,
+        };
+        let Some(item) = item else { return Ok(None) };
+        let state = self.state(place)?;
+        state.index += 1;
+        state.before = state.current.replace(item.clone());
+        Ok(Some(item))
+    }
+
+    fn peek_of_loop(&mut self, place: u32) -> Result<Option<Value>> {
+        if let Some(after) = &self.state(place)?.after {
+            return Ok(after.clone());
+        }
+        let item = self.pull(place)?;
+        self.state(place)?.after = Some(item.clone());
+        Ok(item)
+    }
+
+    pub fn length_of_loop(&mut self, place: u32) -> Result<usize> {
+        if let Some(length) = self.state(place)?.length {
+            return Ok(length);
+        }
+        let mut items = Vec::new();
+        while let Some(item) = self.pull(place)? {
+            items.push(item);
+        }
+        let list = Value::list_of(items)?;
+        let source = self.iter(&list)?;
+        let rest = list.length()?;
+        let state = self.state(place)?;
+        state.source = source;
+        state.is_tested = true;
+        let has_after = matches!(state.after, Some(Some(_)));
+        let length = rest + state.index + usize::from(has_after);
+        state.length = Some(length);
+        Ok(length)
+    }
+
+    /// An attribute of the special variable, if it has it.
+    pub fn loop_attribute(&mut self, place: u32, name: &str) -> Result<Option<Value>> {
+        let state = self.state(place)?;
+        let index = state.index;
+        Ok(Some(match name {
+            "index" => Value::from(index),
+            "index0" => Value::Int(index as i64 - 1),
+            "first" => Value::Bool(index == 1),
+            "depth" => Value::from(state.depth + 1),
+            "depth0" => Value::from(state.depth),
+            "length" => Value::from(self.length_of_loop(place)?),
+            "revindex" => Value::Int(self.length_of_loop(place)? as i64 - index as i64 + 1),
+            "revindex0" => Value::Int(self.length_of_loop(place)? as i64 - index as i64),
+            "last" => Value::Bool(self.peek_of_loop(place)?.is_none()),
+            "previtem" if index == 1 => Value::hint("there is no previous item"),
+            "previtem" => state.before.clone().unwrap_or_default(),
+            "nextitem" => {
+                self.peek_of_loop(place)?.unwrap_or_else(|| Value::hint("there is no next item"))
+            }
+            "cycle" | "changed" => Value::Method(Arc::new((Value::Object(place), name.into()))),
+            _ => return Ok(None),
+        }))
+    }
+
+    pub fn cycle(&mut self, place: u32, list: Vec<Value>) -> Result<Value> {
+        let index = self.state(place)?.index;
+        match list.is_empty() {
+            true => fault("no items for cycling given"),
+            false => Ok(list[(index.max(1) - 1) % list.len()].clone()),
+        }
+    }
+
+    pub fn changed(&mut self, place: u32, list: Vec<Value>) -> Result<Value> {
+        let state = self.state(place)?;
+        let is_same = state.last_changed.as_ref().is_some_and(|last| {
+            last.len() == list.len() && last.iter().zip(&list).all(|(a, b)| equal(a, b))
+        });
+        if !is_same {
+            state.last_changed = Some(list);
+        }
+        Ok(Value::Bool(!is_same))
+    }
+
+    /// `loop(items)` in a recursive loop.
+    pub fn call_loop(&mut self, place: u32, over: &Value) -> Result<Value> {
+        let state = self.state(place)?;
+        let (of, depth, parent) = (state.of.clone(), state.depth + 1, state.parent);
+        if !of.is_recursive {
+            return fault("The loop must have the 'recursive' marker to be called recursively.");
+        }
+        self.deeper(|run| run.recursive_loop(&of, parent, over, depth))
+    }
+}

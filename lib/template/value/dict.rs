@@ -1,0 +1,96 @@
+//! `dict`: keys in the order in which they came.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::compare::{equal, hashable};
+use super::{DEEPEST, Value};
+use crate::error::{Result, limit};
+
+/// A `dict`.
+#[derive(Debug, Clone, Default)]
+pub struct Dict {
+    entries: Vec<(Value, Value)>,
+    depth: u16,
+    /// Where the texts among the keys are, once there are many.
+    places: HashMap<Arc<str>, usize>,
+}
+
+/// Of so few keys each is looked at.
+const FEW: usize = 12;
+
+impl PartialEq for Dict {
+    fn eq(&self, other: &Dict) -> bool {
+        self.entries == other.entries
+    }
+}
+
+impl Dict {
+    /// Keys and values.
+    pub fn entries(&self) -> &[(Value, Value)] {
+        &self.entries
+    }
+
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(crate) fn depth(&self) -> u16 {
+        self.depth.max(1)
+    }
+
+    /// The value of a text.
+    pub fn get_text(&self, key: &str) -> Option<&Value> {
+        self.place_of_text(key).map(|place| &self.entries[place].1)
+    }
+
+    fn place_of_text(&self, key: &str) -> Option<usize> {
+        if self.entries.len() <= FEW {
+            return self.entries.iter().position(|(name, _)| name.as_text() == Some(key));
+        }
+        self.places.get(key).copied()
+    }
+
+    fn place(&self, key: &Value) -> Option<usize> {
+        match key.as_text() {
+            Some(text) => self.place_of_text(text),
+            None => self.entries.iter().position(|(name, _)| equal(name, key)),
+        }
+    }
+
+    /// The value of a key; an error if no dict can have it.
+    pub(crate) fn get(&self, key: &Value) -> Result<Option<&Value>> {
+        hashable(key)?;
+        Ok(self.place(key).map(|place| &self.entries[place].1))
+    }
+
+    pub(crate) fn insert(&mut self, key: Value, value: Value) -> Result<()> {
+        hashable(&key)?;
+        self.depth = self.depth.max(value.depth().max(key.depth()) + 1);
+        if self.depth > DEEPEST {
+            return limit("a value that is nested too deeply");
+        }
+        match self.place(&key) {
+            Some(place) => self.entries[place].1 = value,
+            None => {
+                self.entries.push((key, value));
+                let count = self.entries.len();
+                let unseen = if count == FEW + 1 { 0 } else { count - 1 };
+                if count > FEW {
+                    for (place, (key, _)) in self.entries.iter().enumerate().skip(unseen) {
+                        if let Value::Text(text) | Value::Markup(text) = key {
+                            self.places.insert(text.clone(), place);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,377 @@
+//! Values as a template sees them: those of Python, immutable. What has a state (namespaces,
+//! generators, loops, macros) is in the renderer, and a value names its place there; so a value can
+//! be kept, shared between threads, and dropped in any order.
+
+pub mod compare;
+mod dict;
+pub mod number;
+pub mod print;
+mod read;
+
+use std::sync::Arc;
+
+use num_bigint::BigInt;
+
+pub use dict::Dict;
+pub use number::integer;
+
+use crate::error::{Result, fault, limit};
+
+/// A value of a chat or of a template.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Value {
+    /// What a name or attribute stands for that is not there.
+    Undefined(Missing),
+    /// `None`.
+    #[default]
+    None,
+    /// `bool`.
+    Bool(bool),
+    /// `int`.
+    Int(i64),
+    /// An `int` beyond 64 bits.
+    Big(Arc<BigInt>),
+    /// `float`.
+    Float(f64),
+    /// `str`.
+    Text(Arc<str>),
+    /// `markupsafe.Markup`, a `str` that escapes what is added to it.
+    Markup(Arc<str>),
+    /// `list`.
+    List(Arc<Items>),
+    /// `tuple`.
+    Tuple(Arc<Items>),
+    /// `dict`.
+    Dict(Arc<Dict>),
+    /// `range`: start, stop, step.
+    Range(Arc<[i64; 3]>),
+    /// What `dict.keys`, `dict.values` and `dict.items` give.
+    View(View, Arc<Dict>),
+    /// A method and what it is of.
+    Method(Arc<(Value, Arc<str>)>),
+    /// A function of the environment, by its place in the table.
+    Function(Function),
+    /// What has a state, by its place in the renderer.
+    Object(u32),
+}
+
+/// A global function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Function {
+    Range,
+    Dict,
+    DictFromKeys,
+    Namespace,
+    Cycler,
+    Joiner,
+    RaiseException,
+    StrftimeNow,
+    Lipsum,
+}
+
+/// The sides of a dict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum View {
+    Keys,
+    Values,
+    Items,
+}
+
+/// The items of a list or tuple.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Items {
+    items: Vec<Value>,
+    depth: u16,
+    /// Whether it is a group of `groupby`, whose items have names.
+    is_group: bool,
+}
+
+/// Why a value is undefined.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Missing {
+    pub(crate) of: Of,
+    pub(crate) name: Arc<str>,
+}
+
+/// What kind of thing lacked a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// A variable.
+    Scope,
+    /// An attribute of a value of this type.
+    Type(Type),
+    /// An item of a value of this type.
+    Element(Type),
+    /// What the sandbox refuses.
+    Unsafe(Type),
+    /// The name is the message.
+    Hint,
+}
+
+/// The types of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Type {
+    Undefined,
+    None,
+    Bool,
+    Int,
+    Float,
+    Text,
+    Markup,
+    List,
+    Tuple,
+    Dict,
+    Range,
+    Keys,
+    Values,
+    Items,
+    Method,
+    Function,
+    Object,
+}
+
+impl Type {
+    pub fn name(self) -> &'static str {
+        match self {
+            Type::Undefined => "Undefined",
+            Type::None => "None",
+            Type::Bool => "bool",
+            Type::Int => "int",
+            Type::Float => "float",
+            Type::Text => "str",
+            Type::Markup => "Markup",
+            Type::List => "list",
+            Type::Tuple => "tuple",
+            Type::Dict => "dict",
+            Type::Range => "range",
+            Type::Keys => "dict_keys",
+            Type::Values => "dict_values",
+            Type::Items => "dict_items",
+            Type::Method => "builtin_function_or_method",
+            Type::Function => "function",
+            Type::Object => "object",
+        }
+    }
+}
+
+/// Values are compared, printed and dropped by recursion: deeper ones are not made.
+pub(crate) const DEEPEST: u16 = 400;
+
+impl Items {
+    pub(crate) fn new(items: Vec<Value>) -> Result<Items> {
+        let depth = items.iter().map(Value::depth).max().unwrap_or(0) + 1;
+        if depth > DEEPEST {
+            return limit("a value that is nested too deeply");
+        }
+        Ok(Items { items, depth, is_group: false })
+    }
+
+    /// A key and its list.
+    pub(crate) fn group(key: Value, list: Value) -> Result<Items> {
+        Ok(Items { is_group: true, ..Items::new(vec![key, list])? })
+    }
+
+    /// An item by its name.
+    pub(crate) fn named(&self, name: &str) -> Option<&Value> {
+        match name {
+            "grouper" if self.is_group => self.items.first(),
+            "list" if self.is_group => self.items.last(),
+            _ => None,
+        }
+    }
+}
+
+impl std::ops::Deref for Items {
+    type Target = [Value];
+
+    fn deref(&self) -> &[Value] {
+        &self.items
+    }
+}
+
+impl Missing {
+    pub(crate) fn message(&self) -> String {
+        let name = &self.name;
+        match self.of {
+            Of::Scope => format!("'{name}' is undefined"),
+            Of::Type(of) => {
+                let object = if of == Type::None { "" } else { " object" };
+                format!("'{}{object}' has no attribute '{name}'", of.name())
+            }
+            Of::Element(of) => format!("{} object has no element {name}", of.name()),
+            Of::Unsafe(of) => {
+                format!("access to attribute '{name}' of '{}' object is unsafe.", of.name())
+            }
+            Of::Hint => name.to_string(),
+        }
+    }
+}
+
+impl Value {
+    /// A `str`.
+    pub fn text(text: &str) -> Value {
+        Value::Text(text.into())
+    }
+
+    /// A `list`; one that is nested deeper than 400 levels is refused.
+    pub fn list(items: Vec<Value>) -> std::result::Result<Value, crate::Error> {
+        Value::list_of(items).map_err(|error| *error)
+    }
+
+    pub(crate) fn list_of(items: Vec<Value>) -> Result<Value> {
+        Ok(Value::List(Arc::new(Items::new(items)?)))
+    }
+
+    pub(crate) fn tuple_of(items: Vec<Value>) -> Result<Value> {
+        Ok(Value::Tuple(Arc::new(Items::new(items)?)))
+    }
+
+    /// A `dict` with these keys, in this order; of a key that is there twice the last value counts.
+    pub fn dict(
+        entries: impl IntoIterator<Item = (Arc<str>, Value)>,
+    ) -> std::result::Result<Value, crate::Error> {
+        let mut dict = Dict::default();
+        for (key, value) in entries {
+            dict.insert(Value::Text(key), value).map_err(|error| *error)?;
+        }
+        Ok(Value::Dict(Arc::new(dict)))
+    }
+
+    pub(crate) fn hint(message: &str) -> Value {
+        Value::Undefined(Missing { of: Of::Hint, name: message.into() })
+    }
+
+    /// The text of a `str`.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) | Value::Markup(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The items of a `list` or `tuple`.
+    pub fn as_list(&self) -> Option<&[Value]> {
+        match self {
+            Value::List(items) | Value::Tuple(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The entries of a `dict`.
+    pub fn as_dict(&self) -> Option<&Dict> {
+        match self {
+            Value::Dict(dict) => Some(dict),
+            _ => None,
+        }
+    }
+
+    /// The value of a key, if this is a `dict` that has it.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.as_dict()?.get_text(key)
+    }
+
+    pub(crate) fn is_undefined(&self) -> bool {
+        matches!(self, Value::Undefined(_))
+    }
+
+    pub(crate) fn depth(&self) -> u16 {
+        match self {
+            Value::List(items) | Value::Tuple(items) => items.depth,
+            Value::Dict(dict) | Value::View(_, dict) => dict.depth(),
+            Value::Method(bound) => bound.0.depth() + 1,
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Type {
+        match self {
+            Value::Undefined(_) => Type::Undefined,
+            Value::None => Type::None,
+            Value::Bool(_) => Type::Bool,
+            Value::Int(_) | Value::Big(_) => Type::Int,
+            Value::Float(_) => Type::Float,
+            Value::Text(_) => Type::Text,
+            Value::Markup(_) => Type::Markup,
+            Value::List(_) => Type::List,
+            Value::Tuple(_) => Type::Tuple,
+            Value::Dict(_) => Type::Dict,
+            Value::Range(_) => Type::Range,
+            Value::View(View::Keys, _) => Type::Keys,
+            Value::View(View::Values, _) => Type::Values,
+            Value::View(View::Items, _) => Type::Items,
+            Value::Method(_) => Type::Method,
+            Value::Function(_) => Type::Function,
+            Value::Object(_) => Type::Object,
+        }
+    }
+
+    /// `bool(value)`.
+    pub fn is_true(&self) -> bool {
+        match self {
+            Value::Undefined(_) | Value::None => false,
+            Value::Bool(value) => *value,
+            Value::Int(value) => *value != 0,
+            Value::Float(value) => *value != 0.0,
+            Value::Text(text) | Value::Markup(text) => !text.is_empty(),
+            Value::List(items) | Value::Tuple(items) => !items.is_empty(),
+            Value::Dict(dict) | Value::View(_, dict) => !dict.is_empty(),
+            Value::Range(range) => range_length(range) > 0,
+            Value::Big(_) | Value::Method(_) | Value::Function(_) | Value::Object(_) => true,
+        }
+    }
+
+    /// `len(value)`; objects have none, but loops, of which the renderer knows.
+    pub(crate) fn length(&self) -> Result<usize> {
+        Ok(match self {
+            Value::Undefined(_) => 0,
+            Value::Text(text) | Value::Markup(text) => crate::text::length(text),
+            Value::List(items) | Value::Tuple(items) => items.len(),
+            Value::Dict(dict) | Value::View(_, dict) => dict.len(),
+            Value::Range(range) => range_length(range),
+            other => return fault(format!("object of type '{}' has no len()", other.type_name())),
+        })
+    }
+
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self {
+            Value::None => "NoneType",
+            other => other.kind().name(),
+        }
+    }
+}
+
+impl Eq for Missing {}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::text(text)
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::Text(text.into())
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Value {
+        Value::Bool(value)
+    }
+}
+
+impl From<usize> for Value {
+    fn from(value: usize) -> Value {
+        integer(BigInt::from(value))
+    }
+}
+
+/// `len(range)`.
+pub(crate) fn range_length([start, stop, step]: &[i64; 3]) -> usize {
+    let (start, stop, step) = (i128::from(*start), i128::from(*stop), i128::from(*step));
+    let span = if step > 0 { stop - start } else { start - stop };
+    let step = step.abs().max(1);
+    usize::try_from((span.max(0) + step - 1) / step).unwrap_or(usize::MAX)
+}
