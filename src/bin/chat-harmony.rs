@@ -71,7 +71,7 @@ pub fn main() -> ExitCode {
 
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let settings = args.conversation.settings();
-    let known_by = settings.fields.names();
+    let known_by = settings.read.fields.names();
     let wanted = Wanted { schema: chat::schema(), known_by, ..Wanted::records(&CHAT) };
     args.source.input.is_shown = args.output.output.shows();
     let reader = args.source.open(wanted)?;
@@ -83,7 +83,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let mut header = args.source.header(&reader, stated, args.output.entry(tool))?;
     header.set(conversation::POLICY, Policy::Chat.name());
     header.set(WEIGHTS, true);
-    if settings.thinking == Thinking::Split || settings.take.contains(&AnswerChoice::Wanted) {
+    if settings.thinking == Thinking::Split || settings.read.take.contains(&AnswerChoice::Wanted) {
         // As many conversations come of them as the assistant has turns, or as are wanted.
         args.source.forget_rows(&mut header);
     }

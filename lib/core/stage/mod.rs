@@ -13,7 +13,7 @@ mod synth_args;
 mod vocabulary;
 
 pub use chat::ChatHarmony;
-pub use chat_args::ChatArgs;
+pub use chat_args::{ChatArgs, ChatReadArgs};
 pub use conversions::{ConversationOutputArgs, SourceArgs};
 pub use decode::decode;
 pub use json_members::check_json_members;
