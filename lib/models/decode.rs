@@ -94,7 +94,11 @@ impl TokenTable {
             table.put(*id, |blob| append_token(token, spelling, blob));
         }
         for token in added {
-            table.put(token.id, |blob| blob.extend_from_slice(token.content.as_bytes()));
+            table.put(token.id, |blob| match spelling {
+                Spelling::ByteLevel => blob.extend_from_slice(token.content.as_bytes()),
+                // The decoder does not know which tokens are added.
+                Spelling::Text { .. } => append_token(&token.content, spelling, blob),
+            });
         }
         table.blob.shrink_to_fit();
         if table.blob.len() > MISSING as usize {

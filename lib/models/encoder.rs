@@ -1,7 +1,14 @@
 //! Text to ids, with where each of them ends, and in pieces.
 
+use std::ops::Range;
+
+use gristmill_tokenizer::VocabularyEncoder;
+
+use crate::added::{AddedTokens, Match};
+use crate::decode::TokenTable;
 use crate::error::EncodeError;
-use crate::tokenizer::{Engine, Tokenizer};
+use crate::nfc::Normal;
+use crate::tokenizer::{Engine, Parts, Tokenizer};
 
 /// What text that spells a special token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +23,17 @@ pub enum Special {
 /// (`add_special_tokens=False`). One for each thread.
 pub struct Encoder {
     tokenizer: Tokenizer,
+    /// Of our own engine.
+    fast: Option<VocabularyEncoder>,
 }
 
 impl Encoder {
     pub(crate) fn new(tokenizer: &Tokenizer) -> Self {
-        Self { tokenizer: tokenizer.clone() }
+        let fast = match &tokenizer.0.engine {
+            Engine::Fast(fast) => Some(fast.encoder()),
+            Engine::Reference(_) => None,
+        };
+        Self { tokenizer: tokenizer.clone(), fast }
     }
 
     /// Appends the ids of a text.
@@ -30,13 +43,12 @@ impl Encoder {
         special: Special,
         ids: &mut Vec<i32>,
     ) -> Result<(), EncodeError> {
-        let Engine::Reference(reference) = &self.tokenizer.0.engine;
-        reference.encode(text, special, ids, None)
+        self.encode_any(text, special, ids, None)
     }
 
     /// Appends the ids of a text, and for each of them the byte of the text at which the character ends
-    /// that it ends in. A place of the text is between two tokens if it is 0 or among the ends, and those
-    /// before it are as many as have an end up to it.
+    /// that it ends in; that of the last one is the end of the text. A place of the text is between two
+    /// tokens if it is 0 or among the ends, and those before it are as many as have an end up to it.
     pub fn encode_with_ends(
         &mut self,
         text: &str,
@@ -44,8 +56,26 @@ impl Encoder {
         ids: &mut Vec<i32>,
         ends: &mut Vec<usize>,
     ) -> Result<(), EncodeError> {
-        let Engine::Reference(reference) = &self.tokenizer.0.engine;
-        reference.encode(text, special, ids, Some(ends))
+        self.encode_any(text, special, ids, Some(ends))
+    }
+
+    fn encode_any(
+        &mut self,
+        text: &str,
+        special: Special,
+        ids: &mut Vec<i32>,
+        ends: Option<&mut Vec<usize>>,
+    ) -> Result<(), EncodeError> {
+        let Parts { engine, added, tokens, .. } = &*self.tokenizer.0;
+        match (engine, &mut self.fast) {
+            (Engine::Fast(fast), Some(encoder)) => {
+                let is_nfc = fast.is_nfc;
+                Pass { encoder, added, tokens, is_nfc, special, ids, ends }.encode(text);
+                Ok(())
+            }
+            (Engine::Reference(reference), _) => reference.encode(text, special, ids, ends),
+            (Engine::Fast(_), None) => Err(EncodeError("no engine".to_owned())),
+        }
     }
 
     /// The same of a text cut at places in ascending order, each the start of a character: every piece is
@@ -76,4 +106,81 @@ impl Encoder {
         counts.pop();
         Ok(counts)
     }
+}
+
+/// A pass of our own engine over a text.
+struct Pass<'a> {
+    encoder: &'a mut VocabularyEncoder,
+    added: &'a AddedTokens,
+    tokens: &'a TokenTable,
+    is_nfc: bool,
+    special: Special,
+    ids: &'a mut Vec<i32>,
+    ends: Option<&'a mut Vec<usize>>,
+}
+
+impl Pass<'_> {
+    fn encode(&mut self, text: &str) {
+        let (added, special) = (self.added, self.special);
+        let is_token = |found: &Match| is_token(added, special, found);
+        let mut start = 0;
+        for found in added.raw.find_all(text).filter(is_token) {
+            self.encode_between(&text[start..found.start], start);
+            self.put(added.tokens[found.number as usize].id, found.end);
+            start = found.end;
+        }
+        self.encode_between(&text[start..], start);
+    }
+
+    fn put(&mut self, id: u32, end: usize) {
+        self.ids.push(id as i32);
+        if let Some(ends) = &mut self.ends {
+            ends.push(end);
+        }
+    }
+
+    /// Encodes a text without added tokens of the first pass, which is at `base` of the whole text.
+    fn encode_between(&mut self, text: &str, base: usize) {
+        if text.is_empty() {
+            return;
+        }
+        let normal = if self.is_nfc { Normal::new(text) } else { Normal::Same(text) };
+        let (added, special) = (self.added, self.special);
+        let is_token = |found: &Match| is_token(added, special, found);
+        let normal_text = normal.text();
+        let mut start = 0;
+        for found in added.normalized.find_all(normal_text).filter(is_token) {
+            self.encode_plain(&normal, start..found.start, base);
+            let id = added.tokens[found.number as usize].id;
+            self.put(id, base + normal.original_end(found.end));
+            start = found.end;
+        }
+        self.encode_plain(&normal, start..normal_text.len(), base);
+    }
+
+    /// Encodes a part of a text that has no added tokens.
+    fn encode_plain(&mut self, normal: &Normal, part: Range<usize>, base: usize) {
+        let text = normal.text();
+        let first = self.ids.len();
+        self.encoder.encode(&text[part.clone()], self.ids);
+        let Some(ends) = &mut self.ends else { return };
+        let mut at = part.start;
+        for &id in &self.ids[first..] {
+            at += self.tokens.get(id as u32).map_or(0, <[u8]>::len);
+            let mut end = at.min(part.end);
+            if text.is_char_boundary(end) {
+                ends.push(base + normal.original_end(end));
+                continue;
+            }
+            while !text.is_char_boundary(end) {
+                end += 1;
+            }
+            ends.push(base + normal.original_end_within(end));
+        }
+    }
+}
+
+/// Whether what was found is a token, and not text.
+fn is_token(added: &AddedTokens, special: Special, found: &Match) -> bool {
+    special == Special::Tokens || !added.tokens[found.number as usize].special
 }

@@ -34,11 +34,15 @@ pub struct Model<'a> {
     #[serde(default)]
     pub dropout: Value,
     #[serde(default)]
-    pub unk_token: Option<String>,
-    #[serde(default)]
     pub continuing_subword_prefix: Option<String>,
     #[serde(default)]
     pub end_of_word_suffix: Option<String>,
+    #[serde(default)]
+    pub unk_token: Option<String>,
+    #[serde(default)]
+    pub fuse_unk: Option<bool>,
+    #[serde(default)]
+    pub byte_fallback: Option<bool>,
     #[serde(default)]
     pub ignore_merges: Option<bool>,
     #[serde(borrow, rename = "vocab")]
@@ -48,6 +52,7 @@ pub struct Model<'a> {
 }
 
 /// Tokens with their ids, in the order of the file.
+#[derive(Default)]
 pub struct Vocabulary<'a>(pub Vec<(Cow<'a, str>, u32)>);
 
 /// Pairs of tokens that are merged, the first of all first.
@@ -57,6 +62,16 @@ pub struct Merges<'a>(pub Vec<[Cow<'a, str>; 2]>);
 impl<'a> TokenizerFile<'a> {
     pub fn parse(text: &'a str) -> serde_json::Result<Self> {
         serde_json::from_str(text)
+    }
+
+    /// The same with texts of its own.
+    pub fn into_owned(self) -> TokenizerFile<'static> {
+        let Model { vocabulary, merges, .. } = self.model;
+        let owned = |text: Cow<str>| Cow::Owned(text.into_owned());
+        let tokens = vocabulary.0.into_iter().map(|(token, id)| (owned(token), id)).collect();
+        let merges = merges.0.into_iter().map(|pair| pair.map(owned)).collect();
+        let model = Model { vocabulary: Vocabulary(tokens), merges: Merges(merges), ..self.model };
+        TokenizerFile { model, ..self }
     }
 }
 

@@ -44,13 +44,7 @@ impl Folder {
         let is_alone = path.is_file();
         let tokenizer_path = if is_alone { path.to_owned() } else { path.join("tokenizer.json") };
         let text = read_text(&tokenizer_path)?;
-        let (tokenizer, tokenizer_sha256) = std::thread::scope(|scope| {
-            let hash = scope.spawn(|| sha256(text.as_bytes()));
-            let tokenizer = Tokenizer::parse(&tokenizer_path, &text, choice);
-            let hash = hash.join().unwrap_or_else(|_| sha256(text.as_bytes()));
-            Ok((tokenizer?, hash))
-        })?;
-        drop(text);
+        let (tokenizer, tokenizer_sha256) = Tokenizer::parse(&tokenizer_path, text, choice)?;
         let mut folder = Self {
             path: path.to_owned(),
             tokenizer_path,
@@ -191,6 +185,33 @@ fn read_json(path: &Path) -> Result<Option<Value>, FolderError> {
         return Ok(None);
     }
     let text = read_text(path)?;
-    let value = serde_json::from_str(&text);
+    let value = serde_json::from_str(&text).or_else(|error| {
+        // Python writes numbers that JSON does not have; none of them is of use here.
+        serde_json::from_str(&without_infinities(&text)).map_err(|_| error)
+    });
     value.map(Some).map_err(|error| FolderError::new(path, Cause::Json(error)))
+}
+
+/// `NaN`, `Infinity` and `-Infinity` outside of texts as `null`.
+fn without_infinities(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut is_text = false;
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let number =
+            ["NaN", "Infinity", "-Infinity"].into_iter().find(|name| rest.starts_with(name));
+        if let Some(number) = number.filter(|_| !is_text) {
+            out.push_str("null");
+            rest = &rest[number.len()..];
+            continue;
+        }
+        is_text ^= character == '"';
+        let length = match character {
+            '\\' if is_text => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            _ => character.len_utf8(),
+        };
+        out.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    out
 }

@@ -1,7 +1,6 @@
 //! A model's tokenizer: which engine it has, what it adds to the model's tokens, and ids back to bytes.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,7 +8,11 @@ use crate::added::{AddedToken, AddedTokens, SpelledToken};
 use crate::decode::{Spelling, TokenTable};
 use crate::encoder::Encoder;
 use crate::error::{Cause, FolderError, UnknownToken};
+use crate::fast::Fast;
 use crate::file::TokenizerFile;
+use crate::folder::sha256;
+use crate::map::Map;
+use crate::nfc::normalized;
 use crate::reference::Reference;
 
 /// Text to ids and back. A clone is the same tokenizer.
@@ -26,7 +29,8 @@ pub(crate) struct Parts {
 }
 
 pub(crate) enum Engine {
-    Reference(Reference),
+    Fast(Fast),
+    Reference(Box<Reference>),
 }
 
 /// Which engine to take.
@@ -48,12 +52,13 @@ pub enum EngineKind {
 }
 
 impl Tokenizer {
+    /// Out of the text of `tokenizer.json`; gives its SHA-256, too.
     pub(crate) fn parse(
         path: &Path,
-        text: &str,
+        text: String,
         choice: EngineChoice,
-    ) -> Result<Self, FolderError> {
-        let file = TokenizerFile::parse(text);
+    ) -> Result<(Self, String), FolderError> {
+        let file = TokenizerFile::parse(&text);
         let mut file = file.map_err(|error| FolderError::new(path, Cause::Json(error)))?;
         let other = |message| FolderError::new(path, Cause::Content(message));
         if file.version != "1.0" {
@@ -67,18 +72,48 @@ impl Tokenizer {
         }
         check_added(&mut file).map_err(other)?;
         let spelling = Spelling::of(&file.decoder);
-        let vocabulary = &file.model.vocabulary.0;
-        let tokens = TokenTable::new(
-            vocabulary,
-            &file.added_tokens,
-            spelling.unwrap_or(Spelling::ByteLevel),
-        )
-        .map_err(other)?;
-        let _ = choice;
-        let engine = Engine::Reference(Reference::new(text, &file.model).map_err(other)?);
-        let added = AddedTokens::new(file.added_tokens, str::to_owned);
-        let note = String::new();
-        Ok(Self(Arc::new(Parts { engine, note, added, tokens, is_spelled: spelling.is_some() })))
+        let (hash, tokens, fast) = std::thread::scope(|scope| {
+            let hash = scope.spawn(|| sha256(text.as_bytes()));
+            let spelling_or_any = spelling.unwrap_or(Spelling::ByteLevel);
+            let (vocabulary, added) = (&file.model.vocabulary.0, &file.added_tokens);
+            let tokens = scope.spawn(move || TokenTable::new(vocabulary, added, spelling_or_any));
+            let fast = match choice {
+                EngineChoice::Reference => Err("as it was asked for".to_owned()),
+                EngineChoice::Fastest if spelling != Some(Spelling::ByteLevel) => {
+                    Err("decoder of other than bytes".to_owned())
+                }
+                EngineChoice::Fastest => Fast::new(&file),
+            };
+            let tokens = tokens.join().unwrap_or_else(|_| Err("no table of tokens".to_owned()));
+            let hash = hash.join().unwrap_or_else(|_| sha256(text.as_bytes()));
+            (hash, tokens, fast)
+        });
+        let tokens = tokens.map_err(other)?;
+        let added = file.added_tokens.clone();
+        let (engine, note) = match fast {
+            Ok(fast) => {
+                let note = fast.note();
+                (Engine::Fast(fast), note)
+            }
+            Err(why) => {
+                // What is read takes as much memory as what is made of it, so it goes first.
+                let reference = if file.model.kind.as_deref() == Some("BPE") {
+                    let mut file = file.into_owned();
+                    drop(text);
+                    Reference::with_merges(&mut file)
+                } else {
+                    Reference::read(&text)
+                };
+                let reference = reference.map_err(other)?;
+                (Engine::Reference(Box::new(reference)), format!("tokenizers, for {why}"))
+            }
+        };
+        let is_nfc = matches!(&engine, Engine::Fast(fast) if fast.is_nfc);
+        let normal =
+            |text: &str| if is_nfc { normalized(text).into_owned() } else { text.to_owned() };
+        let added = AddedTokens::new(added, normal);
+        let is_spelled = spelling.is_some();
+        Ok((Self(Arc::new(Parts { engine, note, added, tokens, is_spelled })), hash))
     }
 
     /// One for each thread: it remembers words, which makes it faster.
@@ -89,6 +124,7 @@ impl Tokenizer {
     /// Which engine runs.
     pub fn engine(&self) -> EngineKind {
         match self.0.engine {
+            Engine::Fast(_) => EngineKind::Fast,
             Engine::Reference(_) => EngineKind::Reference,
         }
     }
@@ -122,19 +158,23 @@ impl Tokenizer {
     /// The id of an added token, or of another token by the bytes that it stands for.
     pub fn id_of(&self, token: &str) -> Option<u32> {
         let added = self.added_tokens().iter().find(|added| added.content == token);
-        let Engine::Reference(reference) = &self.0.engine;
-        let other = || self.0.tokens.id_of(token.as_bytes()).or_else(|| reference.id_of(token));
+        let of_reference = || match &self.0.engine {
+            Engine::Reference(reference) => reference.id_of(token),
+            Engine::Fast(_) => None,
+        };
+        let other = || self.0.tokens.id_of(token.as_bytes()).or_else(of_reference);
         added.map(|added| added.id).or_else(other)
     }
 
     /// The bytes that an id stands for; they may be a part of a character.
     pub fn token_bytes(&self, id: u32) -> Option<Cow<'_, [u8]>> {
         let bytes = self.0.tokens.get(id)?;
-        let Engine::Reference(reference) = &self.0.engine;
-        if self.0.is_spelled {
-            return Some(Cow::Borrowed(bytes));
+        match &self.0.engine {
+            Engine::Reference(reference) if !self.0.is_spelled => {
+                reference.decode(&[id]).ok().map(|text| Cow::Owned(text.into_bytes()))
+            }
+            _ => Some(Cow::Borrowed(bytes)),
         }
-        reference.decode(&[id]).ok().map(|text| Cow::Owned(text.into_bytes()))
     }
 
     /// Appends the bytes of all ids. On an error the bytes before the unknown id may be in `out`.
@@ -145,8 +185,9 @@ impl Tokenizer {
             let bytes = index.and_then(|index| Some((index, self.0.tokens.get(index)?)));
             bytes.ok_or(UnknownToken { id, at })
         };
-        let Engine::Reference(reference) = &self.0.engine;
-        if !self.0.is_spelled {
+        if let Engine::Reference(reference) = &self.0.engine
+            && !self.0.is_spelled
+        {
             let ids = ids.iter().enumerate().map(|id| Ok(known(id)?.0));
             let ids = ids.collect::<Result<Vec<u32>, _>>()?;
             let first = || UnknownToken { id: ids.first().map_or(0, |&id| id as i32), at: 0 };
@@ -166,22 +207,21 @@ impl Tokenizer {
 /// Added tokens get the ids that `tokenizers` gives them: those of the vocabulary, else the next free ones.
 /// It only warns where the file says something else; such a file is refused.
 fn check_added(file: &mut TokenizerFile) -> Result<(), String> {
-    let mut ids: HashMap<&str, u32> = HashMap::new();
-    let contents: std::collections::HashSet<&str> =
-        file.added_tokens.iter().map(|token| &*token.content).collect();
+    let mut ids: Map<&str, Option<u32>> = Map::default();
+    ids.extend(file.added_tokens.iter().map(|token| (&*token.content, None)));
     for (token, id) in &file.model.vocabulary.0 {
-        if contents.contains(&**token) {
-            ids.insert(token, *id);
+        if let Some(known) = ids.get_mut(&**token) {
+            *known = Some(*id);
         }
     }
     let mut next = file.model.vocabulary.0.len() as u32;
-    let mut taken: HashMap<u32, &str> = HashMap::new();
+    let mut taken: Map<u32, &str> = Map::default();
     for token in &file.added_tokens {
         let content = &*token.content;
         if content.is_empty() {
             return Err(format!("added token {} has no content", token.id));
         }
-        let id = *ids.entry(content).or_insert_with(|| {
+        let id = *ids.entry(content).or_default().get_or_insert_with(|| {
             next += 1;
             next - 1
         });

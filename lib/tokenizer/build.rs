@@ -1,12 +1,10 @@
 //! Makes the tables of the o200k encoding, which the library carries inside itself. Needs no network
 //! and no file outside the package.
 
-#[path = "build/characters.rs"]
-mod characters;
-#[path = "build/displace.rs"]
-mod displace;
 #[path = "hash.rs"]
 mod hash;
+#[path = "make/mod.rs"]
+mod make;
 #[path = "build/tables.rs"]
 mod tables;
 #[path = "build/unicode.rs"]
@@ -18,5 +16,6 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=hash.rs");
+    println!("cargo::rerun-if-changed=make");
     tables::write();
 }

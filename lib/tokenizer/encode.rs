@@ -1,39 +1,60 @@
 //! Text to tokens: cut off words, look each up.
 
+use super::embedded::Embedded;
 use super::lookup::{Batch, Lookup};
+use super::pattern::{O200k, Pattern};
+use super::tables::Tables;
 use super::words::Words;
 use gristmill_simd::{Instructions, SimdLevel, SimdTask};
 
 /// Encodes text with o200k. One for each thread: it keeps the words it has seen (at most
 /// 14 MiB, and 5 MiB until more pay), which makes it faster and never changes its output.
 pub struct Encoder {
+    inner: Inner<Embedded, O200k>,
+}
+
+/// An encoder with any tables and pattern.
+pub struct Inner<T, P> {
     level: SimdLevel,
-    lookup: Lookup,
+    pattern: P,
+    lookup: Lookup<T>,
     batches: Box<[Batch; 2]>,
 }
 
-/// What [`Encoder::encode`] does, compiled for each processor.
-struct Encode<'a> {
-    encoder: &'a mut Encoder,
+/// What [`Inner::encode`] does, compiled for each processor.
+struct Encode<'a, T, P> {
+    encoder: &'a mut Inner<T, P>,
     text: &'a str,
     out: &'a mut Vec<i32>,
 }
 
-impl SimdTask for Encode<'_> {
+impl<T: Tables, P: Pattern> SimdTask for Encode<'_, T, P> {
     type Output = ();
 
     #[inline(always)]
     fn run<I: Instructions>(self) {
-        let Self { encoder: Encoder { lookup, batches, .. }, text, out } = self;
-        let mut words = Words::new(text.as_bytes());
+        let Self { encoder: Inner { pattern, lookup, batches, .. }, text, out } = self;
+        let mut words = Words::new(*pattern, text.as_bytes());
         let [now, next] = &mut **batches;
         let (mut now, mut next) = (now, next);
-        let mut is_more = lookup.take::<I>(&mut words, now);
+        let mut is_more = lookup.take::<I, P>(&mut words, now);
         while is_more {
-            is_more = lookup.take::<I>(&mut words, next);
+            is_more = lookup.take::<I, P>(&mut words, next);
             lookup.append::<I>(text.as_bytes(), now, out);
             std::mem::swap(&mut now, &mut next);
         }
+    }
+}
+
+impl<T: Tables, P: Pattern> Inner<T, P> {
+    pub fn new(level: SimdLevel, tables: T, pattern: P) -> Self {
+        let batches = Box::new([Batch::new(), Batch::new()]);
+        Self { level, pattern, lookup: Lookup::new(level, tables), batches }
+    }
+
+    #[inline]
+    pub fn encode(&mut self, text: &str, out: &mut Vec<i32>) {
+        self.level.run(Encode { encoder: self, text, out });
     }
 }
 
@@ -49,13 +70,13 @@ impl Encoder {
     }
 
     fn with_level(level: SimdLevel) -> Self {
-        Self { level, lookup: Lookup::new(level), batches: Box::new([Batch::new(), Batch::new()]) }
+        Self { inner: Inner::new(level, Embedded, O200k) }
     }
 
     /// Appends the tokens of `text`, all of it as ordinary text: `<|end|>` in it is seven
     /// characters, never the control token.
     pub fn encode(&mut self, text: &str, out: &mut Vec<i32>) {
-        self.level.run(Encode { encoder: self, text, out });
+        self.inner.encode(text, out);
     }
 }
 

@@ -19,6 +19,8 @@ pub mod class {
     pub const PUNCTUATION: u8 = 64;
     /// Neither CR nor LF nor L nor N: the one character that may precede a word.
     pub const PREFIX: u8 = 128;
+    /// In the pattern of DeepSeek V3, where case means nothing: kana and Han, which are cut off first.
+    pub const ISOLATED: u8 = UPPER;
 }
 
 pub const SLOTS: usize = 1 << 18;
@@ -26,6 +28,12 @@ pub const BUCKETS: usize = 1 << 16;
 
 /// Every id has so many bits at most.
 pub const ID_BITS: usize = 18;
+
+/// An id that no token has, with no bytes: the highest of all.
+pub const NO_TOKEN: u32 = (1 << ID_BITS) - 1;
+
+/// An empty slot of the pair table: no pair of tokens, since [`NO_TOKEN`] is none.
+pub const NO_PAIR: u64 = u64::MAX;
 
 /// Bytes of a token that fit in a block of 16, beside their number.
 pub const TOKEN_BYTES: usize = 15;
@@ -161,7 +169,7 @@ pub fn neighbours_bit(left: u32, right: u32) -> usize {
 }
 
 // A slot of the pair table holds the left id, the right id and the merged id in 18 bits each,
-// from the top; 0 is empty, since no pair of tokens makes a byte.
+// from the top.
 //
 // A slot of the word table holds, from the top, bits of the word's hash (14) and the id (18). The
 // token's bytes say whether it is the word.

@@ -2,7 +2,7 @@
 //! characters are left to `scan`. What is none of these is punctuation.
 
 use super::hash::class::{LETTER, LOWER, PUNCTUATION, UPPER};
-use super::tables::{TWO_BYTE_CLASSES, class_of};
+use super::pattern::{Pattern, class_of};
 use super::window::WINDOW;
 use gristmill_simd::{Instructions, TextMasks};
 
@@ -27,7 +27,7 @@ pub struct Letters {
 
 impl Letters {
     #[inline(always)]
-    pub fn new<I: Instructions>(window: &[u8; WINDOW], masks: &TextMasks) -> Self {
+    pub fn new<I: Instructions, P: Pattern>(window: &[u8; WINDOW], masks: &TextMasks) -> Self {
         let leads = masks.not_ascii & !masks.inside;
         let whole = leads & ((1 << (WINDOW - 2)) - 1);
         // Classes at the first bytes of characters: masks are made of them all at once.
@@ -36,7 +36,7 @@ impl Letters {
         while rest != 0 {
             let at = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            let class = class_at(window, at);
+            let class = class_at::<P>(window, at);
             if class == 0 {
                 // What is after a character for `scan` is of no use.
                 break;
@@ -47,6 +47,8 @@ impl Letters {
         let lower = I::bit_mask::<{ shift(LOWER) }>(&classes);
         let letter = I::bit_mask::<{ shift(LETTER) }>(&classes);
         let punctuation = I::bit_mask::<{ shift(PUNCTUATION) }>(&classes);
+        // Where case means nothing there are letters only.
+        let (upper, lower) = if P::ISOLATES { (letter, letter) } else { (upper, lower) };
         let all = |leads: u64| next(leads, masks.inside).wrapping_sub(leads);
         Self {
             lower: all(lower & !upper),
@@ -73,13 +75,13 @@ pub fn next(leads: u64, inside: u64) -> u64 {
 
 /// Class bits of the character beyond ASCII that starts at `at`, 0 for those left to `scan`.
 #[inline(always)]
-fn class_at(window: &[u8; WINDOW], at: usize) -> u8 {
+fn class_at<P: Pattern>(window: &[u8; WINDOW], at: usize) -> u8 {
     let [first, second, third] = [0, 1, 2].map(|n| usize::from(window[(at + n) % WINDOW]));
     let (second, third) = (second & 0x3f, third & 0x3f);
     if first < 0xe0 {
-        TWO_BYTE_CLASSES[(first & 0x1f) << 6 | second]
+        P::TWO_BYTE_CLASSES[(first & 0x1f) << 6 | second]
     } else if first < 0xe3 || is_among_hangul(first as u8) {
-        class_of(((first & 0x0f) << 12 | second << 6 | third) as u32)
+        class_of::<P>(((first & 0x0f) << 12 | second << 6 | third) as u32)
     } else {
         0
     }

@@ -43,13 +43,17 @@
 #![warn(missing_docs)]
 
 mod cache;
+mod embedded;
 mod encode;
 mod hash;
 mod letters;
+mod loaded;
 mod lookup;
+mod make;
 mod merge;
 mod pages;
 mod parts;
+mod pattern;
 mod pieces;
 mod runs;
 mod scan;
@@ -62,6 +66,7 @@ mod window;
 mod words;
 
 pub use encode::{Encoder, encoded};
+pub use loaded::{PatternName, Vocabulary, VocabularyEncoder, o200k_merge};
 pub use special::{
     CALL, CHANNEL, CONSTRAIN, END, EOD, MESSAGE, RETURN, SPECIAL_TOKENS, START, START_OF_TEXT,
     UnknownToken, decode_into, is_produced, special_id, special_name, token_bytes,

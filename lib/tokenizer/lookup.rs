@@ -3,19 +3,21 @@
 use std::ops::Range;
 
 use super::cache::WordCache;
-use super::hash::{BLOCK_BYTES, TOKEN_BYTES, hash_block, hash_word};
+use super::hash::{BLOCK_BYTES, NO_TOKEN, TOKEN_BYTES, hash_block, hash_word};
 use super::merge::Merger;
 use super::parts::Merged;
+use super::pattern::Pattern;
 use super::slot::{SLOT_TOKENS, Tokens, slot_of_ids};
 use super::spelled::{Place, SpelledCache};
-use super::tables::{self, NO_TOKEN};
+use super::tables::Tables;
 use super::words::{BATCH, Word, WordBatch, Words, block_at};
 use gristmill_simd::{Instructions, SimdLevel};
 
 /// Room for the tokens of a batch, unless many of its words have many.
 const STAGE: usize = 2 * (SLOT_TOKENS + 1) * BATCH;
 
-pub struct Lookup {
+pub struct Lookup<T> {
+    tables: T,
     /// Words met again and again.
     cache: WordCache,
     /// All words, as many as there is room for.
@@ -96,9 +98,10 @@ impl Batch {
     }
 }
 
-impl Lookup {
-    pub fn new(level: SimdLevel) -> Self {
+impl<T: Tables> Lookup<T> {
+    pub fn new(level: SimdLevel, tables: T) -> Self {
         Self {
+            tables,
             cache: WordCache::new(),
             spelled: SpelledCache::new(),
             merger: Merger::new(level),
@@ -110,10 +113,14 @@ impl Lookup {
     /// Takes the next words of a text into the batch, and asks for what they will need. False at
     /// the end of the text.
     #[inline(always)]
-    pub fn take<I: Instructions>(&self, source: &mut Words, batch: &mut Batch) -> bool {
+    pub fn take<I: Instructions, P: Pattern>(
+        &self,
+        source: &mut Words<P>,
+        batch: &mut Batch,
+    ) -> bool {
         let sets = self.cache.sets();
         let Batch { words, found, missing, asked, .. } = batch;
-        let count = source.next_batch::<I>(sets, words).min(BATCH);
+        let count = source.next_batch::<I, T>(&self.tables, sets, words).min(BATCH);
         let mut missed = 0;
         for (at, (word, found)) in words.words()[..count].iter().zip(&mut *found).enumerate() {
             let slot = sets.get(word.key, word.hash);
@@ -173,21 +180,21 @@ impl Lookup {
     /// Finds the words that are not in the cache.
     #[inline(always)]
     fn find<I: Instructions>(&mut self, text: &[u8], batch: &mut Batch) {
-        let Self { cache, spelled, many, .. } = self;
+        let Self { tables, cache, spelled, many, .. } = self;
         let Batch { words, found, asked, asked_count, .. } = batch;
         many.clear();
         for word in &mut asked[..*asked_count] {
-            word.place = spelled.place::<I>(word.hash);
+            word.place = spelled.place::<I, T>(tables, word.hash);
         }
         let mut new = 0;
         for index in 0..*asked_count {
             let Asked { at, place, .. } = asked[index];
             let Range { start, end } = words.range(at);
             let length = end - start;
-            let few = match spelled.few_at(place, text, start, length) {
+            let few = match spelled.few_at(tables, place, text, start, length) {
                 Some(few) => few,
                 None => {
-                    let Some(tokens) = spelled.get_at(place, text, start, length) else {
+                    let Some(tokens) = spelled.get_at(tables, place, text, start, length) else {
                         asked[new] = asked[index];
                         new += 1;
                         continue;
@@ -214,20 +221,20 @@ impl Lookup {
     /// Makes the tokens of new words, `count` of them.
     #[inline(never)]
     fn make(&mut self, text: &[u8], batch: &mut Batch, count: usize) {
-        let Self { cache, spelled, merger, many, .. } = self;
+        let Self { tables, cache, spelled, merger, many, .. } = self;
         let Batch { words, found, asked, .. } = batch;
         let word = |Asked { at, .. }: Asked| &text[words.range(at)];
         for new in &asked[..count] {
-            tables::prefetch_word(new.hash);
+            tables.prefetch_word(new.hash);
         }
         for new in &asked[..count] {
-            tables::prefetch_token(new.hash);
+            tables.prefetch_token(new.hash);
         }
         let mut no_tokens = 0;
         for index in 0..count {
             let new = asked[index];
             let Word { key, hash, .. } = words.words()[new.at];
-            let Some(id) = tables::word(word(new), key, new.hash) else {
+            let Some(id) = tables.word(word(new), key, new.hash) else {
                 asked[no_tokens] = new;
                 no_tokens += 1;
                 continue;
@@ -237,22 +244,23 @@ impl Lookup {
             found[new.at] = Tokens::new(slot);
             let is_short = words.range(new.at).len() <= TOKEN_BYTES;
             if !(is_short && cache.put_first(key, hash, Tokens::new(slot))) {
-                spelled.put_few(new.hash, slot);
+                spelled.put_few(tables, new.hash, slot);
             }
         }
         let mut keep = |Asked { hash, at, .. }: Asked, merged: Merged| {
             found[at] = match merged {
                 Merged::Few(slot) => {
-                    spelled.put_few(hash, slot);
+                    spelled.put_few(tables, hash, slot);
                     Tokens::new(slot)
                 }
                 Merged::Many(tokens) => {
-                    spelled.put(hash, tokens);
+                    spelled.put(tables, hash, tokens);
                     many.tokens.extend_from_slice(tokens);
                     many.end_word()
                 }
             };
         };
-        merger.merge_words(no_tokens, |at| word(asked[at]), |at, merged| keep(asked[at], merged));
+        let made = |at: usize, merged: Merged| keep(asked[at], merged);
+        merger.merge_words(tables, no_tokens, |at| word(asked[at]), made);
     }
 }

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::parts::{MergeShort, MergeWords, Merged, first_merge, first_token};
-use super::tables::{NONE, bytes_of, merge};
+use super::tables::{NONE, Tables};
 use gristmill_simd::SimdLevel;
 
 /// Bytes of a window, and tokens at its end that the next one makes again.
@@ -40,21 +40,23 @@ impl Merger {
     }
 
     /// Appends the tokens of `word`, which is not empty.
-    pub fn merge(&mut self, word: &[u8], out: &mut Vec<i32>) {
-        if !self.level.run(MergeShort { word, out }) {
-            self.merge_long(word, out);
+    pub fn merge<T: Tables>(&mut self, tables: &T, word: &[u8], out: &mut Vec<i32>) {
+        if !self.level.run(MergeShort { tables, word, out }) {
+            self.merge_long(tables, word, out);
         }
     }
 
     /// Merges so many words, none of which is empty, and gives the tokens of each with its number.
-    pub fn merge_words<'a>(
+    pub fn merge_words<'a, T: Tables>(
         &mut self,
+        tables: &T,
         count: usize,
         word: impl Fn(usize) -> &'a [u8],
         mut made: impl FnMut(usize, Merged),
     ) {
         let mut long = Vec::new();
         self.level.run(MergeWords {
+            tables,
             count,
             word: &word,
             made: |at, merged: Option<Merged>| match merged {
@@ -65,7 +67,7 @@ impl Merger {
         let mut tokens = Vec::new();
         for at in long {
             tokens.clear();
-            self.merge(word(at), &mut tokens);
+            self.merge(tables, word(at), &mut tokens);
             made(at, Merged::Many(&tokens));
         }
     }
@@ -73,7 +75,7 @@ impl Merger {
     /// Tokens are correct for their bytes exactly if every pair of neighbours is correct for its
     /// bytes (a merge across a border would start with the two tokens at it). So the word is put
     /// together from windows, and if two do not fit, the second begins earlier.
-    fn merge_long(&mut self, word: &[u8], out: &mut Vec<i32>) {
+    fn merge_long<T: Tables>(&mut self, tables: &T, word: &[u8], out: &mut Vec<i32>) {
         let base = out.len();
         let mut made = std::mem::take(&mut self.made);
         let (mut start, mut end) = (0, 0);
@@ -81,11 +83,11 @@ impl Merger {
             end = word.len().min(start + WINDOW);
             loop {
                 made.clear();
-                self.merge_window(&word[start..end], &mut made);
+                self.merge_window(tables, &word[start..end], &mut made);
                 match (out[base..].last(), made.first()) {
-                    (Some(&left), Some(&right)) if !self.are_neighbours(left, right) => {
+                    (Some(&left), Some(&right)) if !self.are_neighbours(tables, left, right) => {
                         out.pop();
-                        start -= token_bytes(left).len();
+                        start -= token_bytes(tables, left).len();
                     }
                     _ => break,
                 }
@@ -93,29 +95,30 @@ impl Merger {
             if end < word.len() {
                 made.truncate(made.len().saturating_sub(REDONE).max(1));
             }
-            start += made.iter().map(|&id| token_bytes(id).len()).sum::<usize>();
+            start += made.iter().map(|&id| token_bytes(tables, id).len()).sum::<usize>();
             out.extend_from_slice(&made);
         }
         self.made = made;
     }
 
-    fn are_neighbours(&mut self, left: i32, right: i32) -> bool {
+    fn are_neighbours<T: Tables>(&mut self, tables: &T, left: i32, right: i32) -> bool {
         let mut made = Vec::new();
-        self.merge_window(&[token_bytes(left), token_bytes(right)].concat(), &mut made);
+        let both = [token_bytes(tables, left), token_bytes(tables, right)].concat();
+        self.merge_window(tables, &both, &mut made);
         made == [left, right]
     }
 
-    fn merge_window(&mut self, word: &[u8], out: &mut Vec<i32>) {
+    fn merge_window<T: Tables>(&mut self, tables: &T, word: &[u8], out: &mut Vec<i32>) {
         let Self { nodes, heap, .. } = self;
         nodes.clear();
         heap.clear();
         let (mut at, mut before) = (0, (NONE, 0));
         while at < word.len() {
-            let token = first_token(word, at);
+            let token = first_token(tables, word, at);
             let place = nodes.len() as u32;
             if let Some(node) = nodes.last_mut() {
                 node.next = place;
-                node.merged = first_merge(word, at, before, token);
+                node.merged = first_merge(tables, word, at, before, token);
                 if node.merged != NONE {
                     heap.push(Reverse((node.merged, place - 1)));
                 }
@@ -138,14 +141,14 @@ impl Merger {
             nodes[at] = Node { previous, next, id: merged, merged: NONE };
             if next != END {
                 nodes[next as usize].previous = place;
-                let after = merge(merged, nodes[next as usize].id);
+                let after = tables.merge(merged, nodes[next as usize].id);
                 nodes[at].merged = after;
                 if after != NONE {
                     heap.push(Reverse((after, place)));
                 }
             }
             if previous != END {
-                let before = merge(nodes[previous as usize].id, merged);
+                let before = tables.merge(nodes[previous as usize].id, merged);
                 nodes[previous as usize].merged = before;
                 if before != NONE {
                     heap.push(Reverse((before, previous)));
@@ -156,26 +159,26 @@ impl Merger {
     }
 }
 
-fn token_bytes(id: i32) -> &'static [u8] {
-    bytes_of(id as u32).unwrap_or_default()
+fn token_bytes<T: Tables>(tables: &T, id: i32) -> &[u8] {
+    tables.bytes_of(id as u32).unwrap_or_default()
 }
 
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::embedded::{Embedded, bytes_of};
     use crate::parts::SHORT;
     use crate::slot::slot_of;
-    use crate::tables::byte_id;
 
     fn windows(word: &[u8]) -> Vec<i32> {
         let mut out = Vec::new();
-        Merger::new(SimdLevel::PORTABLE).merge_long(word, &mut out);
+        Merger::new(SimdLevel::PORTABLE).merge_long(&Embedded, word, &mut out);
         out
     }
 
     fn window(word: &[u8]) -> Vec<i32> {
         let mut out = Vec::new();
-        Merger::new(SimdLevel::PORTABLE).merge_window(word, &mut out);
+        Merger::new(SimdLevel::PORTABLE).merge_window(&Embedded, word, &mut out);
         out
     }
 
@@ -183,7 +186,7 @@ pub mod tests {
         let mut out = Vec::new();
         for level in [SimdLevel::PORTABLE, SimdLevel::best()] {
             let mut again = Vec::new();
-            assert!(level.run(MergeShort { word, out: &mut again }));
+            assert!(level.run(MergeShort { tables: &Embedded, word, out: &mut again }));
             assert!(out.is_empty() || out == again);
             out = again;
         }
@@ -192,8 +195,9 @@ pub mod tests {
 
     /// The definition, by bytes.
     pub fn plain(word: &[u8]) -> Vec<i32> {
-        let mut ids: Vec<u32> = word.iter().map(|&byte| byte_id(byte)).collect();
-        while let Some((id, at)) = (1..ids.len()).map(|at| (merge(ids[at - 1], ids[at]), at)).min()
+        let mut ids: Vec<u32> = word.iter().map(|&byte| Embedded.byte_id(byte)).collect();
+        while let Some((id, at)) =
+            (1..ids.len()).map(|at| (Embedded.merge(ids[at - 1], ids[at]), at)).min()
             && id != NONE
         {
             ids[at - 1] = id;
@@ -233,7 +237,7 @@ pub mod tests {
             for some in [0, 1, 3, 7, 8, 9, words.len()] {
                 let mut seen = vec![0; some];
                 let word = |at: usize| &words[at].0[..];
-                Merger::new(level).merge_words(some, word, |at, merged| {
+                Merger::new(level).merge_words(&Embedded, some, word, |at, merged| {
                     seen[at] += 1;
                     let (word, expected) = &words[at];
                     let is_it = match merged {

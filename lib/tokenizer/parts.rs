@@ -1,7 +1,8 @@
 //! Merging in small arrays: one word, or several side by side.
 
+use super::hash::NO_TOKEN;
 use super::slot::{SLOT_TOKENS, slot_of_ids};
-use super::tables::{NO_TOKEN, NONE, Pair, byte_id, merge, merge_bytes, merged_character};
+use super::tables::{NONE, Pair, Tables};
 use gristmill_simd::{Instructions, SimdTask};
 
 /// Words that start with up to this many tokens before merging are merged in arrays.
@@ -10,8 +11,8 @@ pub const SHORT: usize = 48;
 /// The token that merging starts with at this place, and its length: a whole character if merging
 /// always makes it, else one byte.
 #[inline(always)]
-pub fn first_token(word: &[u8], at: usize) -> (u32, usize) {
-    merged_character(word, at).unwrap_or((byte_id(word[at]), 1))
+pub fn first_token<T: Tables>(tables: &T, word: &[u8], at: usize) -> (u32, usize) {
+    tables.merged_character(word, at).unwrap_or((tables.byte_id(word[at]), 1))
 }
 
 /// A word starts with as many tokens at least.
@@ -26,27 +27,34 @@ const LANES: usize = 8;
 
 /// The merge of two neighbours that merging starts with; the second is at `at`.
 #[inline(always)]
-pub fn first_merge(word: &[u8], at: usize, left: (u32, usize), right: (u32, usize)) -> u32 {
+pub fn first_merge<T: Tables>(
+    tables: &T,
+    word: &[u8],
+    at: usize,
+    left: (u32, usize),
+    right: (u32, usize),
+) -> u32 {
     if (left.1, right.1) == (1, 1) {
-        merge_bytes(word[at - 1], word[at])
+        tables.merge_bytes(word[at - 1], word[at])
     } else {
-        merge(left.0, right.0)
+        tables.merge(left.0, right.0)
     }
 }
 
 /// Appends the tokens of a word, or gives false if it starts with more than [`SHORT`].
-pub struct MergeShort<'a> {
+pub struct MergeShort<'a, T> {
+    pub tables: &'a T,
     pub word: &'a [u8],
     pub out: &'a mut Vec<i32>,
 }
 
-impl SimdTask for MergeShort<'_> {
+impl<T: Tables> SimdTask for MergeShort<'_, T> {
     type Output = bool;
 
     #[inline(always)]
     fn run<I: Instructions>(self) -> bool {
         let mut parts = Parts::<64>::new();
-        if !parts.start(self.word) {
+        if !parts.start(self.tables, self.word) {
             return false;
         }
         loop {
@@ -54,7 +62,7 @@ impl SimdTask for MergeShort<'_> {
             if best == NONE {
                 break;
             }
-            parts.step(best);
+            parts.step(self.tables, best);
         }
         let mut tokens = [0; 64];
         let count = parts.finish(&mut tokens);
@@ -73,19 +81,25 @@ pub enum Merged<'a> {
 
 /// Many words: `made` is given the number of each and its tokens, or none if it starts with more
 /// than there is room for.
-pub struct MergeWords<W, F> {
+pub struct MergeWords<'a, T, W, F> {
+    pub tables: &'a T,
     pub count: usize,
     /// A word by its number.
     pub word: W,
     pub made: F,
 }
 
-impl<'a, W: Fn(usize) -> &'a [u8], F: FnMut(usize, Option<Merged>)> SimdTask for MergeWords<W, F> {
+impl<'a, T, W, F> SimdTask for MergeWords<'_, T, W, F>
+where
+    T: Tables,
+    W: Fn(usize) -> &'a [u8],
+    F: FnMut(usize, Option<Merged>),
+{
     type Output = ();
 
     #[inline(always)]
     fn run<I: Instructions>(self) {
-        let Self { count, word, mut made } = self;
+        let Self { tables, count, word, mut made } = self;
         let mut lanes: [Parts<ROOM>; LANES] = std::array::from_fn(|_| Parts::new());
         // The word of each lane, and the lanes that have one.
         let mut words = [0; LANES];
@@ -93,7 +107,7 @@ impl<'a, W: Fn(usize) -> &'a [u8], F: FnMut(usize, Option<Merged>)> SimdTask for
         let mut busy = 0;
         let mut next = 0;
         while next < count && busy < LANES {
-            if lanes[busy].start(word(next)) {
+            if lanes[busy].start(tables, word(next)) {
                 words[busy] = next;
                 busy += 1;
             } else {
@@ -109,7 +123,7 @@ impl<'a, W: Fn(usize) -> &'a [u8], F: FnMut(usize, Option<Merged>)> SimdTask for
                 let lane = &mut lanes[number];
                 let best = lane.best();
                 if best != NONE {
-                    steps[at] = lane.begin(best);
+                    steps[at] = lane.begin(tables, best);
                     at += 1;
                     continue;
                 }
@@ -129,14 +143,14 @@ impl<'a, W: Fn(usize) -> &'a [u8], F: FnMut(usize, Option<Merged>)> SimdTask for
                     }
                     words[number] = next;
                     next += 1;
-                    if lane.start(word(words[number])) {
+                    if lane.start(tables, word(words[number])) {
                         break;
                     }
                     made(words[number], None);
                 }
             }
             for (&number, step) in order[..busy].iter().zip(&steps) {
-                lanes[number % LANES].end(step);
+                lanes[number % LANES].end(tables, step);
             }
         }
     }
@@ -182,7 +196,7 @@ impl<const ROOM: usize> Parts<ROOM> {
     /// False if the word starts with more tokens than there is room for, or than [`SHORT`]. All
     /// candidates must be [`NONE`], as they are at the end.
     #[inline(always)]
-    fn start(&mut self, word: &[u8]) -> bool {
+    fn start<T: Tables>(&mut self, tables: &T, word: &[u8]) -> bool {
         let most = SHORT.min(ROOM - 1);
         if word.len() > most && characters(word) > most {
             return false;
@@ -191,10 +205,11 @@ impl<const ROOM: usize> Parts<ROOM> {
         if word.len() <= most && word.is_ascii() {
             count = word.len();
             for (id, &byte) in self.ids[1..].iter_mut().zip(word) {
-                *id = byte_id(byte);
+                *id = tables.byte_id(byte);
             }
             for (place, pair) in word.windows(2).enumerate() {
-                self.candidates[place + 1] = candidate(merge_bytes(pair[0], pair[1]), place + 1);
+                let merged = tables.merge_bytes(pair[0], pair[1]);
+                self.candidates[place + 1] = candidate(merged, place + 1);
             }
         } else {
             let mut at = 0;
@@ -204,9 +219,10 @@ impl<const ROOM: usize> Parts<ROOM> {
                     self.candidates.fill(NONE);
                     return false;
                 }
-                let token = first_token(word, at);
+                let token = first_token(tables, word, at);
                 if count > 0 {
-                    self.candidates[count] = candidate(first_merge(word, at, before, token), count);
+                    let merged = first_merge(tables, word, at, before, token);
+                    self.candidates[count] = candidate(merged, count);
                 }
                 count += 1;
                 self.ids[count] = token.0;
@@ -237,15 +253,15 @@ impl<const ROOM: usize> Parts<ROOM> {
 
     /// Merges the best candidate with its neighbour.
     #[inline(always)]
-    fn step(&mut self, best: u32) {
-        let step = self.begin(best);
-        self.end(&step);
+    fn step<T: Tables>(&mut self, tables: &T, best: u32) {
+        let step = self.begin(tables, best);
+        self.end(tables, &step);
     }
 
     /// Merges the best candidate with its neighbour, without the update of the candidates.
     /// Without a branch: nothing here can be predicted.
     #[inline(always)]
-    fn begin(&mut self, best: u32) -> Step {
+    fn begin<T: Tables>(&mut self, tables: &T, best: u32) -> Step {
         let Self { ids, candidates, places } = self;
         let (id, place) = (best >> 6, (best & 63) as usize);
         let behind = *places & u64::MAX << place << 1;
@@ -260,16 +276,16 @@ impl<const ROOM: usize> Parts<ROOM> {
         Step {
             place,
             previous,
-            after: Pair::new(id, ids[next % 64]),
-            before: Pair::new(ids[previous], id),
+            after: tables.pair(id, ids[next % 64]),
+            before: tables.pair(ids[previous], id),
         }
     }
 
     #[inline(always)]
-    fn end(&mut self, step: &Step) {
+    fn end<T: Tables>(&mut self, tables: &T, step: &Step) {
         let &Step { place, previous, ref after, ref before } = step;
-        self.candidates[place % ROOM] = candidate(after.merged(), place);
-        self.candidates[previous % ROOM] = candidate(before.merged(), previous);
+        self.candidates[place % ROOM] = candidate(tables.merged(after), place);
+        self.candidates[previous % ROOM] = candidate(tables.merged(before), previous);
     }
 
     /// The slot of the tokens if they are few enough. Without a branch for their number.

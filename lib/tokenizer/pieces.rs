@@ -2,17 +2,20 @@
 //! run of Chinese or Thai, which no text has twice, becomes short pieces that are met again and
 //! again.
 
-use super::tables::{Character, are_neighbours, is_cut_border};
+use super::tables::Tables;
 
 /// Where the piece that starts at `start`, which is before the end of `word`, ends. Nothing before
 /// `start` may be merged with it: it is the start of the word or the end of another piece.
 #[inline]
-pub fn piece_end(word: &[u8], start: usize) -> usize {
+pub fn piece_end<T: Tables>(tables: &T, word: &[u8], start: usize) -> usize {
     let (mut left, mut length) = character(word, start);
     let mut at = start + length;
     while at < word.len() {
         let (right, next) = character(word, at);
-        if !are_neighbours(left, right) && !may_be_cut(&word[start..], at - start, length) {
+        if !tables.are_neighbours(left, right)
+            && !may_be_cut(tables, &word[start..], at - start, length)
+            && tables.may_cut(word, start, at)
+        {
             return at;
         }
         (left, length) = (right, next);
@@ -24,17 +27,18 @@ pub fn piece_end(word: &[u8], start: usize) -> usize {
 /// Whether at the border before `at`, after a character of `length` bytes, a part of one of the two
 /// characters may be merged with the other: before the character is whole, or if it never is.
 #[inline(always)]
-pub fn may_be_cut(piece: &[u8], at: usize, length: usize) -> bool {
+pub fn may_be_cut<T: Tables>(tables: &T, piece: &[u8], at: usize, length: usize) -> bool {
     let (before, after) = (piece[at - 1], piece[at]);
-    if !is_cut_border(before, after) {
+    if !tables.is_cut_border(before, after) {
         return false;
     }
-    let [left, right] = [at - length, at].map(|at| Character::at(piece, at));
+    let [left, right] = [at - length, at].map(|at| tables.character_at(piece, at));
     // What comes before the two are whole depends on them alone, if nothing takes a part of them
     // away from the other sides.
-    let is_alone = (at == length || left.is_whole_after(piece[at - length - 1]))
-        && piece.get(at + right.length).is_none_or(|&byte| right.is_whole_before(byte));
-    !(is_alone && left.is_whole_before(after) && right.is_whole_after(before))
+    let is_alone = (at == length || tables.is_whole_after(left, piece[at - length - 1]))
+        && piece.get(at + right.length).is_none_or(|&byte| tables.is_whole_before(right, byte));
+    let is_whole = tables.is_whole_before(left, after) && tables.is_whole_after(right, before);
+    !(is_alone && is_whole)
 }
 
 /// Code point and length of the character at `at`.
@@ -53,15 +57,15 @@ pub fn character(word: &[u8], at: usize) -> (u32, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::embedded::{Embedded, bytes_of};
     use crate::merge::tests::{Random, plain};
-    use crate::tables::bytes_of;
 
     fn pieces(word: &[u8]) -> Vec<&[u8]> {
         let mut pieces = Vec::new();
         let mut at = 0;
         while at < word.len() {
-            let end = at + piece_end(&word[at..], 0);
-            assert_eq!(piece_end(word, at), end);
+            let end = at + piece_end(&Embedded, &word[at..], 0);
+            assert_eq!(piece_end(&Embedded, word, at), end);
             pieces.push(&word[at..end]);
             at = end;
         }
@@ -84,7 +88,7 @@ mod tests {
         for id in 0..199_998 {
             let token = bytes_of(id).unwrap();
             if str::from_utf8(token).is_ok() {
-                assert_eq!(piece_end(token, 0), token.len(), "{id}");
+                assert_eq!(piece_end(&Embedded, token, 0), token.len(), "{id}");
             }
             let rest = token.iter().take_while(|&&byte| byte & 0xc0 == 0x80).count();
             let heads: &[&[u8]] = match rest {
@@ -160,14 +164,14 @@ mod tests {
         let first_bytes = || (b' '..=b'~').chain(0xc2..=0xf0);
         let last_bytes = || (b' '..=b'~').chain(0x80..=0xbf);
         for middle in ('\u{80}'..'\u{3000}').chain('\u{1f300}'..'\u{1f700}') {
-            let character = Character::at(middle.to_string().as_bytes(), 0);
-            for taken in last_bytes().filter(|&byte| !character.is_whole_after(byte)) {
+            let character = Embedded.character_at(middle.to_string().as_bytes(), 0);
+            for taken in last_bytes().filter(|&byte| !Embedded.is_whole_after(character, byte)) {
                 for other in first_bytes().filter(|&byte| byte > b'~' || byte % 16 == 1) {
                     let word = [with_last(taken), middle, with_first(other)];
                     check(String::from_iter(word).as_bytes());
                 }
             }
-            for taken in first_bytes().filter(|&byte| !character.is_whole_before(byte)) {
+            for taken in first_bytes().filter(|&byte| !Embedded.is_whole_before(character, byte)) {
                 for other in last_bytes() {
                     let word = [with_last(other), middle, with_first(taken)];
                     check(String::from_iter(word).as_bytes());

@@ -1,37 +1,39 @@
-//! Where a pre-token of o200k ends. Written by hand from the encoding's pattern (see the
-//! module's head); every character is looked at a bounded number of times, whatever the text.
+//! Where a pre-token ends. Written by hand from the patterns (see `pattern`); every character is looked at
+//! a bounded number of times, whatever the text.
 
-use super::hash::class::{LETTER, LOWER, NEWLINE, NUMBER, PREFIX, PUNCTUATION, SPACE, UPPER};
-use super::tables::{FIRST_CLASSES, class_of};
+use super::hash::class::{
+    ISOLATED, LETTER, LOWER, NEWLINE, NUMBER, PREFIX, PUNCTUATION, SPACE, UPPER,
+};
+use super::pattern::{Contractions, Pattern, class_of};
 
 /// Class bits and length of the character that starts at `at`; `(0, 0)` at the end.
 #[inline(always)]
-pub fn class_at(text: &[u8], at: usize) -> (u8, usize) {
+pub fn class_at<P: Pattern>(text: &[u8], at: usize) -> (u8, usize) {
     match text.get(at) {
         None => (0, 0),
-        Some(&byte) if byte < 0x80 => (FIRST_CLASSES[byte as usize], 1),
-        Some(&byte) => class_of_long(text, at, byte),
+        Some(&byte) if byte < 0x80 => (P::FIRST_CLASSES[byte as usize], 1),
+        Some(&byte) => class_of_long::<P>(text, at, byte),
     }
 }
 
 #[inline]
-fn class_of_long(text: &[u8], at: usize, first: u8) -> (u8, usize) {
+fn class_of_long<P: Pattern>(text: &[u8], at: usize, first: u8) -> (u8, usize) {
     let next = |n: usize| text.get(at + n).map_or(0, |&byte| byte as u32 & 0x3f);
     let first = first as u32;
     if first < 0xe0 {
-        (class_of((first & 0x1f) << 6 | next(1)), 2)
+        (class_of::<P>((first & 0x1f) << 6 | next(1)), 2)
     } else if first < 0xf0 {
-        (class_of((first & 0x0f) << 12 | next(1) << 6 | next(2)), 3)
+        (class_of::<P>((first & 0x0f) << 12 | next(1) << 6 | next(2)), 3)
     } else {
-        (class_of((first & 0x07) << 18 | next(1) << 12 | next(2) << 6 | next(3)), 4)
+        (class_of::<P>((first & 0x07) << 18 | next(1) << 12 | next(2) << 6 | next(3)), 4)
     }
 }
 
 /// End of the run of characters with any of `bits`, from `at` on.
 #[inline(always)]
-fn run(text: &[u8], mut at: usize, bits: u8) -> usize {
+fn run<P: Pattern>(text: &[u8], mut at: usize, bits: u8) -> usize {
     loop {
-        let (class, length) = class_at(text, at);
+        let (class, length) = class_at::<P>(text, at);
         if class & bits == 0 {
             return at;
         }
@@ -41,45 +43,54 @@ fn run(text: &[u8], mut at: usize, bits: u8) -> usize {
 
 /// End of the pre-token that starts at `start`, which must be a character's start and before
 /// the end of `text`, valid UTF-8.
-pub fn pre_token_end(text: &[u8], start: usize) -> usize {
-    let (class, length) = class_at(text, start);
+pub fn pre_token_end<P: Pattern>(text: &[u8], start: usize) -> usize {
+    if P::ISOLATES {
+        return isolated::pre_token_end::<P>(text, start);
+    }
+    if P::CONTRACTIONS == Contractions::First {
+        let end = contraction(text, start);
+        if end > start {
+            return end;
+        }
+    }
+    let (class, length) = class_at::<P>(text, start);
     let second = start + length;
     if class & PREFIX != 0 {
-        match word(text, second) {
-            Word::Mixed(end) => return contraction(text, end),
+        match word::<P>(text, second) {
+            Word::Mixed(end) => return after_word::<P>(text, end),
             // A mark in front of capitals is a word of its own: the pattern's first line
             // takes it without a prefix before the second line is tried.
             Word::Capitals(_) | Word::None if class & LOWER != 0 => {
-                return contraction(text, second);
+                return after_word::<P>(text, second);
             }
-            Word::Capitals(end) => return contraction(text, end),
+            Word::Capitals(end) => return after_word::<P>(text, end),
             Word::None => {}
         }
     } else if class & LETTER != 0 {
-        return match word(text, start) {
-            Word::Mixed(end) | Word::Capitals(end) => contraction(text, end),
+        return match word::<P>(text, start) {
+            Word::Mixed(end) | Word::Capitals(end) => after_word::<P>(text, end),
             Word::None => second,
         };
     } else if class & NUMBER != 0 {
-        return number(text, second);
+        return number::<P>(text, second);
     }
     if class & PUNCTUATION != 0 {
-        return punctuation(text, second);
+        return punctuation::<P>(text, second);
     }
     if text[start] == b' ' {
-        let (class, length) = class_at(text, second);
+        let (class, length) = class_at::<P>(text, second);
         if class & PUNCTUATION != 0 {
-            return punctuation(text, second + length);
+            return punctuation::<P>(text, second + length);
         }
     }
-    space(text, start)
+    space::<P>(text, start)
 }
 
 /// End of the pre-token whose last character so far, at `at`, is a letter or mark without case, after
 /// none with case.
-pub fn word_end(text: &[u8], at: usize) -> usize {
-    match word(text, at) {
-        Word::Mixed(end) | Word::Capitals(end) => contraction(text, end),
+pub fn word_end<P: Pattern>(text: &[u8], at: usize) -> usize {
+    match word::<P>(text, at) {
+        Word::Mixed(end) | Word::Capitals(end) => after_word::<P>(text, end),
         Word::None => at,
     }
 }
@@ -92,16 +103,20 @@ enum Word {
     Capitals(usize),
 }
 
-/// `[UPPER]*[LOWER]+`, else `[UPPER]+`, from `start` on.
+/// `[UPPER]*[LOWER]+`, else `[UPPER]+`, from `start` on. Where case means nothing: `[LETTER]+`.
 #[inline(always)]
-fn word(text: &[u8], start: usize) -> Word {
+fn word<P: Pattern>(text: &[u8], start: usize) -> Word {
+    if !P::CASES {
+        let end = run::<P>(text, start, LETTER);
+        return if end > start { Word::Mixed(end) } else { Word::None };
+    }
     let mut at = start;
     let mut after_both = start;
     loop {
-        let (class, length) = class_at(text, at);
+        let (class, length) = class_at::<P>(text, at);
         if class & UPPER == 0 {
             if class & LOWER != 0 {
-                return Word::Mixed(run(text, at + length, LOWER));
+                return Word::Mixed(run::<P>(text, at + length, LOWER));
             }
             break;
         }
@@ -119,6 +134,11 @@ fn word(text: &[u8], start: usize) -> Word {
     }
 }
 
+#[inline(always)]
+fn after_word<P: Pattern>(text: &[u8], at: usize) -> usize {
+    if P::CONTRACTIONS == Contractions::AfterWords { contraction(text, at) } else { at }
+}
+
 /// `(?i:'s|'t|'re|'ve|'m|'ll|'d)?`: the long s folds to s.
 #[inline(always)]
 fn contraction(text: &[u8], at: usize) -> usize {
@@ -134,10 +154,10 @@ fn contraction(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// `\p{N}{1,3}`, the first of which ends at `at`.
-fn number(text: &[u8], mut at: usize) -> usize {
-    for _ in 0..2 {
-        let (class, length) = class_at(text, at);
+/// `\p{N}{1,3}` or `\p{N}`, the first of which ends at `at`.
+fn number<P: Pattern>(text: &[u8], mut at: usize) -> usize {
+    for _ in 1..P::DIGITS {
+        let (class, length) = class_at::<P>(text, at);
         if class & NUMBER == 0 {
             break;
         }
@@ -147,22 +167,30 @@ fn number(text: &[u8], mut at: usize) -> usize {
 }
 
 /// `[^\s\p{L}\p{N}]+[\r\n/]*`, the first of which ends at `at`.
-fn punctuation(text: &[u8], at: usize) -> usize {
-    let mut at = run(text, at, PUNCTUATION);
-    while let Some(b'\r' | b'\n' | b'/') = text.get(at) {
+fn punctuation<P: Pattern>(text: &[u8], at: usize) -> usize {
+    tail::<P>(text, run::<P>(text, at, PUNCTUATION))
+}
+
+fn tail<P: Pattern>(text: &[u8], mut at: usize) -> usize {
+    while let Some(&byte @ (b'\r' | b'\n' | b'/')) = text.get(at)
+        && (P::SLASHES || byte != b'/')
+    {
         at += 1;
     }
     at
 }
 
 /// `\s*[\r\n]+|\s+(?!\S)|\s+`.
-fn space(text: &[u8], start: usize) -> usize {
+fn space<P: Pattern>(text: &[u8], start: usize) -> usize {
     let mut at = start;
     let mut last = start;
     let mut after_newline = start;
+    let mut is_end = false;
     loop {
-        let (class, length) = class_at(text, at);
+        let (class, length) = class_at::<P>(text, at);
         if class & SPACE == 0 {
+            // What is cut off first ends the text in front of it.
+            is_end |= P::ISOLATES && class & (NUMBER | ISOLATED) != 0;
             break;
         }
         last = at;
@@ -173,22 +201,89 @@ fn space(text: &[u8], start: usize) -> usize {
     }
     if after_newline > start {
         after_newline
-    } else if at == text.len() || last == start {
+    } else if at == text.len() || is_end || last == start {
         at
     } else {
         last
     }
 }
 
+/// The pattern of DeepSeek V3. It cuts off numbers, then runs of kana and Han, and only then looks for words
+/// and the rest, in each part by itself: no pre-token goes across the border of two parts.
+mod isolated {
+    use super::*;
+
+    pub fn pre_token_end<P: Pattern>(text: &[u8], start: usize) -> usize {
+        let (class, length) = class_at::<P>(text, start);
+        let second = start + length;
+        let part = class & ISOLATED;
+        if class & NUMBER != 0 {
+            return number::<P>(text, second);
+        }
+        if text[start].is_ascii_punctuation() {
+            let letters = text[second..].iter().take_while(|byte| byte.is_ascii_alphabetic());
+            let end = second + letters.count();
+            if end > second {
+                return end;
+            }
+        }
+        if class & (LETTER | PREFIX) != 0 {
+            let end = part_run::<P>(text, second, LETTER, part);
+            if end > second || class & LETTER != 0 {
+                return end;
+            }
+        }
+        let is_next = |at, bits| in_part::<P>(text, at, part).0 & bits != 0;
+        if class & PUNCTUATION != 0 || text[start] == b' ' && is_next(second, PUNCTUATION) {
+            let end = part_run::<P>(text, second, PUNCTUATION, part);
+            return if part == 0 { tail::<P>(text, end) } else { end };
+        }
+        if class & SPACE != 0 {
+            return space::<P>(text, start);
+        }
+        // What no line of the pattern takes, up to what one of them takes. It may be in front of a word.
+        let mut at = second;
+        loop {
+            let (class, length) = in_part::<P>(text, at, part);
+            let is_other = class & (LETTER | NUMBER | SPACE | PUNCTUATION) == 0;
+            if length == 0 || !is_other || is_next(at + length, LETTER) {
+                return at;
+            }
+            at += length;
+        }
+    }
+
+    /// As [`class_at`]; `(0, 0)` at the end of the part, too.
+    #[inline(always)]
+    fn in_part<P: Pattern>(text: &[u8], at: usize, part: u8) -> (u8, usize) {
+        match class_at::<P>(text, at) {
+            (class, length) if class & ISOLATED == part && class & NUMBER == 0 => (class, length),
+            _ => (0, 0),
+        }
+    }
+
+    #[inline(always)]
+    fn part_run<P: Pattern>(text: &[u8], mut at: usize, bits: u8, part: u8) -> usize {
+        loop {
+            let (class, length) = in_part::<P>(text, at, part);
+            if class & bits == 0 {
+                return at;
+            }
+            at += length;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::pre_token_end;
+    use super::*;
+    use crate::pattern::O200k;
 
     fn split(text: &str) -> String {
         let mut parts = Vec::new();
         let mut at = 0;
         while at < text.len() {
-            let end = pre_token_end(text.as_bytes(), at);
+            let end = pre_token_end::<O200k>(text.as_bytes(), at);
             parts.push(&text[at..end]);
             at = end;
         }

@@ -1,7 +1,6 @@
 //! Up to three tokens in eight bytes, as the caches hold them.
 
-use super::hash::ID_BITS;
-use super::tables::NO_TOKEN;
+use super::hash::{ID_BITS, NO_TOKEN};
 
 /// Tokens of a slot, [`ID_BITS`] each from the lowest up.
 pub const SLOT_TOKENS: usize = 3;

@@ -2,7 +2,7 @@
 //! Encoding never makes a control token out of text.
 
 use super::hash::{LONG, TOKEN_BYTES};
-use super::{PADDED_VOCABULARY_SIZE, tables};
+use super::{PADDED_VOCABULARY_SIZE, embedded};
 
 /// `<|startoftext|>`: no text and no message contains it. Below it are the ids of text.
 pub const START_OF_TEXT: i32 = 199_998;
@@ -60,7 +60,7 @@ pub fn token_bytes(id: i32) -> Option<&'static [u8]> {
     if id >= PADDED_VOCABULARY_SIZE {
         return None;
     }
-    tables::bytes_of(u32::try_from(id).ok()?)
+    embedded::bytes_of(u32::try_from(id).ok()?)
 }
 
 /// Whether encoding or rendering can make this id: a rank or a control token with a meaning.
@@ -75,7 +75,7 @@ pub fn is_produced(id: i32) -> bool {
 /// two fifths of the time of `ds-check` (wrong guesses of the processor at the lengths).
 pub fn decode_into(tokens: &[i32], out: &mut Vec<u8>) -> Result<(), UnknownToken> {
     for (at, &id) in tokens.iter().enumerate() {
-        let block = usize::try_from(id).ok().and_then(|id| tables::blocks().get(id));
+        let block = usize::try_from(id).ok().and_then(|id| embedded::blocks().get(id));
         match block {
             Some(block) if block[TOKEN_BYTES] != LONG && id < PADDED_VOCABULARY_SIZE => {
                 out.extend_from_slice(block);

@@ -6,7 +6,7 @@
 use super::hash::{TOKEN_BYTES, hash_word};
 use super::pages::{Line, Room};
 use super::slot::{SLOT_BITS, SLOT_TOKENS, Tokens, slot_count, slot_ids, slot_of};
-use super::tables::{blocks, bytes_of};
+use super::tables::{Blocks, Tables};
 use gristmill_simd::{self as simd, Instructions};
 
 /// Lines at first, when twice as many words were put, and when twice as many again. A line holds
@@ -66,12 +66,12 @@ impl Spelled<'_> {
     }
 
     /// Whether they spell the word of `length` bytes at `start` of the text.
-    fn is_at(self, text: &[u8], start: usize, length: usize) -> bool {
+    fn is_at<T: Tables>(self, tables: &T, text: &[u8], start: usize, length: usize) -> bool {
         let mut at = start;
         for &slot in self.0 {
             let view = text.get(at..).and_then(|rest| rest.first_chunk());
-            match view.map_or(0, |view| spelled_at(slot, view)) {
-                0 => return self.is_word(&text[start..start + length]),
+            match view.map_or(0, |view| spelled_at(tables.blocks(), slot, view)) {
+                0 => return self.is_word(tables, &text[start..start + length]),
                 count => at += count,
             }
         }
@@ -79,9 +79,9 @@ impl Spelled<'_> {
     }
 
     #[cold]
-    fn is_word(self, mut word: &[u8]) -> bool {
+    fn is_word<T: Tables>(self, tables: &T, mut word: &[u8]) -> bool {
         for id in self.tokens() {
-            let Some(rest) = bytes_of(id).and_then(|token| word.strip_prefix(token)) else {
+            let Some(rest) = tables.bytes_of(id).and_then(|token| word.strip_prefix(token)) else {
                 return false;
             };
             word = rest;
@@ -96,11 +96,11 @@ const VIEW: usize = 64;
 /// How many bytes of the text the tokens of a slot spell; 0 if they spell something else, or if
 /// one of them is a long one.
 #[inline(always)]
-fn spelled_at(slot: u64, view: &[u8; VIEW]) -> usize {
+fn spelled_at(blocks: &Blocks, slot: u64, view: &[u8; VIEW]) -> usize {
     let mut at = 0;
     let mut differ = false;
     for id in slot_ids(slot) {
-        let block = &blocks()[id as usize];
+        let block = &blocks[id as usize];
         let count = usize::from(block[TOKEN_BYTES]);
         let here = view[at % 32..].first_chunk().unwrap_or(&[0; 16]);
         differ |= simd::differ(block, here, count);
@@ -131,13 +131,13 @@ impl SpelledCache {
 
     /// Where a word with this hash may be; asks for what [`SpelledCache::get_at`] will need.
     #[inline(always)]
-    pub fn place<I: Instructions>(&self, hash: u64) -> Place {
+    pub fn place<I: Instructions, T: Tables>(&self, tables: &T, hash: u64) -> Place {
         let line = self.line(hash);
         let slots = &self.room.lines()[line];
         let same = I::equal_tops::<TAG_SHIFT>(slots, tag(hash));
         let slot = slots[same.trailing_zeros() as usize % SLOTS];
         for id in slot_ids(slot) {
-            simd::prefetch(&blocks()[id as usize]);
+            simd::prefetch(&tables.blocks()[id as usize]);
         }
         Place { slot, line: line as u32, same: same as u8 }
     }
@@ -145,17 +145,26 @@ impl SpelledCache {
     /// The word of `length` bytes, which are not 0, at `start` of the text if it is there, has few
     /// tokens and none of them is long: nearly all are such.
     #[inline(always)]
-    pub fn few_at(&self, place: Place, text: &[u8], start: usize, length: usize) -> Option<Tokens> {
+    pub fn few_at<T: Tables>(
+        &self,
+        tables: &T,
+        place: Place,
+        text: &[u8],
+        start: usize,
+        length: usize,
+    ) -> Option<Tokens> {
         let Place { slot, same, .. } = place;
         let view = text.get(start..).and_then(|rest| rest.first_chunk())?;
-        let is_it = same != 0 && slot & GOES_ON == 0 && spelled_at(slot, view) == length;
+        let is_it =
+            same != 0 && slot & GOES_ON == 0 && spelled_at(tables.blocks(), slot, view) == length;
         is_it.then(|| Tokens::of_slot(slot))
     }
 
     /// The word of `length` bytes at `start` of the text, if it is there.
     #[inline(never)]
-    pub fn get_at(
+    pub fn get_at<T: Tables>(
         &self,
+        tables: &T,
         Place { line, mut same, .. }: Place,
         text: &[u8],
         start: usize,
@@ -166,7 +175,7 @@ impl SpelledCache {
             let first = same.trailing_zeros() as usize % SLOTS;
             same &= same - 1;
             let spelled = Spelled(word_at(line, first));
-            if spelled.is_at(text, start, length) {
+            if spelled.is_at(tables, text, start, length) {
                 return Some(spelled);
             }
         }
@@ -174,13 +183,13 @@ impl SpelledCache {
     }
 
     /// Keeps a word of few tokens, by their slot.
-    pub fn put_few(&mut self, hash: u64, slot: u64) {
-        let at = self.line_for_one_more(hash);
+    pub fn put_few<T: Tables>(&mut self, tables: &T, hash: u64, slot: u64) {
+        let at = self.line_for_one_more(tables, hash);
         self.push(at, &[slot | tag(hash) << TAG_SHIFT]);
     }
 
     /// Keeps a word, if it has not too many tokens.
-    pub fn put(&mut self, hash: u64, tokens: &[i32]) {
+    pub fn put<T: Tables>(&mut self, tables: &T, hash: u64, tokens: &[i32]) {
         if tokens.len() > MOST_TOKENS {
             return;
         }
@@ -192,13 +201,13 @@ impl SpelledCache {
         }
         slots[count - 1] &= !GOES_ON;
         slots[0] |= tag(hash) << TAG_SHIFT;
-        let at = self.line_for_one_more(hash);
+        let at = self.line_for_one_more(tables, hash);
         self.push(at, &slots[..count]);
     }
 
-    fn line_for_one_more(&mut self, hash: u64) -> usize {
+    fn line_for_one_more<T: Tables>(&mut self, tables: &T, hash: u64) -> usize {
         if self.left == 0 {
-            self.grow();
+            self.grow(tables);
         }
         self.left -= 1;
         self.line(hash)
@@ -226,7 +235,7 @@ impl SpelledCache {
     }
 
     #[cold]
-    fn grow(&mut self) {
+    fn grow<T: Tables>(&mut self, tables: &T) {
         let now = self.room.lines().len();
         let Some(&size) = SIZES.iter().find(|&&size| size > now) else {
             self.left = usize::MAX;
@@ -241,7 +250,7 @@ impl SpelledCache {
                 let slots = word_at(line, first);
                 word.clear();
                 for id in Spelled(slots).tokens() {
-                    word.extend_from_slice(bytes_of(id).unwrap_or_default());
+                    word.extend_from_slice(tables.bytes_of(id).unwrap_or_default());
                 }
                 self.push(self.line(hash_word(&word)), slots);
             }
@@ -262,22 +271,23 @@ fn word_at(line: &Line, first: usize) -> &[u64] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::embedded::Embedded;
     use crate::encoded;
     use gristmill_simd::Portable;
 
     /// Looks a word up, with this hash, in all ways.
     fn found(cache: &SpelledCache, word: &str, hash: u64) -> Option<Vec<i32>> {
-        let place = cache.place::<Portable>(hash);
+        let place = cache.place::<Portable, _>(&Embedded, hash);
         let get = |text: &[u8]| {
             let mut tokens = Vec::new();
-            cache.get_at(place, text, 0, word.len())?.append_to(&mut tokens);
+            cache.get_at(&Embedded, place, text, 0, word.len())?.append_to(&mut tokens);
             Some(tokens)
         };
         let found = get(word.as_bytes());
         let text = [word.as_bytes(), &[b'a'; VIEW]].concat();
         assert_eq!(get(&text), found, "{word}");
         if !word.is_empty()
-            && let Some(few) = cache.few_at(place, &text, 0, word.len())
+            && let Some(few) = cache.few_at(&Embedded, place, &text, 0, word.len())
         {
             assert_eq!(found.as_deref(), Some(&few.ids()[..few.count()]), "{word}");
         }
@@ -294,13 +304,17 @@ mod tests {
             let tokens = encoded(word);
             assert!(tokens.len() <= SLOT_TOKENS, "{word}");
             let mut cache = SpelledCache::new();
-            cache.put_few(7, slot_of(&tokens));
+            cache.put_few(&Embedded, 7, slot_of(&tokens));
             assert_eq!(found(&cache, word, 7).as_ref(), Some(&tokens));
             let text = [word.as_bytes(), &[b'a'; VIEW]].concat();
-            let place = cache.place::<Portable>(7);
-            assert_eq!(cache.few_at(place, &text, 0, word.len()).is_some(), is_at_once, "{word}");
+            let place = cache.place::<Portable, _>(&Embedded, 7);
+            assert_eq!(
+                cache.few_at(&Embedded, place, &text, 0, word.len()).is_some(),
+                is_at_once,
+                "{word}"
+            );
             for other in [word.len() - 1, word.len() + 1] {
-                assert!(cache.few_at(place, &text, 0, other).is_none(), "{word}");
+                assert!(cache.few_at(&Embedded, place, &text, 0, other).is_none(), "{word}");
             }
         }
     }
@@ -315,7 +329,7 @@ mod tests {
             let tokens = encoded(word);
             // All have the same hash, and so the same line and tag.
             assert_eq!(found(&cache, word, 3), None, "{word}");
-            cache.put(3, &tokens);
+            cache.put(&Embedded, 3, &tokens);
             assert_eq!(found(&cache, word, 3), Some(tokens), "{word}");
             for other in
                 [&word[..word.len() - word.chars().last().unwrap().len_utf8()], &format!("{word}a")]
@@ -333,11 +347,11 @@ mod tests {
         let mut cache = SpelledCache::new();
         let text = " indeedindeed and more of the text".as_bytes();
         let tokens = encoded(" indeedindeed");
-        cache.put(3, &tokens);
+        cache.put(&Embedded, 3, &tokens);
         for end in [13, 14, text.len()] {
             for length in 0..=end {
-                let place = cache.place::<Portable>(3);
-                let is_found = cache.get_at(place, &text[..end], 0, length).is_some();
+                let place = cache.place::<Portable, _>(&Embedded, 3);
+                let is_found = cache.get_at(&Embedded, place, &text[..end], 0, length).is_some();
                 assert_eq!(is_found, length == 13, "{length} of {end}");
             }
         }
@@ -355,7 +369,7 @@ mod tests {
             .filter(|(_, tokens)| tokens.len() <= MOST_TOKENS)
             .collect();
         for (last, (word, tokens)) in words.iter().enumerate() {
-            cache.put(3, tokens);
+            cache.put(&Embedded, 3, tokens);
             assert_eq!(found(&cache, word, 3).as_ref(), Some(tokens));
             for (word, tokens) in &words[last.saturating_sub(9)..last] {
                 assert!(found(&cache, word, 3).is_none_or(|found| found == *tokens), "{word}");
@@ -364,7 +378,7 @@ mod tests {
         let kept = words.iter().filter(|(word, _)| found(&cache, word, 3).is_some()).count();
         assert!((1..=SLOTS).contains(&kept), "{kept}");
         // One with more tokens than a line is not kept.
-        cache.put(3, &[5; MOST_TOKENS + 1]);
+        cache.put(&Embedded, 3, &[5; MOST_TOKENS + 1]);
         assert!(found(&cache, &words[words.len() - 1].0, 3).is_some());
     }
 
@@ -376,7 +390,7 @@ mod tests {
         while cache.room.lines().len() < SIZES[2] {
             words += 1;
             let word = word(words);
-            cache.put(hash_word(word.as_bytes()), &encoded(&word));
+            cache.put(&Embedded, hash_word(word.as_bytes()), &encoded(&word));
         }
         let is_found = |&number: &usize| {
             let word = word(number);

@@ -3,7 +3,8 @@
 //! the window, and what is rare, is left to `scan`.
 
 use super::letters::{Letters, next};
-use gristmill_simd::Instructions;
+use super::pattern::{Contractions, Pattern};
+use gristmill_simd::{Instructions, TextMasks};
 
 /// Bytes of a window.
 pub const WINDOW: usize = 64;
@@ -18,18 +19,23 @@ pub struct Starts {
 }
 
 #[inline(always)]
-pub fn starts<I: Instructions>(window: &[u8; WINDOW]) -> Starts {
+pub fn starts<I: Instructions, P: Pattern>(window: &[u8; WINDOW]) -> Starts {
     let masks = &I::text_masks(window);
     let mut beyond = Letters::default();
     let mut odd = 0;
-    if masks.not_ascii != 0 {
-        beyond = Letters::new::<I>(window, masks);
-        let letter = masks.lower | masks.upper | beyond.lower | beyond.upper | beyond.both;
-        // A mark that begins a word or is in no word, and a capital after a letter without case:
-        // there a word may end before the letters do.
-        let unclear =
-            beyond.mark & run_starts(letter) | (masks.upper | beyond.upper) & beyond.both << 1;
-        odd = beyond.other | unclear;
+    if P::ISOLATES && has_control(window) {
+        // Control characters are nothing of all.
+        odd = !0;
+    } else if masks.not_ascii != 0 {
+        beyond = Letters::new::<I, P>(window, masks);
+        odd = beyond.other;
+        if P::CASES {
+            let letter = masks.lower | masks.upper | beyond.lower | beyond.upper | beyond.both;
+            // A mark that begins a word or is in no word, and a capital after a letter without
+            // case: there a word may end before the letters do.
+            odd |=
+                beyond.mark & run_starts(letter) | (masks.upper | beyond.upper) & beyond.both << 1;
+        }
     }
     // The bytes in front of the first that is for `scan`, and never the last one: so every run
     // has a bit after it.
@@ -43,7 +49,7 @@ pub fn starts<I: Instructions>(window: &[u8; WINDOW]) -> Starts {
     let punctuation = known & !(letter | digit | white);
 
     // `[\r\n/]*` after punctuation. Adding a bit of a run to it carries to the bit after it.
-    let tail = newline | slash;
+    let tail = if P::SLASHES { newline | slash } else { newline };
     let after = newline & punctuation << 1;
     let free = !(after | tail & !tail.wrapping_add(after));
     let (punctuation, white, newline) = (punctuation & free, white & free, newline & free);
@@ -52,21 +58,37 @@ pub fn starts<I: Instructions>(window: &[u8; WINDOW]) -> Starts {
     let punctuation_start = run_starts(punctuation) & !(blank << 1);
     let soft = white & !newline;
     // One character of white space or punctuation in front of a word belongs to it.
-    let word_start = run_starts(letter) & !next(soft | punctuation_start, masks.inside);
-    let word_inside = upper & lower << 1;
+    let word_start = if P::ISOLATES {
+        words_after_ascii(masks, letter, soft, punctuation_start)
+    } else {
+        run_starts(letter) & !next(soft | punctuation_start, masks.inside)
+    };
+    let word_inside = if P::CASES { upper & lower << 1 } else { 0 };
     // The start after the last newline of white space; and its last character.
     let after_newlines = after_last_newline(soft, newline, known & !white);
-    let last_white = soft & !(white >> 1) & known >> 1;
+    let mut last_white = soft & !(white >> 1) & known >> 1;
+    if P::ISOLATES {
+        // A number ends the text in front of it.
+        last_white &= !(digit >> 1);
+    }
     let starts = punctuation_start
         | word_start
         | word_inside
-        | threes(digit)
+        | if P::DIGITS == 1 { digit } else { threes(digit) }
         | run_starts(white)
         | after_newlines
         | last_white;
 
-    let apostrophe = masks.apostrophe & letter << 1 & (letter | !known) >> 1;
-    let starts = if apostrophe == 0 { starts } else { contract(window, known, apostrophe, starts) };
+    let apostrophe = masks.apostrophe & (letter | !known) >> 1;
+    let starts = match P::CONTRACTIONS {
+        Contractions::AfterWords if apostrophe & letter << 1 != 0 => {
+            contract(window, known, apostrophe & letter << 1, starts)
+        }
+        Contractions::First if apostrophe & punctuation_start != 0 => {
+            cut_off(window, known, apostrophe & punctuation_start, starts)
+        }
+        _ => starts,
+    };
     Starts { bits: starts & !1, is_odd: odd != 0 }
 }
 
@@ -115,6 +137,52 @@ fn after_last_newline(soft: u64, newline: u64, end: u64) -> u64 {
     kept
 }
 
+/// Starts of words where only punctuation of ASCII belongs to them, and has only letters of ASCII behind it:
+/// the next letter starts another word.
+#[inline(always)]
+fn words_after_ascii(masks: &TextMasks, letter: u64, soft: u64, punctuation_start: u64) -> u64 {
+    let plain = letter & !masks.not_ascii;
+    let behind = (punctuation_start & !masks.not_ascii) << 1 & plain;
+    let next_letter = plain.wrapping_add(behind) & !plain & letter;
+    run_starts(letter) & !(soft << 1 | behind) | next_letter
+}
+
+/// Whether there is a character of ASCII that is nothing of letter, digit, white space and punctuation.
+#[inline(always)]
+fn has_control(window: &[u8; WINDOW]) -> bool {
+    let is_control = |byte: u8| (byte < 0x20) & (byte.wrapping_sub(9) >= 5) | (byte == 0x7f);
+    window.iter().fold(false, |found, &byte| found | is_control(byte))
+}
+
+/// Cuts off `(?i:'s|'t|'re|'ve|'m|'ll|'d)` where a pre-token starts with it.
+#[inline(never)]
+fn cut_off(window: &[u8; WINDOW], known: u64, mut apostrophe: u64, mut starts: u64) -> u64 {
+    while apostrophe != 0 {
+        let at = apostrophe.trailing_zeros() as usize;
+        apostrophe &= apostrophe - 1;
+        if known >> at & 7 != 7 {
+            return starts & ((2 << at) - 1);
+        }
+        if let Some(length) = contraction(window, at) {
+            starts |= 1 << (at + length);
+        }
+    }
+    starts
+}
+
+/// Bytes of the contraction that starts with an apostrophe at `at`.
+#[inline(always)]
+fn contraction(window: &[u8; WINDOW], at: usize) -> Option<usize> {
+    let byte = |n: usize| window[(at + n) % WINDOW].to_ascii_lowercase();
+    match (byte(1), byte(2)) {
+        (b's' | b't' | b'm' | b'd', _) => Some(2),
+        (b'r' | b'v', b'e') | (b'l', b'l') => Some(3),
+        // The long s folds to s.
+        (0xc5, 0xbf) => Some(3),
+        _ => None,
+    }
+}
+
 /// Joins `(?i:'s|'t|'re|'ve|'m|'ll|'d)` to the words in front of them.
 #[inline(never)]
 fn contract(window: &[u8; WINDOW], known: u64, mut apostrophe: u64, mut starts: u64) -> u64 {
@@ -129,14 +197,7 @@ fn contract(window: &[u8; WINDOW], known: u64, mut apostrophe: u64, mut starts: 
         if known >> at & 7 != 7 {
             return starts & ((1 << at) - 1);
         }
-        let byte = |n: usize| window[(at + n) % WINDOW].to_ascii_lowercase();
-        let length = match (byte(1), byte(2)) {
-            (b's' | b't' | b'm' | b'd', _) => 2,
-            (b'r' | b'v', b'e') | (b'l', b'l') => 3,
-            // The long s folds to s.
-            (0xc5, 0xbf) => 3,
-            _ => continue,
-        };
+        let Some(length) = contraction(window, at) else { continue };
         end = at + length;
         starts = starts & !(7 >> (3 - length) << at) | 1 << end;
     }
@@ -146,38 +207,47 @@ fn contract(window: &[u8; WINDOW], known: u64, mut apostrophe: u64, mut starts: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pattern::{Cl100k, DeepSeek, O200k, Qwen};
     use crate::scan;
     use gristmill_simd::{SimdLevel, SimdTask};
 
-    struct Starts<'a>(&'a [u8; WINDOW]);
+    struct Starts<'a, P>(&'a [u8; WINDOW], P);
 
-    impl SimdTask for Starts<'_> {
+    impl<P: Pattern> SimdTask for Starts<'_, P> {
         type Output = u64;
         #[inline(always)]
         fn run<I: Instructions>(self) -> u64 {
-            starts::<I>(self.0).bits
+            starts::<I, P>(self.0).bits
         }
     }
 
     /// How many pre-tokens are found; all must be those of the scanner.
     fn check(text: &str) -> u32 {
+        check_with(Cl100k, text);
+        check_with(Qwen, text);
+        check_with(DeepSeek, text);
+        check_with(O200k, text)
+    }
+
+    fn check_with<P: Pattern>(pattern: P, text: &str) -> u32 {
         let window: &[u8; WINDOW] = text.as_bytes().first_chunk().unwrap();
-        let told = SimdLevel::best().run(Starts(window));
-        assert_eq!(told, SimdLevel::PORTABLE.run(Starts(window)), "{text:?}");
+        let told = SimdLevel::best().run(Starts(window, pattern));
+        assert_eq!(told, SimdLevel::PORTABLE.run(Starts(window, pattern)), "{text:?}");
         let mut at = 0;
         let mut expected = 0u64;
         while told >> at > 1 {
-            at = scan::pre_token_end(text.as_bytes(), at);
+            at = scan::pre_token_end::<P>(text.as_bytes(), at);
             assert!(at < WINDOW, "{text:?}: {told:b}");
             expected |= 1 << at;
         }
-        assert_eq!(told, expected, "{text:?}");
+        let name = std::any::type_name::<P>();
+        assert_eq!(told, expected, "{name} {text:?}");
         told.count_ones()
     }
 
-    const KINDS: [&str; 26] = [
+    const KINDS: [&str; 27] = [
         "a", "B", "'", "s", "1", " ", "\n", "\t", "/", ".", "é", "中", "\u{a0}", "'s", "'ll", "'ſ",
-        "22", "Б", "“", "\u{301}", "ก", "ʰ", "٣", "😀", "ſ", "한",
+        "22", "Б", "“", "\u{301}", "ก", "ʰ", "٣", "😀", "ſ", "한", "\u{1}",
     ];
 
     /// Every text of four pieces out of all kinds, at several places of the window.
@@ -215,7 +285,7 @@ mod tests {
         let mut state = 9u64;
         let mut told = 0;
         for round in 0..100_000 {
-            let kinds = [26, 21, 10, 9, 7][round % 5];
+            let kinds = [27, 21, 10, 9, 7][round % 5];
             let mut text = String::new();
             while text.len() < 80 {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -5,9 +5,11 @@ use std::ops::Range;
 
 use super::cache::Sets;
 use super::hash::{BLOCK_BYTES, hash_of, key_of};
+use super::pattern::Pattern;
 use super::pieces::piece_end;
 use super::runs::{self, Cut};
 use super::scan;
+use super::tables::Tables;
 use super::window::{WINDOW, starts};
 use gristmill_simd::Instructions;
 
@@ -74,7 +76,8 @@ pub fn block_at<const N: usize>(text: &[u8], start: usize) -> [u8; N] {
 const VIEW: usize = WINDOW + 16;
 
 /// Cuts a text into pre-tokens.
-pub struct Words<'a> {
+pub struct Words<'a, P> {
+    _pattern: P,
     text: &'a [u8],
     at: usize,
     /// The end of a pre-token that is being cut into pieces, if it is after `at`: all are that have
@@ -87,13 +90,13 @@ pub struct Words<'a> {
     tail: [u8; 2 * VIEW],
 }
 
-impl<'a> Words<'a> {
+impl<'a, P: Pattern> Words<'a, P> {
     #[inline]
-    pub fn new(text: &'a [u8]) -> Self {
+    pub fn new(pattern: P, text: &'a [u8]) -> Self {
         let mut tail = [0xff; 2 * VIEW];
         let kept = text.len().min(VIEW);
         tail[VIEW - kept..VIEW].copy_from_slice(&text[text.len() - kept..]);
-        Self { text, at: 0, cut_end: 0, in_run: false, tail }
+        Self { _pattern: pattern, text, at: 0, cut_end: 0, in_run: false, tail }
     }
 
     #[inline(always)]
@@ -104,7 +107,12 @@ impl<'a> Words<'a> {
     /// Fills the batch from the front, until no window more may fit; 0 only at the end of the
     /// text.
     #[inline(always)]
-    pub fn next_batch<I: Instructions>(&mut self, sets: Sets, batch: &mut WordBatch) -> usize {
+    pub fn next_batch<I: Instructions, T: Tables>(
+        &mut self,
+        tables: &T,
+        sets: Sets,
+        batch: &mut WordBatch,
+    ) -> usize {
         batch.start = self.at;
         let mut at = self.at;
         let mut count = 0;
@@ -116,7 +124,7 @@ impl<'a> Words<'a> {
                     count += 1;
                     count < BATCH
                 };
-                let found = runs::cut(self.text, at, put);
+                let found = runs::cut::<T, P>(tables, self.text, at, put);
                 self.in_run = matches!(found, Cut::Until(_));
                 (at, self.cut_end) = match found {
                     Cut::Until(next) | Cut::Whole(next) => (next, next),
@@ -124,7 +132,7 @@ impl<'a> Words<'a> {
                 };
             }
             while at < self.cut_end && count < BATCH {
-                let end = at + piece_end(&self.text[at..self.cut_end], 0);
+                let end = at + piece_end(tables, &self.text[at..self.cut_end], 0);
                 batch.put(count, &block_at(self.text, at), end, end - at, sets);
                 count += 1;
                 at = end;
@@ -139,8 +147,8 @@ impl<'a> Words<'a> {
                     self.tail[skip..].first_chunk().unwrap_or(&[0xff; VIEW])
                 }
             };
-            let is_run = runs::may_start(view);
-            if is_run && runs::starts(self.text, at) {
+            let is_run = runs::may_start::<P>(view);
+            if is_run && runs::starts::<P>(self.text, at) {
                 self.in_run = true;
                 continue;
             }
@@ -154,7 +162,7 @@ impl<'a> Words<'a> {
             // that is longer than a window.
             let mut is_odd = is_run;
             if !is_odd && let Some(window) = view.first_chunk() {
-                let found = starts::<I>(window);
+                let found = starts::<I, P>(window);
                 let mut starts = found.bits;
                 while starts != 0 {
                     let end = starts.trailing_zeros() as usize;
@@ -169,9 +177,9 @@ impl<'a> Words<'a> {
                 is_odd = starts == 0 && (begin == 0 || found.is_odd);
             }
             // A run is cut when a window begins with it.
-            is_odd &= begin == 0 || !runs::may_start(&view[begin % WINDOW..]);
+            is_odd &= begin == 0 || !runs::may_start::<P>(&view[begin % WINDOW..]);
             if is_odd && at + begin < self.text.len() {
-                let end = scan::pre_token_end(self.text, at + begin);
+                let end = scan::pre_token_end::<P>(self.text, at + begin);
                 if end - at - begin > BLOCK_BYTES {
                     self.cut_end = end;
                 } else {

@@ -6,21 +6,53 @@ use regex_syntax::hir::{Class, HirKind};
 
 use crate::hash::class;
 
-/// Two-stage table: the first `0x1100` bytes give, for each 256 code points, the number of
-/// a block; the blocks of 256 class bytes follow.
-pub fn class_table() -> Vec<u8> {
+/// A two-stage table for each family of patterns: the first `0x1100` bytes give, for each 256 code
+/// points, the number of a block; the blocks of 256 class bytes follow.
+pub fn class_tables() -> [(&'static str, Vec<u8>); 3] {
     assert_unicode_16();
+    [("classes", o200k()), ("classes.cl100k", cl100k()), ("classes.deepseek", deepseek())]
+        .map(|(name, classes)| (name, two_stage(&classes)))
+}
+
+fn o200k() -> Vec<u8> {
+    let mut classes = cl100k();
+    set(&mut classes, r"\p{M}", |_| {
+        class::PUNCTUATION | class::PREFIX | class::UPPER | class::LOWER
+    });
+    classes
+}
+
+/// Marks are no letters.
+fn cl100k() -> Vec<u8> {
     let mut classes = vec![class::PUNCTUATION | class::PREFIX; 0x11_0000];
-    set(&mut classes, r"\s", |_| class::SPACE | class::PREFIX);
-    set(&mut classes, r"[\r\n]", |_| class::SPACE | class::NEWLINE);
+    spaces(&mut classes);
     set(&mut classes, r"\p{N}", |_| class::NUMBER);
     set(&mut classes, r"[\p{Lu}\p{Lt}]", |_| class::LETTER | class::UPPER);
     set(&mut classes, r"\p{Ll}", |_| class::LETTER | class::LOWER);
     set(&mut classes, r"[\p{Lm}\p{Lo}]", |_| class::LETTER | class::UPPER | class::LOWER);
-    set(&mut classes, r"\p{M}", |_| {
-        class::PUNCTUATION | class::PREFIX | class::UPPER | class::LOWER
-    });
+    classes
+}
 
+/// Marks are letters, punctuation is P and S, and some characters are nothing of all. `UPPER` has another
+/// meaning (see `class::ISOLATED`).
+fn deepseek() -> Vec<u8> {
+    let mut classes = vec![class::PREFIX; 0x11_0000];
+    spaces(&mut classes);
+    set(&mut classes, r"\p{N}", |_| class::NUMBER);
+    set(&mut classes, r"[\p{P}\p{S}]", |_| class::PUNCTUATION);
+    set(&mut classes, r"[\p{L}\p{M}]", |_| class::LETTER);
+    set(&mut classes, r"[\x{4e00}-\x{9fa5}\x{3040}-\x{309f}\x{30a0}-\x{30ff}]", |known| {
+        known | class::ISOLATED
+    });
+    classes
+}
+
+fn spaces(classes: &mut [u8]) {
+    set(classes, r"\s", |_| class::SPACE | class::PREFIX);
+    set(classes, r"[\r\n]", |_| class::SPACE | class::NEWLINE);
+}
+
+fn two_stage(classes: &[u8]) -> Vec<u8> {
     let mut stage_one = Vec::with_capacity(0x1100);
     let mut blocks: Vec<&[u8]> = Vec::new();
     for block in classes.chunks(256) {
@@ -34,10 +66,11 @@ pub fn class_table() -> Vec<u8> {
     stage_one
 }
 
-fn set(classes: &mut [u8], pattern: &str, value: impl Fn(u32) -> u8) {
+fn set(classes: &mut [u8], pattern: &str, value: impl Fn(u8) -> u8) {
     for [first, last] in ranges(pattern) {
         for point in first..=last {
-            classes[point as usize] = value(point);
+            let class = &mut classes[point as usize];
+            *class = value(*class);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The table of characters: which are tokens, and beside which bytes merging may take a part of a
 //! character before the character is whole.
 
-use std::collections::HashMap;
+use super::HashMap;
 
 /// A merge across the border of a character that takes only a part of it.
 struct Crossing {
@@ -22,15 +22,18 @@ type Bytes = [u8; 32];
 
 /// `table` is in two stages: for each 64 code points the number of a block in two bytes; then the
 /// blocks, of 64 entries in four bytes each. An entry is the id of the character if it is a token
-/// beyond ASCII (else 0: id 0 is ASCII), from bit 18 on the number of a set, from bit 25 on that of
-/// another. `sets` has 32 bytes for each set, with one bit for each byte: after one of the bytes of
-/// the first set, and before one of the second, a part of the character may be merged away.
+/// beyond ASCII (else 0: id 0 is no such token), from bit 18 on the number of a set, from bit 25 on
+/// that of another. `sets` has 32 bytes for each set, with one bit for each byte: after one of the
+/// bytes of the first set, and before one of the second, a part of the character may be merged away.
 ///
 /// How: merging makes a character out of its bytes in steps. It takes the lowest id there is, so a
 /// merge across a border comes before the next step only if its id is lower.
-pub fn table(tokens: &[Vec<u8>], pairs: &Pairs) -> Characters {
+///
+/// Characters that are not `known` get what is right for all, and costs time: no id, and every byte
+/// in both sets. None if there are too many sets.
+pub fn table(tokens: &[&[u8]], pairs: &Pairs, known: impl Fn(u32) -> bool) -> Option<Characters> {
     let steps = Steps::new(tokens, pairs);
-    let mut numbers = HashMap::new();
+    let mut numbers = HashMap::default();
     let mut sets = Vec::new();
     let mut number_of = |set: Bytes| {
         *numbers.entry(set).or_insert_with(|| {
@@ -40,19 +43,24 @@ pub fn table(tokens: &[Vec<u8>], pairs: &Pairs) -> Characters {
     };
     // What no character has: the set with no byte is number 0.
     number_of([0; 32]);
+    let every = number_of([0xff; 32]);
 
     let mut stage_one = Vec::new();
     let mut blocks: Vec<[u32; 64]> = Vec::new();
-    let mut places: HashMap<[u32; 64], u16> = HashMap::new();
+    let mut places: HashMap<[u32; 64], u16> = HashMap::default();
+    let mut most = 0;
     for first in (0..0x11_0000).step_by(64) {
         let block = std::array::from_fn(|at| {
             let Some(character) = char::from_u32(first + at as u32) else { return 0 };
             if character.is_ascii() {
                 return 0;
             }
+            if !known(first) {
+                return every << 18 | every << 25;
+            }
             let (id, after, before) = steps.of(character);
             let [after, before] = [after, before].map(&mut number_of);
-            assert!(after < 128 && before < 128, "the numbers of sets have seven bits");
+            most = after.max(before).max(most);
             id | after << 18 | before << 25
         });
         let place = *places.entry(block).or_insert_with(|| {
@@ -63,11 +71,13 @@ pub fn table(tokens: &[Vec<u8>], pairs: &Pairs) -> Characters {
     }
     let mut table = stage_one;
     table.extend(blocks.as_flattened().iter().flat_map(|entry| entry.to_le_bytes()));
-    Characters { table, sets }
+    // The numbers of sets have seven bits.
+    (most < 128).then_some(Characters { table, sets })
 }
 
 struct Steps {
     bytes: [u32; 256],
+    /// Of parts of characters.
     merges: HashMap<(u32, u32), u32>,
     /// By the token that is the first part of a character, and of the one that is its last.
     into_first: HashMap<u32, Vec<Crossing>>,
@@ -75,20 +85,24 @@ struct Steps {
 }
 
 impl Steps {
-    fn new(tokens: &[Vec<u8>], pairs: &Pairs) -> Steps {
+    fn new(tokens: &[&[u8]], pairs: &Pairs) -> Steps {
         let mut steps = Steps {
             bytes: [0; 256],
-            merges: HashMap::new(),
-            into_first: HashMap::new(),
-            into_last: HashMap::new(),
+            merges: HashMap::default(),
+            into_first: HashMap::default(),
+            into_last: HashMap::default(),
         };
         for (id, (token, pair)) in (0..).zip(tokens.iter().zip(pairs)) {
             let &Some((left, right)) = pair else {
-                steps.bytes[usize::from(token[0])] = id;
+                if let [byte] = token[..] {
+                    steps.bytes[usize::from(byte)] = id;
+                }
                 continue;
             };
-            steps.merges.insert((left, right), id);
-            let [before, after] = [left, right].map(|part| &tokens[part as usize][..]);
+            if token.len() <= 4 && token[0] >= 0x80 {
+                steps.merges.insert((left, right), id);
+            }
+            let [before, after] = [left, right].map(|part| tokens[part as usize]);
             if is_first_part(after) {
                 let byte = before[before.len() - 1];
                 steps.into_first.entry(right).or_default().push(Crossing { byte, id });
@@ -105,17 +119,21 @@ impl Steps {
     fn of(&self, character: char) -> (u32, Bytes, Bytes) {
         let mut bytes = [0; 4];
         let bytes = character.encode_utf8(&mut bytes).as_bytes();
-        let mut parts: Vec<u32> = bytes.iter().map(|&byte| self.bytes[usize::from(byte)]).collect();
+        let mut parts = [0; 4];
+        let mut count = bytes.len();
+        for (part, &byte) in parts.iter_mut().zip(bytes) {
+            *part = self.bytes[usize::from(byte)];
+        }
         let (mut after, mut before) = ([0; 32], [0; 32]);
-        while parts.len() > 1 {
-            let merges = parts.windows(2).zip(0..);
+        while count > 1 {
+            let merges = parts[..count].windows(2).zip(0..);
             let next = merges
                 .filter_map(|(pair, at)| Some((*self.merges.get(&(pair[0], pair[1]))?, at)))
                 .min();
             let limit = next.map_or(u32::MAX, |(id, _)| id);
             let sides = [
                 (self.into_first.get(&parts[0]), &mut after),
-                (self.into_last.get(&parts[parts.len() - 1]), &mut before),
+                (self.into_last.get(&parts[count - 1]), &mut before),
             ];
             for (crossings, set) in sides {
                 for crossing in crossings.into_iter().flatten().filter(|other| other.id < limit) {
@@ -124,7 +142,8 @@ impl Steps {
             }
             let Some((id, at)) = next else { return (0, after, before) };
             parts[at] = id;
-            parts.remove(at + 1);
+            parts.copy_within(at + 2..count, at + 1);
+            count -= 1;
         }
         (parts[0], after, before)
     }

@@ -1,0 +1,234 @@
+//! The merges of a file, by their order, as our engine has them: each token is made by one pair, and the
+//! lowest id is merged first.
+//!
+//! Files that were made out of ranks of tiktoken have every pair of tokens that a token can be cut into. Of
+//! these only one ever stands side by side in a text: the merges within the bytes of a token are the same
+//! wherever the bytes stand, as long as nothing is merged across their ends. So the others can be left out.
+
+use std::borrow::Cow;
+use std::hash::Hasher;
+
+use gristmill_tokenizer::o200k_merge;
+
+use crate::file::Model;
+use crate::map::{Fold, Map};
+
+/// The two tokens that are merged to each id, if it is made at all.
+pub type Pairs = Vec<Option<(u32, u32)>>;
+
+/// What each pair makes, by its place among the merges.
+type Made = Map<(u32, u32), u32>;
+
+/// The ids of a vocabulary's tokens by their texts. Texts stand side by side, and are looked at once for each
+/// search: a map of texts took twice the time of all else together.
+struct Ids<'a> {
+    texts: String,
+    /// Where the text of each id begins and ends.
+    places: Vec<(u32, u32)>,
+    /// Bits of a hash, and the id; the id [`EMPTY`] if there is none.
+    slots: Vec<(u32, u32)>,
+    vocabulary: &'a [(Cow<'a, str>, u32)],
+}
+
+const EMPTY: u32 = u32::MAX;
+
+impl<'a> Ids<'a> {
+    /// `count` is above all ids.
+    fn new(vocabulary: &'a [(Cow<'a, str>, u32)], count: usize) -> Self {
+        let mut ids = Self {
+            texts: String::with_capacity(9 * vocabulary.len()),
+            places: vec![(0, 0); count],
+            slots: vec![(0, EMPTY); (2 * vocabulary.len()).next_power_of_two()],
+            vocabulary,
+        };
+        for (text, id) in ids.vocabulary {
+            let start = ids.texts.len() as u32;
+            ids.texts.push_str(text);
+            ids.places[*id as usize] = (start, ids.texts.len() as u32);
+            let (mut at, tag) = ids.place(text);
+            while ids.slots[at].1 != EMPTY {
+                at = (at + 1) & (ids.slots.len() - 1);
+            }
+            ids.slots[at] = (tag, *id);
+        }
+        ids
+    }
+
+    fn place(&self, text: &str) -> (usize, u32) {
+        let mut hasher = Fold::default();
+        hasher.write(text.as_bytes());
+        let hash = hasher.finish();
+        (hash as usize & (self.slots.len() - 1), (hash >> 32) as u32)
+    }
+
+    fn text(&self, id: u32) -> &str {
+        let place = self.places.get(id as usize);
+        place.map_or("", |&(start, end)| &self.texts[start as usize..end as usize])
+    }
+
+    fn get(&self, text: &str) -> Option<u32> {
+        let (mut at, tag) = self.place(text);
+        loop {
+            match self.slots[at] {
+                (_, EMPTY) => return None,
+                (known, id) if known == tag && self.text(id) == text => return Some(id),
+                _ => at = (at + 1) & (self.slots.len() - 1),
+            }
+        }
+    }
+}
+
+/// Threads that look tokens up.
+const THREADS: usize = 2;
+
+/// The merges of the file as ids, with what each pair makes, in their order.
+fn read(model: &Model, count: usize) -> Result<Vec<(u32, u32, u32)>, String> {
+    let ids = &Ids::new(&model.vocabulary.0, count);
+    let all = &model.merges.0[..];
+    let parts = all.chunks(all.len().div_ceil(THREADS).max(1));
+    let parts: Vec<_> = std::thread::scope(|scope| {
+        let parts: Vec<_> = parts.map(|part| scope.spawn(move || read_part(ids, part))).collect();
+        parts.into_iter().map(|part| part.join()).collect()
+    });
+    let mut merges = Vec::with_capacity(all.len());
+    for part in parts {
+        merges.extend(part.unwrap_or_else(|_| Err("merges that cannot be read".to_owned()))?);
+    }
+    if !merges.is_sorted_by_key(|&(_, _, new)| new) {
+        return Err("merges are not in the order of ids".to_owned());
+    }
+    Ok(merges)
+}
+
+fn read_part(ids: &Ids, part: &[[Cow<str>; 2]]) -> Result<Vec<(u32, u32, u32)>, String> {
+    let mut merges = Vec::with_capacity(part.len());
+    let mut last = 0;
+    for [left, right] in part {
+        let is_made = |id: &u32| {
+            let text = ids.text(*id);
+            text.len() == left.len() + right.len()
+                && text.starts_with(&**left)
+                && text.ends_with(&**right)
+        };
+        // Mostly that of the merge in front of this one, or the next.
+        let new = [last, last + 1].into_iter().find(is_made);
+        let new = new.or_else(|| ids.get(&format!("{left}{right}")));
+        let (Some(left), Some(right), Some(new)) = (ids.get(left), ids.get(right), new) else {
+            return Err(format!("the merge ({left:?}, {right:?}) is not of the vocabulary"));
+        };
+        merges.push((left, right, new));
+        last = new;
+    }
+    Ok(merges)
+}
+
+/// `tokens` has the bytes of each id. An error says what our engine does not know.
+pub fn pairs(model: &Model, tokens: &[&[u8]]) -> Result<Pairs, String> {
+    let merges = read(model, tokens.len())?;
+    let mut made = Made::default();
+    made.reserve(merges.len());
+    for (&(left, right, _), place) in merges.iter().zip(0..) {
+        if made.insert((left, right), place).is_some() {
+            return Err("a pair is merged twice".to_owned());
+        }
+    }
+    let mut bytes = [u32::MAX; 256];
+    for (token, id) in tokens.iter().zip(0..) {
+        if let [byte] = token[..] {
+            bytes[usize::from(byte)] = id;
+        }
+    }
+    let mut steps = Steps { merges: &merges, made: &made, bytes, parts: Vec::new(), left: 1 << 26 };
+    let mut pairs = vec![None; tokens.len()];
+    // Whether a token is made by pairs of lower ids alone: all but some of Llama 3.
+    let mut is_usual: Vec<bool> = tokens.iter().map(|token| token.len() == 1).collect();
+    for of_one in merges.chunk_by(|left, right| left.2 == right.2) {
+        let new = of_one[0].2;
+        let mut usual = of_one.iter().filter(|&&(left, right, _)| {
+            let parts = [left, right];
+            parts.iter().all(|&part| part < new && is_usual[part as usize])
+                && stay_apart(parts, new, &merges, &made, &pairs)
+        });
+        let pair = usual.next().map(|&(left, right, _)| (left, right));
+        is_usual[new as usize] = pair.is_some();
+        pairs[new as usize] = match pair {
+            Some(pair) => Some(pair),
+            None => steps.last_pair(tokens[new as usize], new)?,
+        };
+    }
+    Ok(pairs)
+}
+
+/// Merging step by step, for what is not made in the usual way.
+struct Steps<'a> {
+    merges: &'a [(u32, u32, u32)],
+    made: &'a Made,
+    bytes: [u32; 256],
+    parts: Vec<u32>,
+    /// How much more may be looked at.
+    left: usize,
+}
+
+impl Steps<'_> {
+    /// The pair that is merged last when a token is made out of its bytes, if it is.
+    fn last_pair(&mut self, token: &[u8], new: u32) -> Result<Option<(u32, u32)>, String> {
+        // The time grows with the square of the bytes. Llama 3 needs a hundredth of what is allowed.
+        let left = self.left.checked_sub(token.len() * token.len());
+        self.left = left.ok_or("long tokens that are not made in the usual way")?;
+        let Self { merges, made, bytes, parts, .. } = self;
+        parts.clear();
+        parts.extend(token.iter().map(|&byte| bytes[usize::from(byte)]));
+        let mut last = None;
+        loop {
+            let next = parts
+                .windows(2)
+                .zip(0..)
+                .filter_map(|(pair, at)| Some((*made.get(&(pair[0], pair[1]))?, at)));
+            let Some((place, at)) = next.min() else { break };
+            let (left, right, merged) = merges[place as usize];
+            last = Some((left, right));
+            parts[at] = merged;
+            parts.remove(at + 1);
+        }
+        Ok(last.filter(|_| parts[..] == [new]))
+    }
+}
+
+/// Whether the bytes of two tokens side by side are merged to these two before anything is merged that makes
+/// `new` or a later token: whether no merge across their border comes before. The tokens at the border are
+/// gone through backwards, from the last that was made.
+fn stay_apart(
+    [mut left, mut right]: [u32; 2],
+    new: u32,
+    merges: &[(u32, u32, u32)],
+    made: &Made,
+    pairs: &[Option<(u32, u32)>],
+) -> bool {
+    let mut limit = new;
+    loop {
+        let across = made.get(&(left, right)).map(|&place| merges[place as usize].2);
+        if across.is_some_and(|across| across < limit) {
+            return false;
+        }
+        // A merge to the left of another one with the same result comes first.
+        match (pairs[left as usize], pairs[right as usize]) {
+            (None, None) => return true,
+            (Some((_, last)), None) => (limit, left) = (left, last),
+            (None, Some((first, _))) => (limit, right) = (right + 1, first),
+            (Some((_, last)), Some(_)) if left > right => (limit, left) = (left, last),
+            (_, Some((first, _))) => (limit, right) = (right + 1, first),
+        }
+    }
+}
+
+/// Whether the merges are those of o200k, whose tables are part of the program: all of its pairs, and others
+/// only that make the same tokens.
+pub fn are_of_o200k(model: &Model, count: usize) -> bool {
+    const PAIRS: usize = 199_742;
+    model.merges.0.len() >= PAIRS
+        && read(model, count).is_ok_and(|merges| {
+            let is_its =
+                |&&(left, right, new): &&(u32, u32, u32)| o200k_merge(left, right) == Some(new);
+            merges.iter().filter(is_its).count() == PAIRS
+        })
+}

@@ -1,0 +1,165 @@
+//! Files that are damaged at random places: an error or a tokenizer, no panic, and not for long.
+
+use std::panic::catch_unwind;
+use std::time::Instant;
+
+use gristmill_models::{EngineChoice, Special};
+use serde_json::{Value, json};
+
+use crate::models::Random;
+use crate::small::{MERGES, open, tokenizer};
+
+/// Opens a file with both engines and, if it can be opened, encodes; both must give the same.
+#[track_caller]
+fn check(text: &str) -> bool {
+    let begin = Instant::now();
+    let ids = [EngineChoice::Fastest, EngineChoice::Reference].map(|choice| {
+        catch_unwind(|| {
+            let folder = open(text, choice).ok()?;
+            let mut encoder = folder.tokenizer().encoder();
+            let mut ids = Vec::new();
+            for special in [Special::Tokens, Special::Text] {
+                let text = "hello world, da<|end|>hello <think>é中\u{301}\n";
+                encoder.encode(text, special, &mut ids).ok()?;
+            }
+            let _ = folder.tokenizer().decode_into(&ids, &mut Vec::new());
+            Some(ids)
+        })
+        .unwrap_or_else(|_| panic!("a panic with {choice:?}: {text}"))
+    });
+    // Our own engine does not look at what it does not need.
+    if let [Some(fast), Some(reference)] = &ids {
+        assert_eq!(fast, reference, "{text}");
+    }
+    assert!(begin.elapsed().as_secs() < 5, "{text}");
+    ids[0].is_some()
+}
+
+#[test]
+fn bytes_that_are_changed_give_an_error_or_a_tokenizer() {
+    let whole = tokenizer(&MERGES).to_string();
+    let mut random = Random(1);
+    let mut opened = 0;
+    for round in 0..200 {
+        let mut bytes = whole.clone().into_bytes();
+        for _ in 0..1 + round % 3 {
+            let at = random.below(bytes.len());
+            match round % 4 {
+                0 => bytes.truncate(at),
+                1 => bytes[at] = b"\"{}[],:0eE-\\x"[random.below(13)],
+                2 => drop(bytes.splice(at..at, *b"null").collect::<Vec<_>>()),
+                _ => drop(bytes.drain(at..(at + 5).min(bytes.len()))),
+            }
+            if bytes.is_empty() {
+                break;
+            }
+        }
+        let Ok(text) = String::from_utf8(bytes) else { continue };
+        opened += usize::from(check(&text));
+    }
+    assert!(opened > 5, "{opened}");
+}
+
+/// Every value by another one.
+#[test]
+fn values_that_are_changed_give_an_error_or_a_tokenizer() {
+    let mut paths = Vec::new();
+    list(&tokenizer(&MERGES), String::new(), &mut paths);
+    let others = [
+        Value::Null,
+        json!(true),
+        json!(-1),
+        json!(0),
+        json!(1e300),
+        json!(4_294_967_295_u32),
+        json!(""),
+        json!("Ġ"),
+        json!("a b c"),
+        json!([]),
+        json!({}),
+        json!(["a", "b"]),
+        json!({"type": "Sequence"}),
+        json!("ByteLevel"),
+        json!("Unigram"),
+    ];
+    let mut random = Random(2);
+    // Of the ids of single bytes, which are many, some.
+    paths.retain(|path| !path.starts_with("/model/vocab/") || random.below(16) == 0);
+    for path in paths {
+        for other in &others {
+            let mut file = tokenizer(&MERGES);
+            *file.pointer_mut(&path).unwrap() = other.clone();
+            check(&file.to_string());
+        }
+    }
+}
+
+fn list(value: &Value, path: String, paths: &mut Vec<String>) {
+    let escaped = |name: &str| name.replace('~', "~0").replace('/', "~1");
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                list(value, format!("{path}/{}", escaped(name)), paths);
+            }
+        }
+        Value::Array(list_of) => {
+            for (at, value) in list_of.iter().enumerate() {
+                list(value, format!("{path}/{at}"), paths);
+            }
+        }
+        _ => {}
+    }
+    if !path.is_empty() {
+        paths.push(path);
+    }
+}
+
+/// Merges in any order and of any tokens, which our engine does only if it gives what the reference gives.
+#[test]
+fn any_merges_give_equal_ids() {
+    let mut random = Random(3);
+    let mut own = 0;
+    for _ in 0..300 {
+        let letters = ["a", "b", "c"];
+        let mut tokens: Vec<String> = letters.map(str::to_owned).to_vec();
+        let mut merges: Vec<[String; 2]> = Vec::new();
+        for _ in 0..1 + random.below(12) {
+            let pair = [0; 2].map(|_| tokens[random.below(tokens.len())].clone());
+            if pair.concat().len() > 8 || merges.contains(&pair) {
+                continue;
+            }
+            tokens.push(pair.concat());
+            merges.push(pair);
+        }
+        let pairs: Vec<[&str; 2]> =
+            merges.iter().map(|[left, right]| [&**left, &**right]).collect();
+        let mut file = tokenizer(&pairs);
+        file["model"]["ignore_merges"] = json!(random.below(2) == 0);
+        // Now and then a token that no merge makes.
+        if random.below(2) == 0 {
+            let word: String = (0..3 + random.below(6)).map(|_| letters[random.below(3)]).collect();
+            let count = file["model"]["vocab"].as_object().unwrap().len();
+            if file["model"]["vocab"].get(&word).is_none() {
+                file["model"]["vocab"][word] = json!(count);
+                for added in file["added_tokens"].as_array_mut().unwrap() {
+                    added["id"] = json!(added["id"].as_u64().unwrap() + 1);
+                }
+            }
+        }
+        let text = file.to_string();
+        let [one, other] = [EngineChoice::Fastest, EngineChoice::Reference]
+            .map(|choice| open(&text, choice).unwrap());
+        let kind = one.tokenizer().engine();
+        own += usize::from(kind == gristmill_models::EngineKind::Fast);
+        for _ in 0..60 {
+            let text: String = (0..1 + random.below(40))
+                .map(|_| ["a", "b", "c", "a", "b", "c", "a", "b", "c", " "][random.below(10)])
+                .collect();
+            let [mut ids, mut expected] = [Vec::new(), Vec::new()];
+            one.tokenizer().encoder().encode(&text, Special::Tokens, &mut ids).unwrap();
+            other.tokenizer().encoder().encode(&text, Special::Tokens, &mut expected).unwrap();
+            assert_eq!(ids, expected, "{text:?} {}", file["model"]);
+        }
+    }
+    assert!(own > 100, "{own}");
+}

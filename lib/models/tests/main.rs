@@ -1,0 +1,8 @@
+//! Tests of the crate: real models beside the reference engine, folders, and files that are broken.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr)] // a test may end so
+
+mod damaged;
+mod folders;
+mod models;
+mod small;

@@ -1,0 +1,341 @@
+//! Vocabularies that are not part of the program: their tables are made when they are loaded, and then asked
+//! as those of o200k are.
+
+use std::sync::Arc;
+
+use super::embedded::Embedded;
+use super::encode::Inner;
+use super::hash;
+use super::make::{HashMap, Made, make};
+use super::pattern::{Cl100k, DeepSeek, O200k, Qwen};
+use super::tables::{Blocks, Buckets, Cuts, Neighbours, PairSlots, Short, Tables, WordSlots};
+use gristmill_simd::SimdLevel;
+
+/// A byte-level vocabulary, shared by encoders: it takes 10 MB.
+#[derive(Clone)]
+pub struct Vocabulary(Arc<Loaded>);
+
+struct Loaded {
+    blob: Vec<u8>,
+    offsets: Vec<u8>,
+    blocks: Box<[u8; 16 << hash::ID_BITS]>,
+    word_buckets: Box<Buckets>,
+    word_slots: Box<WordSlots>,
+    words_seed: u64,
+    pair_buckets: Box<Buckets>,
+    pair_slots: Box<PairSlots>,
+    pairs_seed: u64,
+    short: Box<Short>,
+    cuts: Box<Cuts>,
+    neighbours: Box<Neighbours>,
+    characters: Vec<u8>,
+    character_sets: Vec<u8>,
+    whole: Option<WholeWords>,
+}
+
+/// Tokens that no merging makes, and that only whole pre-tokens are, by their first two bytes.
+#[derive(Default)]
+struct WholeWords(HashMap<[u8; 2], Vec<Box<[u8]>>>);
+
+impl WholeWords {
+    /// Words with the same first two bytes, which are looked at one after another.
+    const MOST: usize = 1024;
+
+    /// None if there are too many, or short ones.
+    fn new<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
+        let mut whole = Self::default();
+        for word in words {
+            let same: &mut Vec<Box<[u8]>> = whole.0.entry(*word.first_chunk()?).or_default();
+            if same.len() == Self::MOST {
+                return None;
+            }
+            same.push(word.into());
+        }
+        Some(whole)
+    }
+
+    /// Whether the text begins with one.
+    #[inline(always)]
+    fn may_start(&self, text: &[u8]) -> bool {
+        let words = text.first_chunk().and_then(|first| self.0.get(first));
+        words.is_some_and(|words| words.iter().any(|word| text.starts_with(word)))
+    }
+
+    fn contains(&self, word: &[u8]) -> bool {
+        let words = word.first_chunk().and_then(|first| self.0.get(first));
+        words.is_some_and(|words| words.iter().any(|known| **known == *word))
+    }
+}
+
+/// The pattern by which text is cut before it is merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatternName {
+    /// Of gpt-4o and gpt-oss.
+    O200k,
+    /// Of gpt-4 and Llama 3.
+    Cl100k,
+    /// Of Qwen 2 and 3.
+    Qwen,
+    /// Of DeepSeek V3.
+    DeepSeek,
+}
+
+/// How many seeds are tried: a tenth of the time that a vocabulary may take to load.
+const SEEDS: u64 = 8;
+
+impl Vocabulary {
+    /// `tokens` has the bytes of each id, none for ids that text is not encoded to, and `pairs` the two
+    /// tokens that are merged to it, and none for single bytes. Merging takes the
+    /// lowest id first, and makes each token that has a pair out of its bytes. With `has_whole` a whole
+    /// pre-token is also one of the other tokens, if it has its bytes.
+    ///
+    /// None if the tables cannot hold it: not every byte is a token, there are more than 262,143 ids, or
+    /// nearly as many tokens.
+    pub fn new(tokens: &[&[u8]], pairs: &[Option<(u32, u32)>], has_whole: bool) -> Option<Self> {
+        let is_token = |id: u32| tokens.get(id as usize).is_some_and(|token| !token.is_empty());
+        let is_sound = (0..).zip(pairs).all(|(id, pair)| match *pair {
+            Some((left, right)) => id != 0 && is_token(id) && is_token(left) && is_token(right),
+            None => true,
+        });
+        let mut bytes = [false; 256];
+        for (token, pair) in tokens.iter().zip(pairs) {
+            if let ([byte], None) = (token, pair) {
+                bytes[usize::from(*byte)] = true;
+            }
+        }
+        if !is_sound || tokens.len() != pairs.len() || bytes.contains(&false) {
+            return None;
+        }
+        // Characters of scripts in use and emoji; others are merged byte by byte.
+        let known = |point| point < 0x1_0000 || (0x1_f000..0x1_fc00).contains(&point);
+        let mut loaded = Loaded::new(make(tokens, pairs, has_whole, SEEDS, known)?)?;
+        if has_whole {
+            let others =
+                tokens.iter().zip(pairs).filter(|(token, pair)| pair.is_none() && token.len() > 1);
+            let whole = WholeWords::new(others.map(|(token, _)| *token))?;
+            loaded.whole = Some(whole).filter(|whole| !whole.0.is_empty());
+        }
+        Some(Self(Arc::new(loaded)))
+    }
+
+    /// The bytes of an id.
+    pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
+        self.bytes_of(id)
+    }
+
+    /// An encoder, one for each thread.
+    pub fn encoder(&self, pattern: PatternName) -> VocabularyEncoder {
+        let level = SimdLevel::best();
+        let tables = self.clone();
+        VocabularyEncoder(match pattern {
+            PatternName::O200k => Kind::O200k(Box::new(Inner::new(level, tables, O200k))),
+            PatternName::Cl100k => Kind::Cl100k(Box::new(Inner::new(level, tables, Cl100k))),
+            PatternName::Qwen => Kind::Qwen(Box::new(Inner::new(level, tables, Qwen))),
+            PatternName::DeepSeek => Kind::DeepSeek(Box::new(Inner::new(level, tables, DeepSeek))),
+        })
+    }
+}
+
+/// Encodes text with a [`Vocabulary`], or with the tables of o200k that are part of the program. It keeps
+/// the words it has seen, at most 14 MiB, which makes it faster and never changes its output.
+pub struct VocabularyEncoder(Kind);
+
+enum Kind {
+    Embedded(Box<Inner<Embedded, O200k>>),
+    O200k(Box<Inner<Vocabulary, O200k>>),
+    Cl100k(Box<Inner<Vocabulary, Cl100k>>),
+    Qwen(Box<Inner<Vocabulary, Qwen>>),
+    DeepSeek(Box<Inner<Vocabulary, DeepSeek>>),
+}
+
+impl VocabularyEncoder {
+    /// An encoder of o200k.
+    pub fn o200k() -> Self {
+        Self(Kind::Embedded(Box::new(Inner::new(SimdLevel::best(), Embedded, O200k))))
+    }
+
+    /// Appends the tokens of `text`, all of it as ordinary text.
+    pub fn encode(&mut self, text: &str, out: &mut Vec<i32>) {
+        match &mut self.0 {
+            Kind::Embedded(inner) => inner.encode(text, out),
+            Kind::O200k(inner) => inner.encode(text, out),
+            Kind::Cl100k(inner) => inner.encode(text, out),
+            Kind::Qwen(inner) => inner.encode(text, out),
+            Kind::DeepSeek(inner) => inner.encode(text, out),
+        }
+    }
+}
+
+/// The id of o200k that two of its tokens are merged to.
+pub fn o200k_merge(left: u32, right: u32) -> Option<u32> {
+    let is_rank = |id: u32| id < super::START_OF_TEXT as u32;
+    let merged =
+        if is_rank(left) && is_rank(right) { Embedded.merge(left, right) } else { u32::MAX };
+    Some(merged).filter(|&merged| merged != super::tables::NONE)
+}
+
+impl Loaded {
+    fn new(made: Made) -> Option<Self> {
+        fn sized<const N: usize>(bytes: Vec<u8>) -> Option<Box<[u8; N]>> {
+            bytes.into_boxed_slice().try_into().ok()
+        }
+        Some(Self {
+            blob: made.blob,
+            offsets: made.offsets,
+            blocks: sized(made.blocks)?,
+            word_buckets: sized(made.word_buckets)?,
+            word_slots: sized(made.word_slots)?,
+            words_seed: made.words_seed,
+            pair_buckets: sized(made.pair_buckets)?,
+            pair_slots: sized(made.pair_slots)?,
+            pairs_seed: made.pairs_seed,
+            short: sized(made.short)?,
+            cuts: sized(made.cuts)?,
+            neighbours: sized(made.neighbours)?,
+            characters: made.characters,
+            character_sets: made.character_sets,
+            whole: None,
+        })
+    }
+}
+
+impl Tables for Vocabulary {
+    #[inline(always)]
+    fn blob(&self) -> &[u8] {
+        &self.0.blob
+    }
+
+    #[inline(always)]
+    fn offsets(&self) -> &[u8] {
+        &self.0.offsets
+    }
+
+    #[inline(always)]
+    fn word_buckets(&self) -> &Buckets {
+        &self.0.word_buckets
+    }
+
+    #[inline(always)]
+    fn word_slots(&self) -> &WordSlots {
+        &self.0.word_slots
+    }
+
+    #[inline(always)]
+    fn pair_buckets(&self) -> &Buckets {
+        &self.0.pair_buckets
+    }
+
+    #[inline(always)]
+    fn pair_slots(&self) -> &PairSlots {
+        &self.0.pair_slots
+    }
+
+    #[inline(always)]
+    fn short_ids(&self) -> &Short {
+        &self.0.short
+    }
+
+    #[inline(always)]
+    fn cuts(&self) -> &Cuts {
+        &self.0.cuts
+    }
+
+    #[inline(always)]
+    fn neighbours(&self) -> &Neighbours {
+        &self.0.neighbours
+    }
+
+    #[inline(always)]
+    fn characters(&self) -> &[u8] {
+        &self.0.characters
+    }
+
+    #[inline(always)]
+    fn character_sets(&self) -> &[u8] {
+        &self.0.character_sets
+    }
+
+    #[inline(always)]
+    fn blocks(&self) -> &Blocks {
+        match self.0.blocks.as_chunks::<16>().0.first_chunk() {
+            Some(blocks) => blocks,
+            None => &[[0; 16]; 1 << hash::ID_BITS],
+        }
+    }
+
+    #[inline(always)]
+    fn words_seed(&self) -> u64 {
+        self.0.words_seed
+    }
+
+    #[inline(always)]
+    fn pairs_seed(&self) -> u64 {
+        self.0.pairs_seed
+    }
+
+    #[inline(always)]
+    fn may_cut(&self, text: &[u8], start: usize, at: usize) -> bool {
+        match &self.0.whole {
+            None => true,
+            Some(whole) => !whole.may_start(&text[at..]) && !whole.contains(&text[start..at]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::merge::tests::Random;
+    use crate::{Encoder, token_bytes};
+
+    /// The tables of o200k made again give the same tokens as those in the program.
+    #[test]
+    fn a_vocabulary_made_again_gives_the_same_tokens() {
+        let tokens: Vec<&[u8]> = (0..199_998).map(|id| token_bytes(id).unwrap()).collect();
+        let ids: std::collections::HashMap<&[u8], u32> = tokens.iter().copied().zip(0..).collect();
+        let pair = |token: &&[u8]| {
+            (1..token.len()).find_map(|at| {
+                let [left, right] = [ids.get(&token[..at])?, ids.get(&token[at..])?];
+                let merged = o200k_merge(*left, *right);
+                (merged == Some(ids[token])).then_some((*left, *right))
+            })
+        };
+        let pairs: Vec<Option<(u32, u32)>> = tokens.iter().map(pair).collect();
+        let vocabulary = Vocabulary::new(&tokens, &pairs, false).unwrap();
+        let mut loaded = vocabulary.encoder(PatternName::O200k);
+        let mut embedded = Encoder::new();
+        let mut random = Random(3);
+        for _ in 0..3000 {
+            let mut bytes = Vec::new();
+            for _ in 0..20 {
+                bytes.extend_from_slice(tokens[random.below(tokens.len())]);
+            }
+            let text = String::from_utf8_lossy(&bytes);
+            let (mut expected, mut out) = (Vec::new(), Vec::new());
+            embedded.encode(&text, &mut expected);
+            loaded.encode(&text, &mut out);
+            assert_eq!(out, expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_tables_cannot_hold_is_refused() {
+        let bytes: Vec<[u8; 1]> = (0..=255).map(|byte| [byte]).collect();
+        let mut tokens: Vec<&[u8]> = bytes.iter().map(|byte| &byte[..]).collect();
+        let mut pairs = vec![None; 256];
+        assert!(Vocabulary::new(&tokens, &pairs, false).is_some());
+        assert!(Vocabulary::new(&tokens[1..], &pairs[1..], false).is_none());
+        tokens.push(b"ab");
+        assert!(Vocabulary::new(&tokens, &pairs, false).is_none());
+        pairs.push(Some((97, 257)));
+        assert!(Vocabulary::new(&tokens, &pairs, false).is_none());
+        pairs[256] = Some((97, 98));
+        let mut out = Vec::new();
+        let vocabulary = Vocabulary::new(&tokens, &pairs, false).unwrap();
+        vocabulary.encoder(PatternName::Qwen).encode("abba\u{1f9ff}", &mut out);
+        assert_eq!(out, [256, 98, 97, 0xf0, 0x9f, 0xa7, 0xbf]);
+        tokens.resize(1 << 18, b"");
+        pairs.resize(1 << 18, None);
+        assert!(Vocabulary::new(&tokens, &pairs, false).is_none());
+    }
+}

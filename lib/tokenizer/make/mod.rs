@@ -1,0 +1,220 @@
+//! Makes the tables of a vocabulary, out of its tokens and the one pair that makes each of them. The build
+//! script does it for o200k, and a program for the vocabulary of a file.
+
+mod characters;
+mod displace;
+
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::hash;
+use displace::{Placement, place};
+
+/// All tables but those of the pattern. Numbers are little-endian.
+pub struct Made {
+    pub blob: Vec<u8>,
+    pub offsets: Vec<u8>,
+    pub blocks: Vec<u8>,
+    pub word_buckets: Vec<u8>,
+    pub word_slots: Vec<u8>,
+    pub words_seed: u64,
+    pub pair_buckets: Vec<u8>,
+    pub pair_slots: Vec<u8>,
+    pub pairs_seed: u64,
+    pub short: Vec<u8>,
+    pub cuts: Vec<u8>,
+    pub neighbours: Vec<u8>,
+    pub characters: Vec<u8>,
+    pub character_sets: Vec<u8>,
+}
+
+/// `tokens` has the bytes of each id, and `pairs` what makes it: none for single bytes, and for tokens that
+/// are only decoded. With `has_whole` those are found as whole words. Every byte is a token, and no pair makes id 0. `seeds` and `known` are those of [`place`] and [`characters::table`]. None if they do
+/// not place the tokens, or if there are too many.
+pub fn make(
+    tokens: &[&[u8]],
+    pairs: &[Option<(u32, u32)>],
+    has_whole: bool,
+    seeds: u64,
+    known: impl Fn(u32) -> bool,
+) -> Option<Made> {
+    if tokens.len() > hash::NO_TOKEN as usize {
+        return None;
+    }
+    let mut blob = Vec::new();
+    let mut offsets = vec![0u32];
+    for token in tokens {
+        blob.extend_from_slice(token);
+        offsets.push(blob.len() as u32);
+    }
+    let mut blocks: Vec<u8> = tokens.iter().flat_map(|token| block_of(token)).collect();
+    blocks.resize(16 * hash::NO_TOKEN as usize, hash::LONG);
+    blocks.extend_from_slice(&[0; 16]);
+
+    let ids = || (0..).zip(tokens.iter().zip(pairs));
+    let is_word = |token: &[u8], pair: &Option<_>| {
+        pair.is_some() || token.len() == 1 || has_whole && !token.is_empty()
+    };
+    let words: Vec<(u32, u64)> = ids()
+        .filter(|(_, (token, pair))| is_word(token, pair))
+        .map(|(id, (token, _))| (id, hash::hash_word(token)))
+        .collect();
+    let made: Vec<(u32, u32, u32)> =
+        ids().filter_map(|(id, (_, pair))| pair.map(|(left, right)| (left, right, id))).collect();
+    let (placed, placed_pairs) = std::thread::scope(|scope| {
+        let pairs = scope.spawn(|| {
+            place(seeds, |seed| {
+                made.iter().map(|&(left, right, _)| hash::spread_pair(left, right, seed)).collect()
+            })
+        });
+        let words =
+            place(seeds, |seed| words.iter().map(|&(_, h)| hash::spread_word(h, seed)).collect());
+        (words, pairs.join().ok().flatten())
+    });
+    let (placed, placed_pairs) = (placed?, placed_pairs?);
+    // What is not here is no token's.
+    let mut slots = vec![hash::NO_TOKEN; hash::SLOTS];
+    for (&(id, h), &slot) in words.iter().zip(&placed.slots) {
+        slots[slot] = hash::fingerprint(h) << hash::ID_BITS | id;
+    }
+    let (word_buckets, word_slots, words_seed) = (buckets(&placed), bytes(&slots), placed.seed);
+
+    let mut slots = vec![hash::NO_PAIR; hash::SLOTS];
+    for (&(left, right, merged), &slot) in made.iter().zip(&placed_pairs.slots) {
+        slots[slot] = u64::from(left) << 36 | u64::from(right) << 18 | u64::from(merged);
+    }
+    let pair_slots = slots.iter().flat_map(|slot| slot.to_le_bytes()).collect();
+
+    // Ids of the 256 bytes, then of the 65,536 pairs of bytes (0 where a pair makes nothing).
+    let mut short = vec![0u32; 256 + 65536];
+    for (id, (token, pair)) in ids() {
+        match token[..] {
+            [byte] => short[byte as usize] = id,
+            [left, right] if pair.is_some() => {
+                short[256 + (left as usize) * 256 + right as usize] = id;
+            }
+            _ => {}
+        }
+    }
+    let longer =
+        || ids().filter(|(_, (token, pair))| is_word(token, pair)).map(|(_, (token, _))| token);
+    let characters = characters::table(tokens, pairs, known)?;
+    Some(Made {
+        blob,
+        offsets: bytes(&offsets),
+        blocks,
+        word_buckets,
+        word_slots,
+        words_seed,
+        pair_buckets: buckets(&placed_pairs),
+        pair_slots,
+        pairs_seed: placed_pairs.seed,
+        short: bytes(&short),
+        cuts: bits(1 << 16, longer().flat_map(|token| cut_borders(token))),
+        neighbours: bits(hash::NEIGHBOUR_BITS, longer().flat_map(|token| neighbours(token))),
+        characters: characters.table,
+        character_sets: characters.sets,
+    })
+}
+
+/// A map that is not attacked: a vocabulary of many equal hashes only takes longer to load.
+pub type HashMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Fold>>;
+
+/// Hashes numbers and short texts with a multiplication for each eight bytes.
+#[derive(Default)]
+pub struct Fold(u64);
+
+impl Hasher for Fold {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut block = [0; 8];
+            block[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(block));
+        }
+    }
+
+    fn write_u8(&mut self, number: u8) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let product = u128::from(self.0 ^ number ^ 0x9e37_79b9_7f4a_7c15) * 0xd134_2543_de82_ef95;
+        self.0 = product as u64 ^ (product >> 64) as u64;
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+}
+
+/// The bytes of a token and, in the last place, their number; or `LONG` there if they do not fit.
+fn block_of(token: &[u8]) -> [u8; 16] {
+    let mut block = [0; 16];
+    block[hash::TOKEN_BYTES] = hash::LONG;
+    if token.len() <= hash::TOKEN_BYTES {
+        block[..token.len()].copy_from_slice(token);
+        block[hash::TOKEN_BYTES] = token.len() as u8;
+    }
+    block
+}
+
+/// The two bytes at each border between characters of which a token holds one in part only:
+/// behind the rest of a character that the token begins with, and in front of the beginning of
+/// one that it ends with.
+/// As bits of a table of all pairs of bytes.
+fn cut_borders(token: &[u8]) -> Vec<usize> {
+    let mut borders = Vec::new();
+    let pair = |at: usize| token[at - 1] as usize * 256 + token[at] as usize;
+    let rest = token.iter().take_while(|&&byte| is_continuation(byte)).count();
+    if rest > 0 && rest < token.len() {
+        borders.push(pair(rest));
+    }
+    if let Some(last) = token.iter().rposition(|&byte| !is_continuation(byte))
+        && last > 0
+        && std::str::from_utf8(&token[last..]).is_err()
+    {
+        borders.push(pair(last));
+    }
+    borders
+}
+
+/// The bits of all two whole characters that are side by side in a token.
+fn neighbours(token: &[u8]) -> Vec<usize> {
+    let mut bits = Vec::new();
+    for part in token.utf8_chunks() {
+        let points: Vec<u32> = part.valid().chars().map(u32::from).collect();
+        bits.extend(points.windows(2).map(|pair| hash::neighbours_bit(pair[0], pair[1])));
+    }
+    bits
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
+}
+
+fn buckets(placement: &Placement) -> Vec<u8> {
+    let mut buckets: Vec<u32> = placement.pilots.iter().map(|&pilot| pilot.into()).collect();
+    for &key in &placement.keys {
+        buckets[hash::bucket(key)] |= 1 << hash::bucket_bit(key);
+    }
+    bytes(&buckets)
+}
+
+fn bytes(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+fn bits(count: usize, set: impl Iterator<Item = usize>) -> Vec<u8> {
+    let mut bytes = vec![0u8; count / 8];
+    for bit in set {
+        bytes[bit / 8] |= 1 << (bit % 8);
+    }
+    bytes
+}
