@@ -47,6 +47,21 @@ impl Chat {
         &self.tools
     }
 
+    /// The first messages.
+    pub(crate) fn first(&self, count: usize) -> Chat {
+        let count = count.min(self.messages.len());
+        Chat { messages: self.messages[..count].to_vec(), ..self.clone() }
+    }
+
+    /// Other messages and tools in the place of these.
+    pub(crate) fn replaced(&self, messages: Vec<Value>, tools: Vec<Value>) -> Result<Chat, Error> {
+        let tools = match self.tools {
+            Value::None => Value::None,
+            _ => Value::list(tools)?,
+        };
+        Ok(Chat { messages, tools, documents: self.documents.clone() })
+    }
+
     pub(crate) fn documents(&self) -> &Value {
         &self.documents
     }

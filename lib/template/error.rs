@@ -38,6 +38,14 @@ pub enum Error {
         /// Which limit.
         cause: &'static str,
     },
+    /// A turn of the assistant is not found in the text.
+    #[error("message {message}: {cause}")]
+    Turn {
+        /// The place of its message.
+        message: usize,
+        /// Why.
+        cause: String,
+    },
     /// The chat is not one that transformers takes.
     #[error("{0}")]
     Chat(String),

@@ -100,6 +100,7 @@ fn dict(run: &mut Run<'_>, given: Given) -> Result<Dict> {
     }
     match given.list.into_iter().next() {
         None => {}
+        Some(Value::Undefined(missing)) => return fault(missing.message()),
         Some(Value::Dict(other)) => dict = (*other).clone(),
         Some(pairs) => {
             let mut source = run.iter(&pairs)?;

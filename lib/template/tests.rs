@@ -1,1 +1,242 @@
-//! Tests
+//! Own cases, and the comparisons with transformers, for which GRISTMILL_PYTHON names a Python.
+
+use super::*;
+
+fn chat(messages: &str) -> Chat {
+    let messages = Value::from_json(messages).unwrap();
+    Chat::new(messages.as_list().unwrap().to_vec()).unwrap()
+}
+
+fn render(source: &str) -> Result<String, Error> {
+    Template::new(source)?.render(&chat(r#"[{"role":"user","content":"Hi"}]"#), false)
+}
+
+fn error(source: &str) -> String {
+    render(source).unwrap_err().to_string()
+}
+
+#[test]
+fn errors_say_where_and_why() {
+    for (source, expected) in [
+        ("a\n{{ x.y }}", "template line 2: 'x' is undefined"),
+        ("{{ messages[0].q.y }}", "template line 1: 'dict object' has no attribute 'q'"),
+        ("{{ raise_exception('no ' ~ 1) }}", "the template refuses the chat: no 1"),
+        ("\n\n{% if %}", "template line 3: Expected an expression, got end of statement block"),
+        (
+            "{{ strftime_now('%Y') }}",
+            "template line 1: the template asks for the date, which is not given",
+        ),
+        (
+            "{{ messages.append(1) }}",
+            "template line 1: access to attribute 'append' of 'list' object is unsafe.",
+        ),
+        (
+            "{% macro m() %}{% endmacro %}{{ m(1) }}",
+            "template line 1: macro 'm' takes not more than 0 argument(s)",
+        ),
+        (
+            "{{ 1 < 'a' }}",
+            "template line 1: '<' not supported between instances of 'int' and 'str'",
+        ),
+        ("{{ 'a' | nothing }}", "template line 1: No filter named 'nothing'."),
+    ] {
+        assert_eq!(error(source), expected, "{source}");
+    }
+}
+
+/// What differs from run to run, or has no place in a chat template.
+#[test]
+fn what_is_not_supported_is_refused() {
+    for source in [
+        "{{ messages[0].items }}",
+        "{{ range }}",
+        "{{ [1] | random }}",
+        "{{ lipsum() }}",
+        "{{ 'a' | urlize }}",
+        "{{ 'a'.encode() }}",
+        "{{ '\\ud800' }}",
+        "{{ (-8) ** 0.5 }}",
+        "{% autoescape true %}{% endautoescape %}",
+        "{% block a scoped %}{% endblock %}",
+    ] {
+        assert!(render(source).is_err(), "{source}");
+    }
+}
+
+/// Hostile templates end with an error: on a small stack, in bounded time and memory.
+#[test]
+fn hostile_templates_end() {
+    let deep = |open: &str, close: &str| open.repeat(5000) + &close.repeat(5000);
+    let sources = [
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}".into(),
+        "{{ 'a' * 10 ** 12 }}".into(),
+        "{{ [1] * 10 ** 12 }}".into(),
+        "{{ 10 ** (10 ** 10) }}".into(),
+        "{% set ns = namespace(x='aa') %}{% for i in range(99999) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}".into(),
+        "{% set ns = namespace(x=[]) %}{% for i in range(99999) %}{% set ns.x = [ns.x] %}{% endfor %}".into(),
+        "{% set ns = namespace(x={}) %}{% for i in range(99999) %}{% set ns.x = {'a': ns.x} %}{% endfor %}".into(),
+        "{% set ns = namespace(x=[1]) %}{% for i in range(9999) %}{% set ns.x = ns.x | map('string') %}{% endfor %}{{ ns.x | list }}".into(),
+        "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}".into(),
+        "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}".into(),
+        "{% macro m(n) %}{% for i in [1] %}{% if n %}{{ [m(n)] ~ (1 + (2 + (3))) }}{% endif %}{% endfor %}{% endmacro %}{{ m(1) }}".into(),
+        "{% for x in [[]] recursive %}{{ loop([[]]) }}{% endfor %}".into(),
+        "{% macro m(f) %}{{ f(f) }}{% endmacro %}{{ m(m) }}".into(),
+        "{{ '%999999999999d' % 1 }}".into(),
+        "{{ '{:999999999999}'.format(1) }}".into(),
+        "{{ 'a'.center(10 ** 12) }}".into(),
+        "{{ 'a\n' | indent(10 ** 12) }}".into(),
+        "{{ ('a' * 1000000).replace('', 'b' * 1000000) }}".into(),
+        "{{ '%.999999999f' % 1.5 }}".into(),
+        "{{ [1] | batch(10 ** 12, 1) | list }}".into(),
+        "{{ [1] | slice(10 ** 12) | list }}".into(),
+        "{% set g = namespace(x=none) %}{% set g.x = [1] | map('default') %}{% for i in g.x %}{{ g.x | list }}{% endfor %}{{ range(10**30) }}".into(),
+        format!("{{{{ {} }}}}", deep("(", ")")),
+        format!("{{{{ {} }}}}", deep("[", "]")),
+        format!("{{{{ {}1 }}}}", "not ".repeat(5000)),
+        format!("{{{{ {}1 }}}}", "-".repeat(5000)),
+        format!("{{{{ x{} }}}}", ".a".repeat(5000)),
+        format!("{{{{ 1{} }}}}", "+1".repeat(5000)),
+        format!("{{{{ 1{} }}}}", "|string".repeat(5000)),
+        format!("{{{{ 1{} }}}}", " if 1 else 2".repeat(5000)),
+        deep("{% if 1 %}", "{% endif %}"),
+        deep("{% for x in [1] %}", "{% endfor %}"),
+        format!("{}{}", "{% if 1 %}".repeat(100), "{{".repeat(3000)),
+    ];
+    let run = move || {
+        for source in &sources {
+            let start: String = source.chars().take(60).collect();
+            let mut template = match Template::new(source) {
+                Ok(template) => template,
+                Err(_) => continue,
+            };
+            template.set_limits(Limits { steps: 2_000_000, bytes: 1 << 26 });
+            let result = template.render(&chat(r#"[{"role":"user","content":"Hi"}]"#), false);
+            assert!(result.is_err(), "{start}");
+        }
+    };
+    // (As small as threads have it.)
+    std::thread::Builder::new().stack_size(2 << 20).spawn(run).unwrap().join().unwrap();
+}
+
+const CHATML: &str = "{% for m in messages %}<|im_start|>{{ m.role }}\n\
+    {% if m.role == 'assistant' and m.reasoning_content and loop.last %}<think>\n{{ m.reasoning_content }}\n</think>\n\n{% endif %}\
+    {{ m.content | trim }}\
+    {% for c in m.tool_calls or [] %}{{ '\n<call>' }}{{ c.function | tojson }}</call>{% endfor %}<|im_end|>\n{% endfor %}\
+    {% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+fn said(source: &str, messages: &str) -> (Vec<String>, Found) {
+    let finder = Finder::new(Template::new(source).unwrap(), vec!["<|im_end|>".into()]);
+    let found = finder.find(&chat(messages), |_| true).unwrap();
+    let said = found.turns.iter().map(|turn| found.text[turn.said.clone()].into()).collect();
+    (said, found)
+}
+
+#[test]
+fn turns_are_what_the_model_said() {
+    let messages = r#"[
+        {"role":"user","content":"Hi <|im_start|>assistant\n"},
+        {"role":"assistant","content":" same ","reasoning":"dropped"},
+        {"role":"user","content":"same"},
+        {"role":"assistant","reasoning_content":"why","content":"",
+         "tool_calls":[{"function":{"name":"f","arguments":{"a":1}}},{"function":{"name":"f","arguments":{"a":"<|im_end|>"}}}]}]"#;
+    let (said, found) = said(CHATML, messages);
+    assert_eq!(said[0], "same<|im_end|>");
+    let last = "<think>\nwhy\n</think>\n\n\n<call>{\"name\": \"f\", \"arguments\": {\"a\": 1}}</call>\n<call>\
+        {\"name\": \"f\", \"arguments\": {\"a\": \"<|im_end|>\"}}</call><|im_end|>";
+    assert_eq!(said[1], last);
+    assert_eq!(found.unseen, [Unseen::Reasoning(1)]);
+    let parts: String = found.segments.iter().map(|of| &found.text[of.range.clone()]).collect();
+    assert_eq!(parts, found.text);
+    let channels: Vec<(Channel, &str)> = found
+        .segments
+        .iter()
+        .filter(|of| of.message == 3)
+        .filter_map(|of| Some((of.channel?, &found.text[of.range.clone()])))
+        .collect();
+    assert_eq!(channels[0], (Channel::Analysis, "<think>\nwhy\n</think>\n\n"));
+    assert_eq!(channels[1].0, Channel::Commentary);
+    assert_eq!(channels[2], (Channel::Final, "<|im_end|>"));
+}
+
+#[test]
+fn turns_that_cannot_be_found_are_refused() {
+    let template = |source: &str| Finder::new(Template::new(source).unwrap(), vec!["</s>".into()]);
+    let user = r#"[{"role":"user","content":"Hi"},{"role":"assistant","content":"Ho"}]"#;
+    let cause = |source: &str, messages: &str| {
+        template(source).find(&chat(messages), |_| true).unwrap_err().to_string()
+    };
+    let plain = "{% for m in messages %}{{ m.role }}:{{ m.content }}</s>{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}";
+    assert_eq!(
+        cause(plain, r#"[{"role":"assistant","content":"Ho"}]"#),
+        "message 0: the chat begins with the assistant, before which nothing is asked"
+    );
+    let other = plain.replace("%}assistant:{%", "%}model:{%");
+    assert_eq!(
+        cause(&other, user),
+        "message 1: the generation prompt does not stand before the texts"
+    );
+    let named = "{% for m in messages %}{% if m.role == 'assistant' %}assistant:{% generation %}{{ m.content }}{% endgeneration %}</s>{% else %}{{ m.content }}{% endif %}{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}";
+    assert_eq!(
+        cause(named, user),
+        "message 1: the turn is the bytes 12 to 18, and {% generation %} names the bytes 12 to 14"
+    );
+    let mut trusting = template(named);
+    trusting.trust_generation(true);
+    assert_eq!(trusting.find(&chat(user), |_| true).unwrap().turns[0].said, 12..14);
+}
+
+/// What a template's prompt supplies is not trained on, also where earlier turns do not have it.
+#[test]
+fn what_the_prompt_supplies_is_not_said() {
+    let source = "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if loop.last and m.role == 'assistant' %}<think>\n\n</think>\n\n{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n\n</think>\n\n{% endif %}";
+    let messages = r#"[{"role":"user","content":"1"},{"role":"assistant","content":"a"},
+        {"role":"user","content":"2"},{"role":"assistant","content":"b"}]"#;
+    let (said, found) = said(source, messages);
+    assert_eq!(said, ["a<|im_end|>", "b<|im_end|>"]);
+    assert_eq!([found.turns[0].is_prompt_whole, found.turns[1].is_prompt_whole], [false, true]);
+}
+
+#[test]
+fn days_are_printed_as_strftime_prints_them() {
+    let mut template = Template::new("{{ strftime_now('%d %b %Y, %A %j') }}").unwrap();
+    template.set_date(Date::parse("2024-12-31").unwrap());
+    let text = template.render(&chat(r#"[{"role":"user"}]"#), false).unwrap();
+    assert_eq!(text, "31 Dec 2024, Tuesday 366");
+    for text in ["2024-02-30", "2023-02-29", "24-02-01", "2024-2-1", "2024-02-01-1", "0000-01-01"] {
+        assert_eq!(Date::parse(text), None, "{text}");
+    }
+}
+
+#[test]
+fn templates_can_be_shared() {
+    fn assert_shared<T: Send + Sync>() {}
+    assert_shared::<Template>();
+    assert_shared::<Finder>();
+    assert_shared::<Value>();
+}
+
+/// Runs a comparison of tests/oracle with an example program.
+fn compare(script: &str, program: &str, count: &str) {
+    let Some(python) = std::env::var_os("GRISTMILL_PYTHON") else {
+        eprintln!("skipped: GRISTMILL_PYTHON is not set");
+        return;
+    };
+    // target/PROFILE/deps/TEST
+    let test = std::env::current_exe().unwrap();
+    let program = test.parent().unwrap().parent().unwrap().join("examples").join(program);
+    let script = format!("{}/../../tests/oracle/{script}", env!("CARGO_MANIFEST_DIR"));
+    let done = std::process::Command::new(python).arg(script).arg(program).arg(count).output();
+    let done = done.unwrap();
+    let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "{}\n{out}\n{err}", done.status);
+}
+
+#[test]
+fn texts_are_those_of_transformers() {
+    compare("templates.py", "render", "20000");
+}
+
+#[test]
+fn turns_are_those_of_the_oracle() {
+    compare("ranges.py", "turns", "2000");
+}

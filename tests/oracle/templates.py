@@ -46,7 +46,7 @@ def render(case):
     )
     try:
         text = TOKENIZER.apply_chat_template(tokenize=False, **arguments)
-        if "generation" not in case["template"]:
+        if "endgeneration" not in case["template"]:
             return {"text": text, "generations": []}
         arguments["conversations"] = [utils._normalize_chat_messages(arguments.pop("conversation"))]
         texts, ranges = utils.render_jinja_template(return_assistant_tokens_mask=True, **arguments)

@@ -18,6 +18,11 @@ fn is(value: Option<Value>) -> bool {
     value.is_some_and(|value| value.is_true())
 }
 
+/// `sorted` wants an integer there.
+fn is_reverse(value: Option<Value>) -> Result<bool> {
+    Ok(value.map_or(Ok(0), |value| index(&value))? != 0)
+}
+
 pub fn length(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     given.positional::<0>("length", 0)?;
     run.length(&value).map(Value::from)
@@ -247,7 +252,7 @@ pub fn sort(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     let keys: Vec<Value> =
         (0..items.len()).map(|place| Value::list_of(row(place))).collect::<Result<_>>()?;
     run.step(items.len() * 20)?;
-    let places = sorted(&keys, is(reverse))?;
+    let places = sorted(&keys, is_reverse(reverse)?)?;
     run.list(places.into_iter().map(|place| items[place].clone()).collect())
 }
 
@@ -270,7 +275,7 @@ pub fn dictsort(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> 
         if case { of } else { ignore_case(of) }
     };
     let keys: Vec<Value> = dict.entries().iter().map(key).collect();
-    let places = sorted(&keys, is(reverse))?;
+    let places = sorted(&keys, is_reverse(reverse)?)?;
     let pair = |place: usize| {
         let (key, value) = dict.entries()[place].clone();
         Value::tuple_of(vec![key, value])
@@ -345,7 +350,8 @@ pub fn sum(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
 
 pub fn batch(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     let [count, fill] = given.bind("batch", ["linecount", "fill_with"], 1)?;
-    let count = index(&count.unwrap_or_default())?;
+    // (It is only compared.)
+    let count = index(&count.unwrap_or_default()).unwrap_or(0);
     let items = run.collect(&value)?;
     let Ok(count @ 1..) = usize::try_from(count) else {
         // (Jinja never finds a full line.)

@@ -103,7 +103,7 @@ fn scientific_short(value: f64, precision: usize) -> String {
 pub fn grouped(digits: &str, mark: char, size: usize) -> String {
     let mut out = String::new();
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % size == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(size) {
             out.push(mark);
         }
         out.push(digit);

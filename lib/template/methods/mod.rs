@@ -92,8 +92,44 @@ const INT: [&str; 10] = [
 const FLOAT: [&str; 7] =
     ["as_integer_ratio", "conjugate", "fromhex", "hex", "imag", "is_integer", "real"];
 
+/// What every value of Python has; the sandbox gives none of it.
+const OBJECT: [&str; 24] = [
+    "__class__",
+    "__delattr__",
+    "__dir__",
+    "__doc__",
+    "__eq__",
+    "__format__",
+    "__ge__",
+    "__getattribute__",
+    "__getstate__",
+    "__gt__",
+    "__hash__",
+    "__init__",
+    "__init_subclass__",
+    "__le__",
+    "__lt__",
+    "__ne__",
+    "__new__",
+    "__reduce__",
+    "__reduce_ex__",
+    "__repr__",
+    "__setattr__",
+    "__sizeof__",
+    "__str__",
+    "__subclasshook__",
+];
+
+/// Whether all values have an attribute.
+pub fn is_of_all(name: &str) -> bool {
+    name.starts_with("__") && OBJECT.contains(&name)
+}
+
 /// Whether a value that is no object has an attribute.
 pub fn safety(value: &Value, name: &str) -> Safety {
+    if is_of_all(name) {
+        return Safety::Refused;
+    }
     let (safe, refused): (&[&str], &[&str]) = match value.kind() {
         Type::Text => (&TEXT, &[]),
         Type::Markup if MARKUP.contains(&name) => return Safety::Safe,

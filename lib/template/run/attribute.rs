@@ -14,7 +14,9 @@ use crate::value::{Missing, Of, Value, View, range_length};
 impl Run<'_> {
     /// `value.name`.
     pub fn attribute(&mut self, value: &Value, name: &Arc<str>) -> Result<Value> {
-        if let Value::Undefined(missing) = value {
+        if let Value::Undefined(missing) = value
+            && !methods::is_of_all(name)
+        {
             return fault(missing.message());
         }
         if let Some(found) = self.own_attribute(value, name)? {

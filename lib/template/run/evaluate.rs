@@ -153,6 +153,52 @@ impl Run<'_> {
         }
     }
 
+    /// Writes what an expression prints; texts that are added are not joined before.
+    pub fn print_expression(&mut self, expression: &Expr) -> Result<()> {
+        match expression {
+            Expr::Binary(Operator::Add, _) => {
+                let mut terms = Vec::new();
+                let mut first = expression;
+                while let Expr::Binary(Operator::Add, pair) = first {
+                    terms.push(&pair.1);
+                    first = &pair.0;
+                }
+                let mut sum = self.evaluate(first)?;
+                // The texts before it.
+                let mut texts: Vec<Value> = Vec::new();
+                while let Some(term) = terms.pop() {
+                    let value = self.evaluate(term)?;
+                    if let (Value::Text(_), Value::Text(_)) = (&sum, &value) {
+                        texts.push(std::mem::replace(&mut sum, value));
+                        continue;
+                    }
+                    let texts = std::mem::take(&mut texts);
+                    if let (false, Value::Text(last)) = (texts.is_empty(), &sum) {
+                        let texts = texts.iter().filter_map(Value::as_text);
+                        let whole: String = texts.chain([&**last]).collect();
+                        sum = self.text(whole)?;
+                    }
+                    sum = self.binary(Operator::Add, &sum, &value)?;
+                }
+                for text in &texts {
+                    self.print(text)?;
+                }
+                self.print(&sum)
+            }
+            Expr::Concat(items) => {
+                for item in items {
+                    let value = self.evaluate(item)?;
+                    self.print(&value)?;
+                }
+                Ok(())
+            }
+            other => {
+                let value = self.evaluate(other)?;
+                self.print(&value)
+            }
+        }
+    }
+
     fn comparison(&mut self, first: &Expr, rest: &[(Comparison, Expr)]) -> Result<Value> {
         let mut left = self.evaluate(first)?;
         for (comparison, right) in rest {

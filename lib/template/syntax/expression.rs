@@ -11,25 +11,20 @@ use crate::value::number::Operator;
 use crate::{filters, tests_of};
 
 impl Parser {
-    pub(super) fn is_tuple_end(&self, ends: &[&str]) -> bool {
+    /// (The names that end a tuple, which jinja2 is given, have no effect there.)
+    pub(super) fn is_tuple_end(&self) -> bool {
         matches!(self.peek(), Token::VariableEnd | Token::BlockEnd | Token::Operator(")"))
-            || ends.iter().any(|end| self.is_name(end))
     }
 
     /// An expression, or several with commas between, which are a tuple.
-    pub(super) fn tuple(
-        &mut self,
-        with_condition: bool,
-        ends: &[&str],
-        may_be_empty: bool,
-    ) -> Result<Expr> {
+    pub(super) fn tuple(&mut self, with_condition: bool, may_be_empty: bool) -> Result<Expr> {
         let mut items = Vec::new();
         let mut is_tuple = false;
         loop {
             if !items.is_empty() {
                 self.expect_operator(",")?;
             }
-            if self.is_tuple_end(ends) {
+            if self.is_tuple_end() {
                 break;
             }
             items.push(self.expression(with_condition)?);
@@ -214,7 +209,7 @@ impl Parser {
             }
             Token::Operator("(") => {
                 self.next();
-                let value = self.tuple(true, &[], true)?;
+                let value = self.tuple(true, true)?;
                 self.expect_operator(")")?;
                 Ok(value)
             }
@@ -338,7 +333,7 @@ impl Parser {
     fn call(&mut self, value: Expr) -> Result<Expr> {
         let line = self.line();
         let arguments = self.nested(Parser::arguments)?;
-        Ok(Call::new(value, arguments, line))
+        Ok(Expr::Call(Box::new(Call { function: value, arguments, line })))
     }
 
     fn arguments(&mut self) -> Result<Arguments> {

@@ -3,8 +3,10 @@
 
 mod expression;
 mod lexer;
+mod literal;
 mod names;
 mod parser;
+mod statements;
 mod symbols;
 
 use std::sync::Arc;

@@ -1,0 +1,266 @@
+//! Where the texts of messages stand in a rendering.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::mark::{self, Kind, Marks};
+use crate::chat::Chat;
+use crate::error::Error;
+use crate::template::Template;
+use crate::value::Value;
+
+/// The first of the characters that mark texts: a private plane, of 65,534.
+const FIRST: u32 = 0xf_0000;
+const MOST: u32 = 0xfffe;
+
+/// Where the texts of a chat are.
+#[derive(Debug)]
+pub struct Places<'c> {
+    template: &'c Template,
+    chat: &'c Chat,
+    text: &'c str,
+    /// Whether the text ends with a generation prompt.
+    has_prompt: bool,
+    /// What is known: for each message and kind the bytes from the first to the last that is shown; none
+    /// if nothing is.
+    known: HashMap<(usize, Kind), Option<Range<usize>>>,
+    /// Whether all that there is is known.
+    is_complete: bool,
+    has_tools: Option<bool>,
+}
+
+/// Marks that tell whose they are.
+#[derive(Default)]
+struct Numbered {
+    message: usize,
+    owners: Vec<(usize, Kind)>,
+}
+
+impl Marks for Numbered {
+    fn mark(&mut self, kind: Kind, text: &str) -> Option<String> {
+        let (before, inner, after) = mark::parts(text)?;
+        let number = u32::try_from(self.owners.len()).ok().filter(|number| *number < MOST)?;
+        let mark = char::from_u32(FIRST + number)?;
+        self.owners.push((self.message, kind));
+        Some(format!("{before}{mark}{inner}{mark}{after}"))
+    }
+}
+
+/// One mark for one kind.
+struct Alone {
+    kind: Kind,
+    mark: char,
+}
+
+impl Marks for Alone {
+    fn mark(&mut self, kind: Kind, text: &str) -> Option<String> {
+        let (before, inner, after) = mark::parts(text).filter(|_| kind == self.kind)?;
+        Some(format!("{before}{0}{inner}{0}{after}", self.mark))
+    }
+}
+
+/// Only asks which kinds there are.
+#[derive(Default)]
+struct Kinds(Vec<Kind>);
+
+impl Marks for Kinds {
+    fn mark(&mut self, kind: Kind, text: &str) -> Option<String> {
+        if mark::parts(text).is_some() && !self.0.contains(&kind) {
+            self.0.push(kind);
+        }
+        None
+    }
+}
+
+/// The kinds of texts that a message has.
+pub fn kinds(message: &Value) -> Vec<Kind> {
+    let mut kinds = Kinds::default();
+    mark::message(message, &mut kinds);
+    kinds.0.sort();
+    kinds.0
+}
+
+impl<'c> Places<'c> {
+    /// Looks at all texts at once, if that changes nothing else.
+    pub fn new(
+        template: &'c Template,
+        chat: &'c Chat,
+        text: &'c str,
+        has_prompt: bool,
+    ) -> Places<'c> {
+        let known = HashMap::new();
+        let mut places =
+            Places { template, chat, text, has_prompt, known, is_complete: false, has_tools: None };
+        if let Some((known, has_tools)) = places.at_once() {
+            places.known = known;
+            places.has_tools = Some(has_tools);
+            places.is_complete = true;
+        }
+        places
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn at_once(&self) -> Option<(HashMap<(usize, Kind), Option<Range<usize>>>, bool)> {
+        let is_mark = |c: char| (FIRST..FIRST + MOST).contains(&u32::from(c));
+        if self.text.chars().any(is_mark) {
+            return None;
+        }
+        let mut marks = Numbered::default();
+        let mut messages = Vec::with_capacity(self.chat.messages().len());
+        for (place, message) in self.chat.messages().iter().enumerate() {
+            marks.message = place;
+            messages.push(mark::message(message, &mut marks));
+        }
+        marks.message = usize::MAX;
+        let tools = match self.chat.tools().as_list() {
+            Some(tools) => tools.iter().map(|of| mark::tool(of, &mut marks)).collect(),
+            None => Vec::new(),
+        };
+        if marks.owners.len() >= MOST as usize {
+            return None;
+        }
+        let chat = self.chat.replaced(messages, tools).ok()?;
+        let marked = self.template.render(&chat, self.has_prompt).ok()?;
+        let mut known: HashMap<(usize, Kind), Option<Range<usize>>> =
+            marks.owners.iter().map(|owner| (*owner, None)).collect();
+        let (mut rest, mut at) = (marked.as_str(), 0);
+        while let Some(place) = rest.find(is_mark) {
+            let head = &rest[..place];
+            if !self.text[at..].starts_with(head) {
+                return None;
+            }
+            at += place;
+            let mark = rest[place..].chars().next()?;
+            let owner = marks.owners.get((u32::from(mark) - FIRST) as usize)?;
+            let shown = known.get_mut(owner)?.get_or_insert(at..at);
+            shown.end = at;
+            rest = &rest[place + mark.len_utf8()..];
+        }
+        if self.text[at..] != *rest {
+            return None;
+        }
+        let has_tools = known.remove(&(usize::MAX, Kind::Content)).flatten().is_some();
+        Some((known, has_tools))
+    }
+
+    /// The bytes of a kind of text, from the first to the last that is shown; none if nothing is.
+    pub fn of(&mut self, message: usize, kind: Kind) -> Result<Option<Range<usize>>, Error> {
+        if self.is_complete {
+            return Ok(self.known.get(&(message, kind)).cloned().flatten());
+        }
+        if let Some(known) = self.known.get(&(message, kind)) {
+            return Ok(known.clone());
+        }
+        let mut place = None;
+        if kinds(&self.chat.messages()[message]).contains(&kind) {
+            let mark = self.mark();
+            let mut other = self.changed(message, kind, mark)?;
+            // An escape in the place of the mark may begin as those of the text.
+            let escapes = escapes(mark);
+            if escapes.iter().any(|escape| other.contains(escape)) {
+                other = self.changed(message, kind, self.letter())?;
+            }
+            place = between(self.text, &other);
+        }
+        self.known.insert((message, kind), place.clone());
+        Ok(place)
+    }
+
+    /// The text with one kind of text changed.
+    fn changed(&self, message: usize, kind: Kind, mark: char) -> Result<String, Error> {
+        let mut messages = self.chat.messages().to_vec();
+        messages[message] = mark::message(&messages[message], &mut Alone { kind, mark });
+        let other = self.template.render_values(Value::list(messages)?, self.chat, self.has_prompt);
+        // (A template may refuse what it took before.)
+        other.map(|other| other.text).map_err(|error| cause(message, &error))
+    }
+
+    /// The bytes of all texts of a message.
+    pub fn of_message(&mut self, message: usize) -> Result<Option<Range<usize>>, Error> {
+        let mut whole: Option<Range<usize>> = None;
+        for kind in kinds(&self.chat.messages()[message]) {
+            if let Some(place) = self.of(message, kind)? {
+                whole = Some(match whole {
+                    Some(whole) => whole.start.min(place.start)..whole.end.max(place.end),
+                    None => place,
+                });
+            }
+        }
+        Ok(whole)
+    }
+
+    /// Whether the tools are shown.
+    pub fn shows_tools(&mut self) -> Result<bool, Error> {
+        if let Some(has_tools) = self.has_tools {
+            return Ok(has_tools);
+        }
+        let mut marks = Alone { kind: Kind::Content, mark: self.mark() };
+        let tools = self.chat.tools().as_list().unwrap_or_default();
+        let tools = tools.iter().map(|of| mark::tool(of, &mut marks)).collect();
+        let chat = self.chat.replaced(self.chat.messages().to_vec(), tools)?;
+        let shows =
+            self.template.render(&chat, self.has_prompt).map_or(true, |other| other != self.text);
+        self.has_tools = Some(shows);
+        Ok(shows)
+    }
+
+    /// Where the content of a message would begin, that has none.
+    pub fn of_no_content(&self, message: usize) -> Option<usize> {
+        let mut messages = self.chat.messages().to_vec();
+        let Value::Dict(dict) = &messages[message] else { return None };
+        let mut made = (**dict).clone();
+        let content = Value::from(String::from(self.mark()));
+        made.insert(Value::text("content"), content).ok()?;
+        messages[message] = Value::Dict(std::sync::Arc::new(made));
+        let messages = Value::list(messages).ok()?;
+        let other = self.template.render_values(messages, self.chat, self.has_prompt).ok()?.text;
+        between(self.text, &other).map(|place| place.start)
+    }
+
+    /// A character of a private plane that is not in the text: neither letter nor space.
+    fn mark(&self) -> char {
+        let marks = (FIRST..FIRST + MOST).filter_map(char::from_u32);
+        marks.into_iter().find(|c| !self.text.contains(*c)).unwrap_or('\u{f0000}')
+    }
+
+    /// A letter or digit that is not in the text.
+    fn letter(&self) -> char {
+        let letters = "0123456789zqjxkvwyZQJXKVWYbfghmpuBFGHMPUacdeilnorstACDEILNORST".chars();
+        letters.into_iter().find(|c| !self.text.contains(*c)).unwrap_or_else(|| self.mark())
+    }
+}
+
+/// A mark as JSON in ASCII and as Python's `repr` write it.
+fn escapes(mark: char) -> [String; 2] {
+    let units =
+        mark.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    [units, format!("\\U{:08x}", u32::from(mark))]
+}
+
+/// An error of a message.
+pub fn cause(message: usize, error: &Error) -> Error {
+    Error::Turn { message, cause: error.to_string() }
+}
+
+/// How many bytes two texts begin with alike, at a character.
+pub fn head(a: &str, b: &str) -> usize {
+    let mut at = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    while !a.is_char_boundary(at) || !b.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// What of a text differs from another: none if nothing does.
+fn between(text: &str, other: &str) -> Option<Range<usize>> {
+    if text == other {
+        return None;
+    }
+    let start = head(text, other);
+    let (a, b) = (&text[start..], &other[start..]);
+    let mut tail = a.bytes().rev().zip(b.bytes().rev()).take_while(|(a, b)| a == b).count();
+    while !a.is_char_boundary(a.len() - tail) || !b.is_char_boundary(b.len() - tail) {
+        tail -= 1;
+    }
+    Some(start..text.len() - tail)
+}

@@ -1,0 +1,118 @@
+//! Marks around the texts of messages.
+
+use std::sync::Arc;
+
+use crate::text::is_space;
+use crate::value::{Dict, Value};
+
+/// A kind of text of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    Content,
+    Reasoning,
+    /// A call, by its place.
+    Call(usize),
+}
+
+/// What is put around a text.
+pub trait Marks {
+    /// The text with marks, inside of its outer spaces; none if the text is not marked.
+    fn mark(&mut self, kind: Kind, text: &str) -> Option<String>;
+}
+
+/// The spaces around a text, and what is in them; none if there is nothing.
+pub fn parts(text: &str) -> Option<(&str, &str, &str)> {
+    let inner = text.trim_matches(is_space);
+    if inner.is_empty() {
+        return None;
+    }
+    let start = text.len() - text.trim_start_matches(is_space).len();
+    Some((&text[..start], inner, &text[start + inner.len()..]))
+}
+
+/// A message whose texts have marks.
+pub fn message(message: &Value, marks: &mut dyn Marks) -> Value {
+    changed(message, &mut |key, value| match key {
+        "content" => Some(content(value, marks)),
+        "reasoning_content" | "thinking" | "reasoning" => text(value, Kind::Reasoning, marks),
+        "tool_calls" => match value {
+            Value::List(calls) => {
+                let calls = calls.iter().enumerate().map(|(place, of)| call(of, place, marks));
+                list(calls.collect())
+            }
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// A tool whose name has marks.
+pub fn tool(of: &Value, marks: &mut dyn Marks) -> Value {
+    changed(of, &mut |key, value| match (key, value) {
+        ("function", Value::Dict(_)) => Some(changed(value, &mut |key, value| match key {
+            "name" => text(value, Kind::Content, marks),
+            _ => None,
+        })),
+        ("name", value) => text(value, Kind::Content, marks),
+        _ => None,
+    })
+}
+
+fn list(items: Vec<Value>) -> Option<Value> {
+    Value::list(items).ok()
+}
+
+/// A dict in which some values are others.
+fn changed(of: &Value, change: &mut dyn FnMut(&str, &Value) -> Option<Value>) -> Value {
+    let Value::Dict(dict) = of else { return of.clone() };
+    let mut made = Dict::default();
+    for (key, value) in dict.entries() {
+        let other = key.as_text().and_then(|key| change(key, value));
+        if made.insert(key.clone(), other.unwrap_or_else(|| value.clone())).is_err() {
+            return of.clone();
+        }
+    }
+    Value::Dict(Arc::new(made))
+}
+
+fn text(value: &Value, kind: Kind, marks: &mut dyn Marks) -> Option<Value> {
+    marks.mark(kind, value.as_text()?).map(Value::from)
+}
+
+/// A content: a text, or parts with texts.
+fn content(value: &Value, marks: &mut dyn Marks) -> Value {
+    match value {
+        Value::List(parts) => {
+            let part = |part: &Value| match part {
+                Value::Dict(_) => changed(part, &mut |key, value| match key {
+                    "text" => text(value, Kind::Content, marks),
+                    _ => None,
+                }),
+                other => other.clone(),
+            };
+            list(parts.iter().map(part).collect()).unwrap_or_else(|| value.clone())
+        }
+        other => text(other, Kind::Content, marks).unwrap_or_else(|| other.clone()),
+    }
+}
+
+fn call(of: &Value, place: usize, marks: &mut dyn Marks) -> Value {
+    changed(of, &mut |key, value| match (key, value) {
+        ("function", Value::Dict(_)) => Some(call(value, place, marks)),
+        ("name", value) => text(value, Kind::Call(place), marks),
+        ("arguments", value) => Some(leaves(value, place, marks)),
+        _ => None,
+    })
+}
+
+/// The texts in arguments.
+fn leaves(value: &Value, place: usize, marks: &mut dyn Marks) -> Value {
+    match value {
+        Value::List(items) => {
+            let items = items.iter().map(|item| leaves(item, place, marks)).collect();
+            list(items).unwrap_or_else(|| value.clone())
+        }
+        Value::Dict(_) => changed(value, &mut |_, value| Some(leaves(value, place, marks))),
+        other => text(other, Kind::Call(place), marks).unwrap_or_else(|| other.clone()),
+    }
+}
