@@ -10,7 +10,7 @@ use gristmill::chat::{AnswerChoice, Conversations, Thinking};
 use gristmill::cli::{self, CommonArgs, ForPipelines, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
 use gristmill::harmony::Policy;
-use gristmill::record::{CHAT, chat, conversation};
+use gristmill::record::{CHAT, CONVERSATION, chat, conversation};
 use gristmill::runner::Runner;
 use gristmill::stage::{ChatArgs, ChatHarmony, ConversationOutputArgs, SourceArgs};
 
@@ -80,7 +80,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         "id_field": args.id_field,
         "metadata_fields": args.metadata_fields,
     });
-    let mut header = args.source.header(&reader, stated, args.output.entry(tool))?;
+    let mut header = args.source.header(&CONVERSATION, &reader, stated, args.output.entry(tool))?;
     header.set(conversation::POLICY, Policy::Chat.name());
     header.set(WEIGHTS, true);
     if settings.thinking == Thinking::Split || settings.read.take.contains(&AnswerChoice::Wanted) {

@@ -41,7 +41,6 @@ mod write;
 use std::borrow::Cow;
 
 use clap::ValueEnum;
-use clap::builder::PossibleValue;
 use serde_json::{Value, json};
 
 use crate::record::chat::{Meaning, of_messages};
@@ -118,6 +117,24 @@ pub struct ReadSettings {
     pub train: Option<TrainOn>,
     /// Whether reasoning that stands in tags in a content stays there.
     pub keeps_tags: bool,
+}
+
+impl ReadSettings {
+    /// Returns the settings as a header states them.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "train": self.train.and_then(|train| name_of(&train)),
+            "messages_field": self.fields.messages,
+            "prompt_field": self.fields.prompt,
+            "completion_field": self.fields.completion,
+            "ignored": self.ignored,
+            "take": self.take.iter().map(name_of).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn name_of(value: &impl ValueEnum) -> Option<String> {
+    value.to_possible_value().map(|value| value.get_name().to_string())
 }
 
 /// How chats are converted, as far as they do not state it themselves.
@@ -204,12 +221,10 @@ impl Settings {
 
     /// Returns the settings as a header states them.
     pub fn to_json(&self) -> Value {
-        let name =
-            |value: &dyn Fn() -> Option<PossibleValue>| value().map(|v| v.get_name().to_string());
         json!({
-            "style": name(&|| self.style.to_possible_value()),
-            "thinking": name(&|| self.thinking.to_possible_value()),
-            "train": self.read.train.and_then(|train| name(&|| train.to_possible_value())),
+            "style": name_of(&self.style),
+            "thinking": name_of(&self.thinking),
+            "train": self.read.train.and_then(|train| name_of(&train)),
             IDENTITY: self.identity,
             EFFORT: self.effort,
             DATE: self.date,
@@ -219,7 +234,7 @@ impl Settings {
             "prompt_field": self.read.fields.prompt,
             "completion_field": self.read.fields.completion,
             "ignored": self.read.ignored,
-            "take": self.read.take.iter().map(|take| name(&|| take.to_possible_value())).collect::<Vec<_>>(),
+            "take": self.read.take.iter().map(name_of).collect::<Vec<_>>(),
         })
     }
 

@@ -65,6 +65,7 @@ pub struct ChatReadArgs {
     /// Train on all of the assistant, or on the completion, its last turn [default: all, but of prompts
     /// with completions the completion]
     #[arg(long, add = ForPipelines, value_enum, value_name = "WHICH", hide_possible_values = true)]
+    #[arg(hide_short_help = true)]
     pub train: Option<TrainOn>,
 
     /// Take a content that is a JSON array of parts, as text, for the text of the message: it is
