@@ -1,7 +1,7 @@
 //! Conversations as text and as tokens, without files.
 
 use gristmill::chat::{
-    AnswerChoice, Conversations, Json, LeftOut, NamedFields, Settings, Style, Thinking,
+    AnswerChoice, Conversations, Json, LeftOut, ReadSettings, Settings, Style, Thinking,
 };
 use gristmill::error::{Error, Result};
 use gristmill::harmony::{
@@ -52,16 +52,16 @@ pub fn chats(_: &mut Place, bytes: &[u8]) -> Result<()> {
         let conversations = Conversations::new(Settings {
             style,
             thinking,
-            train: None,
             identity: "I".to_string(),
             effort: "low".to_string(),
             date: "2026-01-01".to_string(),
             cutoff: "2024-06".to_string(),
             builtin_tools: vec!["python".to_string()],
-            content_is_text: true,
-            fields: NamedFields::default(),
-            ignored: Vec::new(),
-            take: vec![AnswerChoice::Chosen, AnswerChoice::Wanted],
+            read: ReadSettings {
+                content_is_text: true,
+                take: vec![AnswerChoice::Chosen, AnswerChoice::Wanted],
+                ..ReadSettings::default()
+            },
         });
         let mut made = Vec::new();
         last = match conversations.of(record, &mut LeftOut::default(), &mut made) {

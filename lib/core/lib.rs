@@ -24,6 +24,7 @@
 //! | [`record`] | the record types: each declared once | `game2048` |
 //! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
 //! | [`chat`] | chats as people have them, into conversations: a shape is an entry in a table | `json`, `harmony` |
+//! | [`model`] | folders of Hugging Face models: templates that render chats, texts into tokens | `chat`, `error` |
 //! | [`ordered`], [`walk`] | work on several threads with the results in order; walking folders | `error` |
 //! | [`packing`] | which sequences stand together in a row: lengths in, rows out | |
 //! | [`panics`] | panics of the crates that decode, caught at the readers' edge | |
@@ -77,6 +78,7 @@ pub mod gzip;
 pub mod harmony;
 pub mod inputs;
 mod kinds;
+pub mod model;
 pub mod ordered;
 pub mod packing;
 pub mod panics;

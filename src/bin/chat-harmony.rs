@@ -10,7 +10,7 @@ use gristmill::chat::{AnswerChoice, Conversations, Thinking};
 use gristmill::cli::{self, CommonArgs, ForPipelines, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
 use gristmill::harmony::Policy;
-use gristmill::record::{CHAT, chat, conversation};
+use gristmill::record::{CHAT, CONVERSATION, chat, conversation};
 use gristmill::runner::Runner;
 use gristmill::stage::{ChatArgs, ChatHarmony, ConversationOutputArgs, SourceArgs};
 
@@ -71,7 +71,7 @@ pub fn main() -> ExitCode {
 
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let settings = args.conversation.settings();
-    let known_by = settings.fields.names();
+    let known_by = settings.read.fields.names();
     let wanted =
         WantedRecords { schema: chat::schema(), known_by, ..WantedRecords::records(&CHAT) };
     args.source.input.is_shown = args.output.output.shows();
@@ -81,10 +81,10 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         "id_field": args.id_field,
         "metadata_fields": args.metadata_fields,
     });
-    let mut header = args.source.header(&reader, stated, args.output.entry(tool))?;
+    let mut header = args.source.header(&CONVERSATION, &reader, stated, args.output.entry(tool))?;
     header.set(conversation::POLICY, Policy::Chat.name());
     header.set(WEIGHTS, true);
-    if settings.thinking == Thinking::Split || settings.take.contains(&AnswerChoice::Wanted) {
+    if settings.thinking == Thinking::Split || settings.read.take.contains(&AnswerChoice::Wanted) {
         // There are as many conversations as the assistant has turns, or as are wanted.
         args.source.forget_rows(&mut header);
     }

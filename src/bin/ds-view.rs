@@ -1,6 +1,7 @@
 //! ds-view: any dataset or stream in, its records as a person wants to see them.
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -35,6 +36,10 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "label|token", help_heading = "View")]
     #[arg(hide_possible_values = true)]
     align: Option<Alignment>,
+
+    /// The model whose tokens these are, if they are not of o200k: a folder, or a tokenizer.json
+    #[arg(long, value_name = "DIR", help_heading = "View")]
+    model: Option<PathBuf>,
 
     /// The borders of tokens and their ids
     #[arg(long)]
@@ -89,7 +94,8 @@ pub fn main() -> ExitCode {
 
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
     if let Some(path) = &args.page.html {
-        return args.page.run(path, (&args.input, &args.select, args.align), &args.common, tool);
+        let (of, by) = ((&args.input, &args.select), (args.align, args.model.as_deref()));
+        return args.page.run(path, of, by, &args.common, tool);
     }
     if args.film && !std::io::stdout().is_terminal() {
         return Err(Error::usage("--film: stdout is no terminal").hint("--step 0-99"));
@@ -99,7 +105,12 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
     }
-    let viewer = Viewer::of(&mut reader, args.align)?;
+    let viewer = Viewer::of(&mut reader, args.align, args.model.as_deref())?;
+    if viewer.shows_ids() && !args.common.quiet {
+        tool.tell(
+            "the texts of these tokens are another tokenizer's, ids are shown; try: --model DIR",
+        );
+    }
     let mut summary = Head::of(&reader, &viewer, &args.input.files)?;
     if !args.film {
         summary.verdict = args.page.verdict(&args.input, &args.common, tool)?;

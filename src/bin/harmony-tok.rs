@@ -15,6 +15,7 @@ use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::parquet::compare_inputs;
 use gristmill::harmony::{Alignment, IgnoredFields, Policy, Renderer};
+use gristmill::model::{Vocabulary, open_stated};
 use gristmill::record::{CONVERSATION, DECODED, TOKENS, conversation, tokens};
 use gristmill::runner::Runner;
 use gristmill::stage::{Budget, SourceArgs, decode, describe_tokenizer, render};
@@ -37,6 +38,10 @@ pub struct Args {
     /// Records {id, text, messages, spans}.
     #[arg(long, conflicts_with_all = ["policy", "id_field", "ignore_field", "content_is_text", "vocab", "max_tokens"])]
     decode: bool,
+
+    /// The model whose tokens these are, if they are not of o200k: a folder, or a tokenizer.json
+    #[arg(long, value_name = "DIR", requires = "decode", hide_short_help = true)]
+    model: Option<PathBuf>,
 
     /// What position t of the masks is about, if the stream does not say it (NDJSON): the label
     /// tokens[t+1], or tokens[t] [default: label]
@@ -152,12 +157,26 @@ fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
     args.source.input.is_shown = args.output.shows();
     let reader = dataset::open(&args.source.input, WantedRecords::records(&TOKENS))?;
     let reader = reader.limited(args.source.limit());
+    let stated = reader.header().parameters.get("tokenizer");
+    let tokenizer = match &args.model {
+        Some(path) => Some(open_stated(path, stated)?.tokenizer().clone()),
+        None if Vocabulary::of(stated).is_o200k() => None,
+        None => {
+            let cause = "--decode: these are tokens of another tokenizer than o200k";
+            return Err(Error::usage(cause).hint("--model DIR, the folder of their model"));
+        }
+    };
     let stated = reader.header().text("alignment");
     let alignment = Alignment::of(stated, args.align).map_err(Error::usage)?;
     let header = reader.header().through(&DECODED, args.output.entry(tool));
     let writer = Writer::stdout(&args.output, &DECODED.schema(), &header)?;
     let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
-    runner.jobs(args.jobs.jobs).run(reader, || move |batch| decode(batch, alignment), writer)
+    let tokenizer = tokenizer.as_ref();
+    runner.jobs(args.jobs.jobs).run(
+        reader,
+        || move |batch| decode(batch, alignment, tokenizer),
+        writer,
+    )
 }
 
 /// Returns the header for the filters that follow.

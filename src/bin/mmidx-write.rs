@@ -16,6 +16,7 @@ use gristmill::format::kd_root::{
     status as status_of,
 };
 use gristmill::format::mmidx::MmidxDtype;
+use gristmill::model::{Vocabulary, state_model};
 use gristmill::provenance::BuildRun;
 use gristmill::publish::refuse_existing;
 use gristmill::record::TOKENS;
@@ -60,6 +61,15 @@ pub struct Args {
     #[command(flatten)]
     sink: SinkArgs,
 
+    /// The model whose tokens these are, where NDJSON does not say it: a folder, or a tokenizer.json
+    #[arg(
+        long,
+        value_name = "DIR",
+        help_heading = "What the header of an Arrow stream says, for NDJSON and --status"
+    )]
+    #[arg(conflicts_with_all = ["concat", "status"])]
+    model: Option<PathBuf>,
+
     /// Write nothing; say whether this exact part is done (exit 0), missing or stale
     #[arg(long, requires = "root", help_heading = "Checks")]
     status: bool,
@@ -103,20 +113,22 @@ pub fn main() -> ExitCode {
 
 fn write(mut args: Args, tool: &Tool) -> Result<()> {
     args.input.is_compared = args.asserted.input_check.no_input_check;
-    let (target, (layout, dtype)) = (args.target.target()?, args.target.layout());
+    let target = args.target.target()?;
     refuse_existing(&target, args.sink.overwrite)?;
     let reader = dataset::open(&args.input, WantedRecords::records(&TOKENS))?;
     if reader.lacks_header() {
         tool.advise_arrow(&args.common);
     }
-    let header = reader.header().through(&TOKENS, Some(tool.entry()));
+    let mut header = reader.header().through(&TOKENS, Some(tool.entry()));
+    state_model(&mut header, args.model.as_deref())?;
     let overwrite = args.sink.overwrite;
-    let form = (layout, dtype);
+    let vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
+    let form @ (_, dtype) = args.target.layout(vocabulary);
     let mut sink =
         PartSink::create(target, form, args.target.ids(), overwrite, header, &args.asserted)?
             .allow_unsupervised(args.allow_unsupervised);
     if !args.no_check && dtype == MmidxDtype::Int32 {
-        let mut gate = SequenceGate::new(sink.policy(), sink.spans())?;
+        let mut gate = SequenceGate::new(sink.policy(), sink.spans(), sink.vocabulary())?;
         sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));
     }
     let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use gristmill::batch::WantedRecords;
+use gristmill::batch::{Header, WantedRecords};
 use gristmill::check::SequenceGate;
 use gristmill::cli::{
     self, CommonArgs, ForPipelines, InputArgs, JobsArgs, OnErrorArgs, Rejects, SinkArgs, Tool,
@@ -21,6 +21,7 @@ use gristmill::format::token_rows::{
 };
 use gristmill::harmony::{Policy, Spans};
 use gristmill::inputs;
+use gristmill::model::{Vocabulary, state_model};
 use gristmill::packing::{Algorithm, Overflow, Packing};
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
@@ -79,6 +80,10 @@ pub struct Args {
     /// The renderings of others have none.
     #[arg(long, add = ForPipelines, help_heading = "Rows")]
     keep_eod: bool,
+
+    /// The model whose tokens these are, where NDJSON does not say it: a folder, or a tokenizer.json
+    #[arg(long, value_name = "DIR", help_heading = "Rows")]
+    model: Option<PathBuf>,
 
     /// Pad each sequence to a multiple of M positions, as Megatron-Bridge's pad_seq_to_mult
     ///
@@ -144,15 +149,26 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
-    let (settings, target) = (args.settings(), args.target());
+    let (mut settings, target) = (args.settings(), args.target());
     inputs::name(&args.input.files);
     settings.check(&target)?;
     named(&target)?;
     let reader = dataset::open(&args.input, WantedRecords::records(&TOKENS))?;
+    let mut header = reader.header().through(&TOKENS, Some(tool.entry()));
+    state_model(&mut header, args.model.as_deref())?;
+    settings.vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
+    if !settings.vocabulary.is_o200k() {
+        if settings.packing.multiple.get() > 1 {
+            let cause = "--pad-seq-to-mult pads with <|return|> of o200k, and these are tokens of another tokenizer";
+            return Err(Error::usage(cause));
+        }
+        // (Which token ends a document, if one does, is not known.)
+        settings.keep_eod = true;
+    }
     if are_triples(&args.input.files)? {
-        from_triples(&args, (&settings, &target), &reader, tool)
+        from_triples(&args, (&settings, &target), header, &reader, tool)
     } else {
-        from_records(&args, (&settings, &target), reader, tool)
+        from_records(&args, (&settings, &target), header, reader, tool)
     }
 }
 
@@ -160,10 +176,10 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
 fn from_triples(
     args: &Args,
     (settings, target): (&RowsSettings, &RowsTarget),
+    header: Header,
     reader: &Reader,
     tool: &Tool,
 ) -> Result<()> {
-    let header = reader.header().through(&TOKENS, Some(tool.entry()));
     cli::expect_records(args.sink.expect_records, reader.total().unwrap_or(0))?;
     let mut rejects = Rejects::open_for_any(&args.on_error)?;
     let mut progress = args.common.progress(tool, "rows", None, false);
@@ -180,19 +196,20 @@ fn from_triples(
 fn from_records(
     args: &Args,
     (settings, target): (&RowsSettings, &RowsTarget),
+    header: Header,
     reader: Reader,
     tool: &Tool,
 ) -> Result<()> {
     if reader.lacks_header() {
         tool.advise_arrow(&args.common);
     }
-    let header = reader.header().through(&TOKENS, Some(tool.entry()));
     let policy = header.text("policy").and_then(Policy::from_name);
     let spans = header.parameters.get("spans").filter(|spans| !spans.is_null());
     let spans = spans.map(Spans::from_json);
     let mut sink = WindowSink::create(settings, target, header)?;
     if !settings.no_check {
-        let mut gate = SequenceGate::of_rows(policy, spans, settings.keep_eod)?;
+        let mut gate =
+            SequenceGate::of_rows(policy, spans, settings.keep_eod, settings.vocabulary)?;
         sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));
     }
     let rejects = Rejects::open_for_any(&args.on_error)?;
@@ -216,6 +233,7 @@ impl Args {
             form,
             packing: Packing { seq_length, algorithm, overflow, counted, multiple },
             keep_eod: self.keep_eod,
+            vocabulary: Vocabulary::O200k,
             extras: self.columns.clone(),
             compression: self.compression,
             overwrite: self.sink.overwrite,

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
+use gristmill::record::CONVERSATION;
 use gristmill::runner::Runner;
 use gristmill::stage::{ConversationOutputArgs, SourceArgs, SynthArgs, SynthHarmony};
 
@@ -65,7 +66,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     if !args.conversation.columns.is_empty() {
         stated["columns"] = json!(args.conversation.columns);
     }
-    let header = args.source.header(&reader, stated, args.output.entry(tool))?;
+    let header = args.source.header(&CONVERSATION, &reader, stated, args.output.entry(tool))?;
     if args.output.is_finished(&header, &args.source, &reader)? {
         return Ok(());
     }

@@ -5,6 +5,7 @@
 
 pub mod arrays;
 pub mod browser;
+pub mod models;
 pub mod run;
 pub mod samples;
 pub mod shards;

@@ -2,6 +2,7 @@
 
 mod bad_records;
 mod chat_harmony;
+mod chat_tok;
 mod direct;
 mod ds_cat;
 mod ds_check;

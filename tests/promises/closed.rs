@@ -2,6 +2,7 @@
 
 use crate::common;
 
+use common::models::{CHATML, write_model};
 use common::{TempDir, bash};
 
 const RECORD: &str = "{\"id\":\"a\",\"tokens\":[7],\"segments\":null}\n";
@@ -12,6 +13,7 @@ fn prepared() -> (TempDir, String) {
     let dir = TempDir::new();
     dir.write("t", RECORD);
     dir.write("c", CHAT);
+    write_model(&dir, "model", CHATML);
     let cd = format!("cd '{}'", dir.path().display());
     (dir, cd)
 }
@@ -27,6 +29,7 @@ fn a_closed_stdout_is_an_error() {
         "harmony-tok c",
         "harmony-tok --decode t",
         "chat-harmony c",
+        "chat-tok --model model c",
         "puzzle-encode domino --num-games 1",
         "ds-view t",
         "ds-stat t",

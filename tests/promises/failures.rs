@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use common::models::{CHATML, write_model};
 use common::samples::masked_answer;
 use common::writers::{has_temporaries, send, wait_until};
 use common::{
@@ -125,6 +126,7 @@ fn a_full_disk_may_be_tried_again() {
     dir.write("in.ndjson", conversations(50));
     dir.write("raw.ndjson", raw_rows(50));
     dir.write("chats.ndjson", chats(50));
+    write_model(&dir, "model", CHATML);
     write_parquet(&dir.path().join("raw.parquet"), &raw_rows(50));
     let convert = "ds-cat in.ndjson --to parquet -o in.parquet";
     bash(&format!("cd {}; {convert}", dir.path().display())).silent();
@@ -151,6 +153,8 @@ fn a_full_disk_may_be_tried_again() {
         "synth-harmony raw.parquet -j 2",
         "chat-harmony chats.ndjson",
         "chat-harmony chats.ndjson --to arrow -j 2",
+        "chat-tok --model model chats.ndjson",
+        "chat-tok --model model chats.ndjson --to arrow -j 2",
     ] {
         let name = filter.split(' ').next().unwrap();
         bash(&format!(
@@ -221,6 +225,7 @@ fn a_closed_pipe_ends_a_filter_silently() {
     dir.write("in.ndjson", conversations(6000));
     dir.write("raw.ndjson", raw_rows(6000));
     dir.write("chats.ndjson", chats(6000));
+    write_model(&dir, "model", CHATML);
     let cd = format!("cd {}", dir.path().display());
     bash(&format!(
         "set -e; {cd}; harmony-tok in.ndjson --to arrow > tokens; span-mask tokens --to arrow > masked; \
@@ -244,6 +249,8 @@ fn a_closed_pipe_ends_a_filter_silently() {
         "synth-harmony raw.ndjson --to arrow -j 2",
         "chat-harmony chats.ndjson",
         "chat-harmony chats.ndjson --to arrow -j 2",
+        "chat-tok --model model chats.ndjson",
+        "chat-tok --model model chats.ndjson --to arrow -j 2",
     ] {
         let run =
             bash(&format!("{cd}; {filter} | head -c 10 > /dev/null; echo \"${{PIPESTATUS[@]}}\""))

@@ -14,11 +14,12 @@ use serde_json::{Value, json};
 /// A name, or an id, that moves the cursor, forges a message, and turns the direction of text.
 const HOSTILE: &str = "a\x1b[31m\nds-check: forged\r\u{9b}2J\u{202e}z";
 
-const FILTERS: [&str; 16] = [
+const FILTERS: [&str; 17] = [
     "synth-harmony",
     "harmony-tok",
     "span-mask",
     "chat-harmony",
+    "chat-tok",
     "mmidx-write",
     "mx-decode",
     "npy-pack",
@@ -62,6 +63,7 @@ fn a_path_stays_in_its_line() {
         let arguments: Vec<&str> = match filter {
             "puzzle-encode" => vec!["sudoku", "--train", &missing, "--test", &missing],
             "npy-pack" => vec![&missing, "-o", "out"],
+            "chat-tok" => vec!["--model", &missing, &missing],
             "seq-pack" => vec![&missing, "-o", "out.parquet"],
             "mmidx-write" => vec![&missing, "--prefix", "out"],
             "ds-diff" => vec![&missing, &missing],

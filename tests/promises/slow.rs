@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::common::{bash_with, tool};
+use crate::common::models::{CHATML, write_model};
+use crate::common::{TempDir, bash_with, tool};
 
 /// A record that is not there by then does not come. (It takes a quarter of a second; a machine under load may take longer.)
 const LATE: Duration = Duration::from_secs(30);
@@ -62,7 +63,7 @@ fn conversation(number: usize) -> String {
 fn lines_for(filter: &str) -> Vec<String> {
     let conversations: String = (0..4).map(conversation).collect();
     let all = match filter {
-        "chat-harmony" => (0..4).map(chat).collect(),
+        "chat-harmony" | "chat-tok" => (0..4).map(chat).collect(),
         "span-mask" => tool("harmony-tok").input(conversations).run().ok().text(),
         _ => conversations,
     };
@@ -71,7 +72,10 @@ fn lines_for(filter: &str) -> Vec<String> {
 
 #[test]
 fn records_of_a_slow_pipe_are_shown_as_they_come() {
+    let dir = TempDir::new();
+    let model = format!("-j 2 --model {}", write_model(&dir, "model", CHATML));
     for (filter, jobs) in [
+        ("chat-tok", model.as_str()),
         ("chat-harmony", "-j 1"),
         ("chat-harmony", "-j 3"),
         ("harmony-tok", "-j 1"),

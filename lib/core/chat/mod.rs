@@ -1,9 +1,10 @@
-//! Chats as people have them, into Harmony conversations.
+//! Chats as people have them, into Harmony conversations, or messages for the chat template of any model.
 //!
 //! ```text
 //! a record's JSON ── value.rs ──▶ Json ── normalize.rs, shapes.rs, message.rs ──▶ drafts ── whole.rs ─▶ Chat
 //!                                                                                                  │
-//!                                  the text of {"messages": [...]} ◀── write.rs, template.rs ──────┘
+//!                                  the text of {"messages": [...]} ◀── write.rs, template.rs ──────┤
+//!                              what a model's own chat template is given ◀── messages.rs ──────────┘
 //! ```
 //!
 //! | file | what |
@@ -15,7 +16,9 @@
 //! | `message.rs` | one message, under the keys of any of them |
 //! | `tools.rs` | declarations of functions |
 //! | `whole.rs` | the rules that concern a chat as a whole |
+//! | `turns.rs` | the turns of a chat, and which of them are trained on |
 //! | `write.rs` | the conversations that are made of it |
+//! | `messages.rs` | the messages that are made of it for a model's own chat template |
 //! | `template.rs` | the words of the official chat template |
 //! | `left_out.rs` | what does not become a part of them, counted |
 //!
@@ -24,11 +27,13 @@
 
 mod left_out;
 mod message;
+mod messages;
 mod normalize;
 mod preference;
 mod shapes;
 mod template;
 mod tools;
+mod turns;
 mod value;
 mod whole;
 mod write;
@@ -36,12 +41,12 @@ mod write;
 use std::borrow::Cow;
 
 use clap::ValueEnum;
-use clap::builder::PossibleValue;
 use serde_json::{Value, json};
 
 use crate::record::chat::{Meaning, of_messages};
 
 pub use left_out::{AllLeftOut, LeftOut};
+pub use messages::{Arguments, TemplateChat, TemplateChats, Turns};
 pub use shapes::filter_of;
 pub use value::{Json, integer};
 pub use write::{ConversationText, Conversations, EARLIER_THINKING};
@@ -99,25 +104,73 @@ impl NamedFields {
     }
 }
 
-/// How chats are converted, as far as they do not state it themselves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    pub style: Style,
-    pub thinking: Thinking,
-    /// `None`: as the shape says: all messages, except for prompts with completions.
-    pub train: Option<TrainOn>,
-    pub identity: String,
-    pub effort: String,
-    pub date: String,
-    pub cutoff: String,
-    /// Harmony's own tools: `browser`, `python`.
-    pub builtin_tools: Vec<String>,
+/// How records are read as chats, whatever is made of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadSettings {
     /// Whether a content that is the text of a JSON array of parts is the text of the message.
     pub content_is_text: bool,
     pub fields: NamedFields,
     /// Fields of records and messages that are ignored.
     pub ignored: Vec<String>,
     pub take: Vec<AnswerChoice>,
+    /// `None`: as the shape says: all messages, except for prompts with completions.
+    pub train: Option<TrainOn>,
+    /// Whether reasoning that stands in tags in a content stays there.
+    pub keeps_tags: bool,
+}
+
+impl ReadSettings {
+    /// Returns the settings as a header states them.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "train": self.train.and_then(|train| name_of(&train)),
+            "messages_field": self.fields.messages,
+            "prompt_field": self.fields.prompt,
+            "completion_field": self.fields.completion,
+            "ignored": self.ignored,
+            "take": self.take.iter().map(name_of).collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn name_of(value: &impl ValueEnum) -> Option<String> {
+    value.to_possible_value().map(|value| value.get_name().to_string())
+}
+
+/// How chats are converted, as far as they do not state it themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    pub read: ReadSettings,
+    pub style: Style,
+    pub thinking: Thinking,
+    pub identity: String,
+    pub effort: String,
+    pub date: String,
+    pub cutoff: String,
+    /// Harmony's own tools: `browser`, `python`.
+    pub builtin_tools: Vec<String>,
+}
+
+/// Returns the parameters that a record states for its template. Reasoning beside the messages is counted: it has no place.
+fn kwargs_of<'r>(
+    record: &'r Json<'r>,
+    left_out: &mut LeftOut,
+) -> Result<Option<&'r Json<'r>>, String> {
+    let kwargs = record.get(KWARGS);
+    if let Some(other) = kwargs.filter(|kwargs| !kwargs.is_object()) {
+        return Err(format!("{KWARGS} is a {}, wanted an object", other.type_name()));
+    }
+    let key = "add_generation_prompt";
+    let prompt = kwargs.and_then(|kwargs| kwargs.get(key)).or(record.get(key));
+    if prompt.is_some_and(Json::is_true) {
+        return Err("add_generation_prompt: not for training".to_string());
+    }
+    for (key, _) in of_messages().filter(|(_, meaning)| *meaning == Meaning::Reasoning) {
+        // (An object holds the effort.)
+        let is_text = |value: &Json<'_>| !value.is_object() && value.is_true();
+        left_out.count(key, record.get(key).is_some_and(is_text));
+    }
+    Ok(kwargs)
 }
 
 impl Settings {
@@ -129,23 +182,12 @@ impl Settings {
         left_out: &mut LeftOut,
     ) -> Result<Cow<'s, Settings>, String> {
         let mut settings = Cow::Borrowed(self);
-        let kwargs = record.get(KWARGS);
-        if let Some(other) = kwargs.filter(|kwargs| !kwargs.is_object()) {
-            return Err(format!("{KWARGS} is a {}, wanted an object", other.type_name()));
-        }
+        let kwargs = kwargs_of(record, left_out)?;
         let said = |key: &str| kwargs.and_then(|kwargs| kwargs.get(key)).or(record.get(key));
         let text = |key: &str, value: &Json<'_>| match value.text() {
             Some(text) => Ok(text.to_string()),
             None => Err(format!("{key} is a {}, wanted a string", value.type_name())),
         };
-        if said("add_generation_prompt").is_some_and(Json::is_true) {
-            return Err("add_generation_prompt: not for training".to_string());
-        }
-        for (key, _) in of_messages().filter(|(_, meaning)| *meaning == Meaning::Reasoning) {
-            // (An object holds the effort.)
-            let is_text = |value: &Json<'_>| !value.is_object() && value.is_true();
-            left_out.count(key, record.get(key).is_some_and(is_text));
-        }
         let effort = record.get("reasoning").and_then(|reasoning| reasoning.get("effort"));
         if let Some(value) = said(EFFORT).or(effort) {
             settings.to_mut().effort = text(EFFORT, value)?;
@@ -179,22 +221,20 @@ impl Settings {
 
     /// Returns the settings as a header states them.
     pub fn to_json(&self) -> Value {
-        let name =
-            |value: &dyn Fn() -> Option<PossibleValue>| value().map(|v| v.get_name().to_string());
         json!({
-            "style": name(&|| self.style.to_possible_value()),
-            "thinking": name(&|| self.thinking.to_possible_value()),
-            "train": self.train.and_then(|train| name(&|| train.to_possible_value())),
+            "style": name_of(&self.style),
+            "thinking": name_of(&self.thinking),
+            "train": self.read.train.and_then(|train| name_of(&train)),
             IDENTITY: self.identity,
             EFFORT: self.effort,
             DATE: self.date,
             CUTOFF: self.cutoff,
             BUILTIN: self.builtin_tools,
-            "messages_field": self.fields.messages,
-            "prompt_field": self.fields.prompt,
-            "completion_field": self.fields.completion,
-            "ignored": self.ignored,
-            "take": self.take.iter().map(|take| name(&|| take.to_possible_value())).collect::<Vec<_>>(),
+            "messages_field": self.read.fields.messages,
+            "prompt_field": self.read.fields.prompt,
+            "completion_field": self.read.fields.completion,
+            "ignored": self.read.ignored,
+            "take": self.read.take.iter().map(name_of).collect::<Vec<_>>(),
         })
     }
 

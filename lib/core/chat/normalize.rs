@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use super::left_out::LeftOut;
 use super::tools::{not_json, with_texts_parsed};
 use super::value::Json;
-use super::{NamedFields, Settings};
+use super::{NamedFields, ReadSettings};
 use crate::record::chat::{Meaning, has_media, not_text, of_messages, of_records};
 
 type Entries<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
@@ -21,7 +21,7 @@ const MESSAGES_OR_TEXT: [&str; 6] =
 /// Returns the record in the one form that the shapes read.
 pub fn normalize<'a>(
     record: Json<'a>,
-    settings: &Settings,
+    settings: &ReadSettings,
     left_out: &mut LeftOut,
 ) -> Result<Json<'a>, String> {
     let Json::Object(mut entries) = with_texts_parsed(record)? else { return Ok(Json::Null) };

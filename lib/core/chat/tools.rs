@@ -14,6 +14,8 @@ pub struct Tool<'r> {
     /// The description; it may be absent, or any value.
     pub description: Option<&'r Json<'r>>,
     pub parameters: Option<Cow<'r, Json<'r>>>,
+    /// The declaration as it was given.
+    given: &'r Json<'r>,
 }
 
 /// The fields of a record that hold tools; `functions` is the older name.
@@ -43,7 +45,7 @@ pub fn with_texts_parsed(record: Json<'_>) -> Result<Json<'_>, String> {
 }
 
 /// Reads the functions of a record.
-pub fn tools_of<'r>(record: &'r Json<'_>) -> Result<Vec<Tool<'r>>, String> {
+pub fn tools_of<'r>(record: &'r Json<'r>) -> Result<Vec<Tool<'r>>, String> {
     let found = KEYS.map(|key| record.get(key));
     let mut tools = Vec::new();
     for (key, value) in KEYS.iter().zip(found) {
@@ -77,7 +79,7 @@ pub fn not_json(text: &str, error: json::Error) -> String {
     format!("not JSON ({cause} at {place})")
 }
 
-fn tool<'r>(given: &'r Json<'_>) -> Result<Tool<'r>, String> {
+fn tool<'r>(given: &'r Json<'r>) -> Result<Tool<'r>, String> {
     let kind = given.get("type").and_then(Json::text).unwrap_or("function");
     if kind != "function" {
         return Err(format!("tool of type '{kind}' is not a function"));
@@ -86,9 +88,7 @@ fn tool<'r>(given: &'r Json<'_>) -> Result<Tool<'r>, String> {
     let name = function.get("name").and_then(Json::text).filter(|name| !name.is_empty());
     let name = name.ok_or("a tool without a name")?;
     readable("tool", name)?;
-    // (Anthropic and MCP have other names for it.)
-    let schema =
-        ["parameters", "input_schema", "inputSchema"].iter().find_map(|key| function.get(key));
+    let schema = SCHEMAS.iter().find_map(|key| function.get(key));
     let parameters = match schema {
         None => None,
         Some(Json::Text(text)) if text.is_empty() => None,
@@ -103,9 +103,6 @@ fn tool<'r>(given: &'r Json<'_>) -> Result<Tool<'r>, String> {
     if let Some(other) = parameters.as_ref().filter(|parameters| !parameters.is_object()) {
         return Err(format!("parameters of {name}: a {}, wanted an object", other.type_name()));
     }
-    if let Some(schema) = &parameters {
-        readable_properties(schema).map_err(|cause| format!("parameters of {name}: {cause}"))?;
-    }
     let parameters = parameters.map(|schema| {
         if !has_nulls(&schema, Members::Keywords) {
             return schema;
@@ -114,7 +111,49 @@ fn tool<'r>(given: &'r Json<'_>) -> Result<Tool<'r>, String> {
         remove_nulls(&mut schema, Members::Keywords);
         Cow::Owned(schema)
     });
-    Ok(Tool { name, description: function.get("description"), parameters })
+    Ok(Tool { name, description: function.get("description"), parameters, given })
+}
+
+/// Names of a function's schema; Anthropic and MCP have the last two.
+const SCHEMAS: [&str; 3] = ["parameters", "input_schema", "inputSchema"];
+
+impl<'r> Tool<'r> {
+    /// Returns the declaration as OpenAI has it: `{type, function: {name, description, parameters}}`, with what else was
+    /// given, in its order. Nulls, which tables add, are left out.
+    pub fn declaration(&self) -> Json<'r> {
+        let function = self.given.get("function");
+        let is_given = |(_, value): &&(Cow<'r, str>, Json<'r>)| *value != Json::Null;
+        let mut is_schema_written = false;
+        let members = function.unwrap_or(self.given).entries().iter().filter(is_given);
+        let members = members.filter(|(key, _)| function.is_some() || key != "type");
+        let members = members.filter_map(|(key, value)| {
+            if !SCHEMAS.contains(&&**key) {
+                return Some((key.clone(), value.clone()));
+            }
+            let schema = self.parameters.as_deref().filter(|_| !is_schema_written)?;
+            is_schema_written = true;
+            Some((Cow::Borrowed("parameters"), schema.clone()))
+        });
+        let members = Json::Object(members.collect());
+        let kind = (Cow::Borrowed("type"), Json::Text(Cow::Borrowed("function")));
+        if function.is_none() {
+            return Json::Object(vec![kind, (Cow::Borrowed("function"), members)]);
+        }
+        let mut entries: Vec<_> = self.given.entries().iter().filter(is_given).cloned().collect();
+        entries.iter_mut().filter(|(key, _)| key == "function").for_each(|(_, value)| {
+            *value = members.clone();
+        });
+        if self.given.get("type").is_none() {
+            entries.insert(0, kind);
+        }
+        Json::Object(entries)
+    }
+}
+
+/// Refuses a function that Harmony's declarations have no form for.
+pub fn can_be_declared(tool: &Tool<'_>) -> Result<(), String> {
+    let Some(schema) = &tool.parameters else { return Ok(()) };
+    readable_properties(schema).map_err(|cause| format!("parameters of {}: {cause}", tool.name))
 }
 
 /// Refuses a function name that could not be read back from the header of a call.
@@ -239,7 +278,7 @@ const KNOWING_OTHERS: [&str; 7] =
 /// Appends the tools of a developer message in the form that openai-harmony reads.
 pub fn write_harmony(out: &mut Vec<u8>, tools: &[Tool<'_>]) -> Result<(), String> {
     out.extend_from_slice(br#"{"functions":{"name":"functions","description":null,"tools":["#);
-    for (index, Tool { name, description, parameters }) in tools.iter().enumerate() {
+    for (index, Tool { name, description, parameters, .. }) in tools.iter().enumerate() {
         out.extend_from_slice(if index > 0 { br#",{"name":"# } else { br#"{"name":"# });
         write_string(out, name);
         out.extend_from_slice(br#","description":"#);

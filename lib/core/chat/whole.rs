@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::Settings;
+use super::ReadSettings;
 use super::left_out::LeftOut;
-use super::message::{Call, Content, Draft, flag, refuse_trained_part, without_namespace};
+use super::message::{Call, Content, Draft, flag, refuse_trained_part};
 use super::shapes::{self, Messages};
-use super::tools::{Tool, readable, remove_padding, tools_of};
+use super::tools::{Tool, remove_padding, tools_of};
 use super::value::Json;
 use crate::harmony::{OF_PARTS, Role, is_of_parts};
 use crate::record::chat::{Meaning, number, of_records};
@@ -14,10 +14,7 @@ use crate::record::chat::{Meaning, number, of_records};
 /// A chat, from a record of any shape.
 #[derive(Debug)]
 pub struct Chat<'r> {
-    /// The text of its system and developer messages.
-    pub instructions: String,
     pub tools: Vec<Tool<'r>>,
-    /// The messages after the instructions.
     pub messages: Vec<Message<'r>>,
     /// The first message that is trained on, if the shape says so.
     pub completion: Option<usize>,
@@ -34,14 +31,47 @@ pub struct Message<'r> {
 
 #[derive(Debug)]
 pub enum MessageBody<'r> {
+    /// What a system or developer message says.
+    Instructions(Role, Option<Cow<'r, str>>),
     User(Cow<'r, str>),
     Assistant {
         thinking: Option<Cow<'r, str>>,
         content: Option<Cow<'r, str>>,
         calls: Vec<Call<'r>>,
     },
-    /// The function's name, and its result.
-    Tool(String, Content<'r>),
+    /// A function's result, with the id of its call and the function's name, as far as they are stated.
+    Tool {
+        call_id: Option<&'r str>,
+        name: Option<&'r str>,
+        result: Content<'r>,
+    },
+}
+
+impl Chat<'_> {
+    /// Removes the system and developer messages, and returns their text. They must be first.
+    pub fn take_instructions(&mut self) -> Result<String, String> {
+        let is_instructions =
+            |message: &Message<'_>| matches!(message.said, MessageBody::Instructions(..));
+        let count = self.messages.iter().take_while(|message| is_instructions(message)).count();
+        let mut instructions = String::new();
+        for message in self.messages.drain(..count) {
+            let MessageBody::Instructions(_, Some(text)) = message.said else { continue };
+            if !instructions.is_empty() && !text.is_empty() {
+                instructions += "\n\n";
+            }
+            instructions += &text;
+        }
+        self.completion = self.completion.map(|first| first.saturating_sub(count));
+        for Message { index, said, .. } in &self.messages {
+            if let MessageBody::Instructions(role, _) = said {
+                let name = role.as_str();
+                return Err(format!(
+                    "message {index}: role {name} after the start of the conversation"
+                ));
+            }
+        }
+        Ok(instructions)
+    }
 }
 
 impl Message<'_> {
@@ -61,7 +91,7 @@ const PADDING: &str = "null arguments that the function does not declare";
 /// Reads the chat of a record.
 pub fn read<'r>(
     record: &'r Json<'r>,
-    settings: &Settings,
+    settings: &ReadSettings,
     left_out: &mut LeftOut,
 ) -> Result<Chat<'r>, String> {
     let Messages { drafts, completion } = shapes::read(record, &settings.take, left_out)?;
@@ -69,7 +99,6 @@ pub fn read<'r>(
     if drafts.is_empty() {
         return Err("no messages".to_string());
     }
-    let mut instructions = String::new();
     let mut messages: Vec<Message<'r>> = Vec::with_capacity(drafts.len());
     for draft in drafts {
         let index = draft.index;
@@ -78,20 +107,11 @@ pub fn read<'r>(
         if draft.role != Role::Tool && draft.text().is_some_and(is_parts) {
             return Err(within(OF_PARTS.to_string()));
         }
-        if let Role::System | Role::Developer = draft.role {
-            let text = draft.text().unwrap_or_default();
-            if !messages.is_empty() {
-                let name = draft.role.as_str();
-                return Err(within(format!("role {name} after the start of the conversation")));
-            }
-            if !instructions.is_empty() && !text.is_empty() {
-                instructions += "\n\n";
-            }
-            instructions += text;
-            continue;
-        }
-        let draft = draft.with_reasoning_apart(left_out).map_err(within)?;
-        let mut message = message(draft, &messages).map_err(within)?;
+        let draft = match settings.keeps_tags {
+            true => draft,
+            false => draft.with_reasoning_apart(left_out).map_err(within)?,
+        };
+        let mut message = message(draft).map_err(within)?;
         message.is_trained &= is_trained;
         messages.push(message);
     }
@@ -107,7 +127,7 @@ pub fn read<'r>(
         let MessageBody::Assistant { calls, .. } = &mut message.said else { continue };
         calls.iter_mut().for_each(|call| without_padding(call, &tools, left_out));
     }
-    Ok(Chat { instructions, tools, messages, completion })
+    Ok(Chat { tools, messages, completion })
 }
 
 /// Removes the nulls that a table has put into the arguments of a call.
@@ -158,7 +178,7 @@ fn is_trained(record: &Json<'_>) -> Result<bool, String> {
     Ok(is_trained)
 }
 
-fn message<'r>(draft: Draft<'r>, before: &[Message<'r>]) -> Result<Message<'r>, String> {
+fn message(draft: Draft<'_>) -> Result<Message<'_>, String> {
     let Draft { index, role, content, thinking, calls, call_id, name, is_trained } = draft;
     let text = |content| match content {
         Some(Content::Text(text)) => Some(text),
@@ -166,16 +186,15 @@ fn message<'r>(draft: Draft<'r>, before: &[Message<'r>]) -> Result<Message<'r>, 
     };
     let said = match role {
         Role::Tool => {
-            let name = function(before, call_id, name)?;
-            MessageBody::Tool(name, content.ok_or("tool result without content")?)
+            let result = content.ok_or("tool result without content")?;
+            MessageBody::Tool { call_id, name, result }
         }
+        Role::System | Role::Developer => MessageBody::Instructions(role, text(content)),
         Role::Assistant => {
             let content = text(content);
             if content.is_none() && thinking.is_none() && calls.is_empty() {
                 return Err("assistant without content, thinking or tool calls".to_string());
             }
-            // Text beside calls is kept only if it is not empty.
-            let content = content.filter(|text| calls.is_empty() || !text.is_empty());
             MessageBody::Assistant { thinking, content, calls }
         }
         _ => MessageBody::User(
@@ -183,31 +202,4 @@ fn message<'r>(draft: Draft<'r>, before: &[Message<'r>]) -> Result<Message<'r>, 
         ),
     };
     Ok(Message { index, said, is_trained })
-}
-
-/// Returns the name of the function whose result this is.
-fn function(
-    before: &[Message<'_>],
-    call_id: Option<&str>,
-    name: Option<&str>,
-) -> Result<String, String> {
-    let calls = before.iter().rev().flat_map(|message| match &message.said {
-        MessageBody::Assistant { calls, .. } => calls.iter().rev(),
-        _ => [].iter().rev(),
-    });
-    let mut calls = calls.peekable();
-    let last = calls.peek().map(|call| call.name.to_string());
-    let last = last.ok_or("tool result without an earlier tool call")?;
-    match (call_id, name) {
-        (Some(id), _) => {
-            let call = calls.find(|call| call.id.as_deref() == Some(id));
-            let call = call.ok_or_else(|| format!("no tool call has the id '{id}'"))?;
-            Ok(call.name.to_string())
-        }
-        (None, Some(name)) => {
-            let name = without_namespace(name);
-            readable("function", name).map(|()| name.to_string())
-        }
-        (None, None) => Ok(last),
-    }
 }

@@ -6,29 +6,25 @@ use std::ops::Range;
 use serde_json::json;
 
 use super::left_out::LeftOut;
-use super::message::{Call, Content};
+use super::message::{Call, Content, without_namespace};
 use super::normalize::normalize;
 use super::template;
-use super::tools::{Tool, write_harmony};
+use super::tools::{Tool, can_be_declared, readable, write_harmony};
+use super::turns::{Part, parts};
 use super::value::Json;
-use super::whole::{self, Chat, Message, MessageBody};
-use super::{AnswerChoice, Settings, Style, Thinking, TrainOn};
+use super::whole::{self, Message, MessageBody};
+use super::{AnswerChoice, Settings, Style, Thinking};
 use crate::json::{PythonFormatter, write_string};
 
 /// The name under which reasoning that is not written is counted.
 pub const EARLIER_THINKING: &str = "thinking of earlier turns";
 /// The name under which records are counted that their label drops.
-const UNWANTED: &str = "records with answers that are not wanted";
-/// The name under which messages after the last turn of a chat are counted.
-const AFTER_THE_LAST: &str = "messages after the last turn";
+pub const UNWANTED: &str = "records with answers that are not wanted";
 /// The most bytes of all conversations of a record: each turn repeats the turns before it.
 const MOST_BYTES: usize = 1 << 28;
 
-/// The name under which turns without a conversation of their own are counted.
-const UNTRAINED_TURN: &str = "turns that are not trained on";
-
 /// Why an empty answer is refused.
-const NO_TEXT: &str = "assistant without text, which would be trained on as an empty answer; \
+pub const NO_TEXT: &str = "assistant without text, which would be trained on as an empty answer; \
      give its content, or weight: 0";
 
 /// Converts chats to conversations.
@@ -63,28 +59,31 @@ impl Conversations {
         left_out: &mut LeftOut,
         out: &mut Vec<u8>,
     ) -> Result<Vec<ConversationText>, String> {
-        let record = normalize(record, &self.settings, left_out)?;
-        if self.settings.take.contains(&AnswerChoice::Wanted) && whole::is_unwanted(&record) {
+        let record = normalize(record, &self.settings.read, left_out)?;
+        if self.settings.read.take.contains(&AnswerChoice::Wanted) && whole::is_unwanted(&record) {
             left_out.count(UNWANTED, true);
             return Ok(Vec::new());
         }
-        let chat = whole::read(&record, &self.settings, left_out)?;
+        let mut chat = whole::read(&record, &self.settings.read, left_out)?;
+        let instructions = chat.take_instructions()?;
+        chat.tools.iter().try_for_each(can_be_declared)?;
         let settings = self.settings.of(&record, left_out)?;
         let has_tools = !chat.tools.is_empty();
         let mut begin = match &settings {
             Cow::Borrowed(_) => self.systems[usize::from(has_tools)].clone()?,
             Cow::Owned(own) => system(own, has_tools)?,
         };
-        developer(&mut begin, &settings, &chat.instructions, &chat.tools)?;
-        let style = settings.style;
+        developer(&mut begin, &settings, &instructions, &chat.tools)?;
+        let (style, thinking) = (settings.style, settings.thinking);
+        let is_split = thinking == Thinking::Split;
         let mut all = Vec::new();
-        for part in parts(&settings, &chat, left_out) {
+        for part in parts(&chat, is_split, settings.read.train, left_out) {
             let start = out.len();
             out.extend_from_slice(&begin);
             for (place, message) in chat.messages[..part.end].iter().enumerate() {
-                let keeps = part.keeps(&settings, message, place);
+                let keeps = keeps(&part, thinking, message, place);
                 let is_trained = message.is_trained && part.trained.contains(&place);
-                write(out, message, (style, keeps, is_trained))
+                write(out, &chat.messages[..place], message, (style, keeps, is_trained))
                     .map_err(|cause| format!("message {}: {cause}", message.index))?;
                 let is_lost = part.turn.is_none() && !keeps && has_thinking(message, style);
                 left_out.count(EARLIER_THINKING, is_lost);
@@ -100,82 +99,16 @@ impl Conversations {
     }
 }
 
-/// The parts of a chat that one conversation has.
-struct Part {
-    turn: Option<usize>,
-    /// The conversation ends before this message.
-    end: usize,
-    /// The turn whose reasoning is written, where each turn has a conversation of its own.
-    own: Range<usize>,
-    /// Messages that may be trained on.
-    trained: Range<usize>,
-    /// The last message of the chat that ends a turn.
-    last_answer: Option<usize>,
-}
-
-impl Part {
-    /// Whether the reasoning of a message is written.
-    fn keeps(&self, settings: &Settings, message: &Message<'_>, place: usize) -> bool {
-        match settings.thinking {
-            Thinking::All => true,
-            Thinking::Split => self.own.contains(&place),
-            // As in the template: an answer's reasoning is written if it is the last message, a
-            // call's if no answer follows.
-            Thinking::Last if message.is_answer() => place + 1 == self.end,
-            Thinking::Last => self.last_answer.is_none_or(|answer| answer < place),
-        }
+/// Whether the reasoning of a message is written.
+fn keeps(part: &Part, thinking: Thinking, message: &Message<'_>, place: usize) -> bool {
+    match thinking {
+        Thinking::All => true,
+        Thinking::Split => part.own.contains(&place),
+        // As in the template: an answer's reasoning is written if it is the last message, a
+        // call's if no answer follows.
+        Thinking::Last if message.is_answer() => place + 1 == part.end,
+        Thinking::Last => part.last_answer.is_none_or(|answer| answer < place),
     }
-}
-
-fn parts(settings: &Settings, chat: &Chat<'_>, left_out: &mut LeftOut) -> Vec<Part> {
-    let (all, turns) = (chat.messages.len(), turns(chat));
-    let last = turns.last().map_or(0, |turn| turn.start);
-    let last_answer = chat.messages.iter().rposition(Message::is_answer);
-    let first_trained = match (settings.train, chat.completion) {
-        (Some(TrainOn::All), _) | (None, None) => 0,
-        (_, Some(completion)) => completion,
-        (Some(TrainOn::Completion), None) => last,
-    };
-    if settings.thinking != Thinking::Split {
-        let (own, trained) = (0..all, first_trained..all);
-        return vec![Part { turn: None, end: all, own, trained, last_answer }];
-    }
-    let end = turns.last().map_or(0, |turn| turn.end);
-    left_out.count(AFTER_THE_LAST, end < all);
-    let is_trained = |turn: &Range<usize>| turn.end > first_trained;
-    let parts = turns.iter().zip(1..).filter(|(turn, _)| is_trained(turn));
-    let part = |(turn, number): (&Range<usize>, usize)| Part {
-        turn: Some(number),
-        end: turn.end,
-        own: turn.clone(),
-        trained: turn.start.max(first_trained)..turn.end,
-        last_answer,
-    };
-    let mut parts: Vec<Part> = parts.map(part).collect();
-    parts.retain(|part| {
-        let mut messages = chat.messages[part.trained.clone()].iter();
-        let is_trained = messages.any(|message| message.is_assistant() && message.is_trained);
-        left_out.count(UNTRAINED_TURN, !is_trained);
-        is_trained
-    });
-    parts
-}
-
-/// Returns the turns of the assistant: each ends with an answer, the last one perhaps with calls.
-fn turns(chat: &Chat<'_>) -> Vec<Range<usize>> {
-    let mut turns = Vec::new();
-    let mut start = 0;
-    for (place, message) in chat.messages.iter().enumerate() {
-        if message.is_answer() {
-            turns.push(start..place + 1);
-            start = place + 1;
-        }
-    }
-    let last_call = chat.messages.iter().rposition(Message::is_assistant);
-    if let Some(place) = last_call.filter(|place| *place >= start) {
-        turns.push(start..place + 1);
-    }
-    turns
 }
 
 /// Returns the text of a conversation up to its developer message.
@@ -245,16 +178,23 @@ fn developer(
 fn has_thinking(message: &Message<'_>, style: Style) -> bool {
     match &message.said {
         MessageBody::Assistant { thinking, content, calls } => {
-            let is_analysis = style == Style::Exact && !calls.is_empty() && content.is_some();
+            let is_said = said(content.as_deref(), calls).is_some();
+            let is_analysis = style == Style::Exact && !calls.is_empty() && is_said;
             thinking.is_some() || is_analysis
         }
         _ => false,
     }
 }
 
+/// Returns what is said; text beside calls is kept only if it is not empty.
+fn said<'c>(content: Option<&'c str>, calls: &[Call<'_>]) -> Option<&'c str> {
+    content.filter(|text| calls.is_empty() || !text.is_empty())
+}
+
 /// Appends the Harmony messages of one message.
 fn write(
     out: &mut Vec<u8>,
+    before: &[Message<'_>],
     message: &Message<'_>,
     (style, keeps_thinking, is_trained): (Style, bool, bool),
 ) -> Result<(), String> {
@@ -268,11 +208,14 @@ fn write(
     };
     let analysis = b"\"channel\": \"analysis\"";
     match &message.said {
+        // (They are taken out before.)
+        MessageBody::Instructions(..) => {}
         MessageBody::User(text) => {
             out.extend_from_slice(b", {\"role\": \"user\"");
             content(out, text);
         }
-        MessageBody::Tool(name, result) => {
+        MessageBody::Tool { call_id, name, result } => {
+            let name = function(before, *call_id, *name)?;
             out.extend_from_slice(b", {\"role\": \"tool\", \"name\": ");
             write_string(out, &format!("functions.{name}"));
             out.extend_from_slice(b", \"recipient\": \"assistant\", \"channel\": \"commentary\"");
@@ -287,6 +230,7 @@ fn write(
             }
         }
         MessageBody::Assistant { thinking, content: text, calls } => {
+            let text = said(text.as_deref(), calls);
             let (is_call, is_exact) = (!calls.is_empty(), style == Style::Exact);
             if is_exact && is_call && text.is_some() && thinking.is_some() {
                 let cause = "content, thinking and tool calls together (the template refuses it)";
@@ -295,7 +239,7 @@ fn write(
             if let Some(thinking) = thinking.as_deref().filter(|_| keeps_thinking) {
                 assistant(out, analysis, thinking);
             }
-            match text.as_deref() {
+            match text {
                 Some(text) if !is_call && is_trained && text.is_empty() => {
                     return Err(NO_TEXT.to_string());
                 }
@@ -322,4 +266,31 @@ fn content(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(b", \"content\": [{\"type\": \"text\", \"text\": ");
     write_string(out, text);
     out.extend_from_slice(b"}]}");
+}
+
+/// Returns the name of the function whose result this is.
+fn function(
+    before: &[Message<'_>],
+    call_id: Option<&str>,
+    name: Option<&str>,
+) -> Result<String, String> {
+    let calls = before.iter().rev().flat_map(|message| match &message.said {
+        MessageBody::Assistant { calls, .. } => calls.iter().rev(),
+        _ => [].iter().rev(),
+    });
+    let mut calls = calls.peekable();
+    let last = calls.peek().map(|call| call.name.to_string());
+    let last = last.ok_or("tool result without an earlier tool call")?;
+    match (call_id, name) {
+        (Some(id), _) => {
+            let call = calls.find(|call| call.id.as_deref() == Some(id));
+            let call = call.ok_or_else(|| format!("no tool call has the id '{id}'"))?;
+            Ok(call.name.to_string())
+        }
+        (None, Some(name)) => {
+            let name = without_namespace(name);
+            readable("function", name).map(|()| name.to_string())
+        }
+        (None, None) => Ok(last),
+    }
 }

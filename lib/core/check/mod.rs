@@ -29,7 +29,7 @@ use context::CheckedChunk;
 pub use context::{AssertedRules, BytesRead, CheckContext, CheckOptions};
 pub use findings::{Finding, FindingGroup, FindingPlace, Findings, Outcome};
 pub(crate) use kd::gate;
-pub(crate) use kd::sequences::{SequenceChecker, SequenceRules};
+pub(crate) use kd::sequences::{DERIVED, SequenceChecker, SequenceRules};
 pub use kd::{MegatronFamily, SequenceGate};
 pub(crate) use pool::games::game as check_game;
 pub use pool::{GameGate, PoolFamily};

@@ -1,18 +1,36 @@
 //! The masks of a token sequence as spans of its text.
 
+use std::ops::Range;
+
 use super::decode::DecodedConversation;
 use super::header::StructureError;
 use super::spans::Alignment;
 use crate::record::decoded::Span;
-use crate::tokenizer::{UnknownToken, decode_into};
+use crate::tokenizer::decode_into;
 
 /// Returns the spans of a decoded sequence. The masks are as long as its tokens. (A character of
 /// which only some bytes are trained on is in the span.)
 pub fn text_spans(
     decoded: &DecodedConversation,
     tokens: &[i32],
+    masks: (&[u8], &[u8]),
+    alignment: Alignment,
+) -> Result<Vec<Span>, StructureError> {
+    let messages: Vec<Range<usize>> =
+        decoded.messages.iter().map(|message| message.tokens.clone()).collect();
+    let add_bytes = |token: i32, bytes: &mut Vec<u8>| decode_into(&[token], bytes).is_ok();
+    spans_of(&decoded.text, &messages, tokens, masks, alignment, add_bytes)
+}
+
+/// Does the same for tokens of any tokenizer: `messages` are the tokens of each message, and `add_bytes` appends the
+/// bytes of a token, if there is one of this id.
+pub fn spans_of(
+    text: &str,
+    messages: &[Range<usize>],
+    tokens: &[i32],
     (loss_mask, span_id): (&[u8], &[u8]),
     alignment: Alignment,
+    add_bytes: impl Fn(i32, &mut Vec<u8>) -> bool,
 ) -> Result<Vec<Span>, StructureError> {
     let shift = match alignment {
         Alignment::Label => 1,
@@ -25,21 +43,19 @@ pub fn text_spans(
         span_id.get(position).copied().filter(|_| is_trained)
     };
     let mut spans: Vec<Span> = Vec::new();
-    let text = decoded.text.as_bytes();
+    let text = text.as_bytes();
     let (mut offset, mut characters, mut message) = (0, 0u64, 0);
     let (mut bytes, mut goes_on) = (Vec::new(), false);
     for (at, token) in tokens.iter().enumerate() {
-        while decoded.messages.get(message).is_some_and(|known| known.tokens.end <= at) {
+        while messages.get(message).is_some_and(|known| known.end <= at) {
             message += 1;
             goes_on = false;
         }
         bytes.clear();
-        decode_into(std::slice::from_ref(token), &mut bytes).map_err(
-            |UnknownToken { id, .. }| StructureError {
-                position: at,
-                cause: format!("unknown token {id}"),
-            },
-        )?;
+        if !add_bytes(*token, &mut bytes) {
+            let cause = format!("unknown token {token}");
+            return Err(StructureError { position: at, cause });
+        }
         let begins_inside = text.get(offset).is_some_and(|byte| is_continuation(*byte));
         let start = characters - u64::from(begins_inside);
         characters += bytes.iter().filter(|byte| !is_continuation(**byte)).count() as u64;
@@ -51,7 +67,7 @@ pub fn text_spans(
         match spans.last_mut().filter(|span| goes_on && span.span_id == id) {
             Some(span) => span.end = characters,
             None => {
-                let inside = decoded.messages.get(message).filter(|m| m.tokens.contains(&at));
+                let inside = messages.get(message).filter(|message| message.contains(&at));
                 let message = inside.and_then(|_| u32::try_from(message).ok());
                 spans.push(Span { message, start, end: characters, span_id: id });
             }

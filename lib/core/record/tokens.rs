@@ -27,7 +27,7 @@ record_fields! {
     SequenceFields(SequenceColumns, SequenceBuilder) {
         /// The conversation's id.
         id: Option<String>,
-        /// Ids of the o200k vocabulary.
+        /// Ids of the vocabulary that the header states; where it states none, of o200k.
         tokens: List<i32>,
         /// One struct for each message: the tokens `[start, end)`. The EOD is in none.
         segments: Option<List<SegmentFields>>,

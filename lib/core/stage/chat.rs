@@ -7,12 +7,11 @@ use arrow_array::builder::{StringBuilder, UInt64Builder};
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use blake2::{Blake2b512, Digest};
 
+use super::chat_ids::ChatIds;
 use super::synth::{MESSAGES_JSON, METADATA_JSON, repeated_column};
 use crate::batch::Batch;
-use crate::chat::{AllLeftOut, Conversations, EARLIER_THINKING, Json, LeftOut, integer};
-use crate::digest::hex;
+use crate::chat::{AllLeftOut, Conversations, EARLIER_THINKING, Json, LeftOut};
 use crate::error::{Error, Result};
 use crate::harmony::Policy;
 use crate::json::write_ascii_string;
@@ -20,17 +19,10 @@ use crate::record::columns::{ColumnBuilder, TextBuilder};
 use crate::record::conversation::turn_id;
 use crate::record::conversation::{CONVERSATION, POLICY, raw_place};
 
-/// The fields from which an id is taken, the first that exists.
-const IDS: [&str; 5] = ["id", "synth_id", "conversation_id", "prompt_id", "uuid"];
-
-/// Where an id may be if no field has it: in the record's description, an object or its text.
-const METADATA: [&str; 2] = ["metadata_json", "metadata"];
-const ID_IN_METADATA: &str = "synth_id";
-
 /// Converts chats to conversations.
 pub struct ChatHarmony {
     conversations: Conversations,
-    id_field: Option<String>,
+    ids: ChatIds,
     metadata_fields: Vec<String>,
     with_places: bool,
     schema: SchemaRef,
@@ -66,8 +58,8 @@ impl ChatHarmony {
                 "--metadata-fields: there would be two columns {name}"
             )));
         }
-        let left_out = AllLeftOut::default();
-        Ok(ChatHarmony { conversations, id_field, metadata_fields, with_places, schema, left_out })
+        let (ids, left_out) = (ChatIds::new(id_field), AllLeftOut::default());
+        Ok(ChatHarmony { conversations, ids, metadata_fields, with_places, schema, left_out })
     }
 
     pub fn schema(&self) -> &SchemaRef {
@@ -78,8 +70,7 @@ impl ChatHarmony {
     pub fn warnings(&self) -> Vec<String> {
         let counts = self.left_out.counts();
         let warning = |(name, count): (&str, u64)| {
-            let times = if count == 1 { "once".to_string() } else { format!("{count} times") };
-            format!("{name}: left out {times}{}", way_on(name))
+            format!("{name}: left out {}{}", times(count), way_on(name))
         };
         counts.iter().map(warning).collect()
     }
@@ -98,7 +89,7 @@ impl ChatHarmony {
             let text = texts.value(row);
             let done = Json::parse(text).map_err(|error| format!("invalid JSON: {error}"));
             let done = done.and_then(|record| {
-                id = Some(self.id(&record)?);
+                id = Some(self.ids.of(&record)?);
                 let metadata = self.metadata(&record)?;
                 let made = self.conversations.of(record, &mut left_out, &mut buffer)?;
                 rows.has_room(buffer.len()).map(|()| (made, metadata))
@@ -113,32 +104,13 @@ impl ChatHarmony {
                 }
                 (done, id) => {
                     let reason = done.err().unwrap_or_default();
-                    batch.reject_row((&records, row), id.as_deref(), reason, to_json);
+                    batch.reject_row((&records, row), id.as_deref(), reason, raw_json);
                 }
             }
         }
         self.left_out.add(&all_left_out);
         batch.records = rows.finish(&self.schema, self.with_places)?;
         Ok(batch)
-    }
-
-    /// Returns the id of a record: its own, or a hash of its content.
-    fn id(&self, record: &Json<'_>) -> Result<String, String> {
-        match &self.id_field {
-            Some(name) => match record.get(name) {
-                Some(value) => id_of(name, value),
-                None => {
-                    Err(format!("{name} is missing or null; try: --id-field with another name"))
-                }
-            },
-            None => match IDS.iter().find_map(|name| Some((*name, record.get(name)?))) {
-                Some((name, value)) => id_of(name, value),
-                None => match id_in_metadata(record) {
-                    Some(id) => id,
-                    None => Ok(hex(&Blake2b512::digest(record.canonical())[..8])),
-                },
-            },
-        }
     }
 
     /// Returns the text of `metadata_json`, and of each field.
@@ -173,24 +145,9 @@ impl ChatHarmony {
     }
 }
 
-/// Returns the id in a field.
-fn id_of(name: &str, value: &Json<'_>) -> Result<String, String> {
-    match (value, integer(value)) {
-        (Json::Text(text), _) => Ok(text.to_string()),
-        (_, Some(number)) => Ok(number.into_owned()),
-        _ => Err(format!("{name} is a {}, wanted a string or an integer", value.type_name())),
-    }
-}
-
-/// Returns the id in a record's description, if it has one.
-fn id_in_metadata(record: &Json<'_>) -> Option<Result<String, String>> {
-    METADATA.iter().find_map(|field| {
-        let value = record.get(field)?;
-        // (A text may be anything.)
-        let parsed = value.text().and_then(|text| Json::parse(text).ok());
-        let id = parsed.as_ref().unwrap_or(value).get(ID_IN_METADATA)?;
-        Some(id_of(&format!("{field}.{ID_IN_METADATA}"), id))
-    })
+/// Returns how often something happened.
+pub(super) fn times(count: u64) -> String {
+    if count == 1 { "once".to_string() } else { format!("{count} times") }
 }
 
 /// Returns the option that keeps what was left out.
@@ -204,7 +161,7 @@ fn way_on(name: &str) -> &'static str {
 }
 
 /// Returns a record as it is written to the rejects.
-fn to_json(batch: &RecordBatch, row: usize) -> String {
+pub(super) fn raw_json(batch: &RecordBatch, row: usize) -> String {
     batch.column(0).as_string::<i32>().value(row).to_string()
 }
 

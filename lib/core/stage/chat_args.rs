@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::chat::{AnswerChoice, NamedFields, Settings, Style, Thinking, TrainOn};
+use crate::chat::{AnswerChoice, NamedFields, ReadSettings, Settings, Style, Thinking, TrainOn};
 use crate::cli::ForPipelines;
 
 /// What is made of chats, as far as they do not say it themselves.
@@ -25,11 +25,6 @@ pub struct ChatArgs {
     #[arg(add = ForPipelines)]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     pub thinking: Thinking,
-
-    /// Train on all of the assistant, or on the completion, its last turn [default: all, but of prompts
-    /// with completions the completion]
-    #[arg(long, add = ForPipelines, value_enum, value_name = "WHICH", hide_possible_values = true)]
-    pub train: Option<TrainOn>,
 
     /// How much the system message asks for: low, medium or high (a record's own wins)
     #[arg(long, default_value = "medium", value_name = "LEVEL", help_heading = "Conversations")]
@@ -59,6 +54,19 @@ pub struct ChatArgs {
     #[arg(value_parser = ["browser", "python"])]
     #[arg(hide_possible_values = true)]
     pub builtin_tools: Vec<String>,
+
+    #[command(flatten)]
+    pub read: ChatReadArgs,
+}
+
+/// How records are read as chats.
+#[derive(Debug, Clone, Args)]
+pub struct ChatReadArgs {
+    /// Train on all of the assistant, or on the completion, its last turn [default: all, but of prompts
+    /// with completions the completion]
+    #[arg(long, add = ForPipelines, value_enum, value_name = "WHICH", hide_possible_values = true)]
+    #[arg(hide_short_help = true)]
+    pub train: Option<TrainOn>,
 
     /// Take a content that is a JSON array of parts, as text, for the text of the message: it is
     /// refused otherwise, since a column of JSON becomes such text when it is read as text
@@ -96,14 +104,21 @@ pub struct ChatArgs {
 impl ChatArgs {
     pub fn settings(&self) -> Settings {
         Settings {
+            read: self.read.settings(),
             style: self.style,
             thinking: self.thinking,
-            train: self.train,
             identity: self.model_identity.clone(),
             effort: self.reasoning_effort.clone(),
             date: self.date.clone(),
             cutoff: self.knowledge_cutoff.clone(),
             builtin_tools: self.builtin_tools.clone(),
+        }
+    }
+}
+
+impl ChatReadArgs {
+    pub fn settings(&self) -> ReadSettings {
+        ReadSettings {
             content_is_text: self.content_is_text,
             fields: NamedFields {
                 messages: self.messages_field.clone(),
@@ -112,6 +127,8 @@ impl ChatArgs {
             },
             ignored: self.ignore_field.clone(),
             take: self.take.clone(),
+            train: self.train,
+            keeps_tags: false,
         }
     }
 }

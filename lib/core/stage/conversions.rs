@@ -13,7 +13,7 @@ use crate::dataset::{describe_raw, raw_files, shard_of};
 use crate::error::{Error, Result};
 use crate::format::synth_shards::{CONVERSION, is_finished};
 use crate::inputs;
-use crate::record::CONVERSATION;
+use crate::record::RecordType;
 use crate::stream::{FileOutputArgs, Output, Reader};
 
 /// The parameter of the header in which --hash-inputs states the files that were read.
@@ -88,14 +88,15 @@ impl SourceArgs {
         Ok(reader.limited(self.limit.limit))
     }
 
-    /// Returns the header of the conversations: `settings` say how they are made.
+    /// Returns the header of what is made of the inputs: `settings` say how it is made.
     pub fn header(
         &self,
+        record: &RecordType,
         reader: &Reader,
         mut settings: Value,
         entry: Option<Value>,
     ) -> Result<Header> {
-        let mut header = reader.header().through(&CONVERSATION, entry);
+        let mut header = reader.header().through(record, entry);
         let slice = self.input.slice.map(|slice| slice.to_string());
         settings["shard"] = json!(self.shard.map(|shard| shard.to_string()));
         settings["inputs"] = json!(reader.sources());

@@ -1,21 +1,34 @@
-//! Tokens into text.
+//! Tokens into text: those of o200k, and those of the tokenizer of a model.
 
 use std::iter::repeat;
+
+use gristmill_models::Tokenizer;
 
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::harmony::{
-    self, Alignment, DecodedConversation, DecodedMessage, StructureError, text_spans,
+    self, Alignment, DecodedConversation, DecodedMessage, StructureError, spans_of, text_spans,
 };
 use crate::record::decoded::{DecodedBuilder, Message, Span};
 use crate::record::tokens::{self, Tokens};
 
-/// Decodes a batch of token sequences. `alignment` is the alignment of their masks.
-pub fn decode(mut batch: Batch, alignment: Alignment) -> Result<Batch> {
+/// Decodes a batch of token sequences: of a model's tokenizer, if there is one. `alignment` is the alignment of their
+/// masks.
+pub fn decode(
+    mut batch: Batch,
+    alignment: Alignment,
+    tokenizer: Option<&Tokenizer>,
+) -> Result<Batch> {
     let records = batch.records.clone();
     let view = Tokens::of(&records)?;
     let mut builder = DecodedBuilder::default();
     for row in 0..view.len() {
+        if let Some(tokenizer) = tokenizer {
+            if let Err(reason) = push_of_model(&mut builder, &view, row, alignment, tokenizer) {
+                batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);
+            }
+            continue;
+        }
         match decode_sequence(&view, row, alignment) {
             Ok((decoded, spans)) => {
                 let weights = view.segments(row).into_iter().flatten().map(|s| s.is_trained);
@@ -44,6 +57,54 @@ fn decode_sequence(
     let masks = view.loss_mask(row).zip(view.span_id(row));
     let spans = masks.map(|masks| text_spans(&decoded, tokens, masks, alignment)).transpose()?;
     Ok((decoded, spans))
+}
+
+/// Adds a sequence of a model's tokenizer: its messages are its segments, with what the template puts around them.
+fn push_of_model(
+    builder: &mut DecodedBuilder,
+    view: &Tokens<'_>,
+    row: usize,
+    alignment: Alignment,
+    tokenizer: &Tokenizer,
+) -> Result<(), String> {
+    let tokens = view.tokens(row);
+    let mut bytes = Vec::new();
+    tokenizer.decode_into(tokens, &mut bytes).map_err(|error| error.to_string())?;
+    let text = String::from_utf8(bytes);
+    let text = text.map_err(|_| "the tokens together are not UTF-8".to_string())?;
+    let (mut messages, mut ranges) = (Vec::new(), Vec::new());
+    for segment in view.segments(row).into_iter().flatten() {
+        let range = usize::try_from(segment.start).ok().zip(usize::try_from(segment.end).ok());
+        let range = range.map(|(start, end)| start..end);
+        let Some((range, of)) = range.and_then(|range| Some((range.clone(), tokens.get(range)?)))
+        else {
+            let (start, end, length) = (segment.start, segment.end, tokens.len());
+            return Err(format!("segment [{start}, {end}) is not within {length} tokens"));
+        };
+        let mut bytes = Vec::new();
+        tokenizer.decode_into(of, &mut bytes).map_err(|error| error.to_string())?;
+        messages.push(Message {
+            role: segment.role.to_string(),
+            channel: segment.channel.map(str::to_string),
+            // (A character may be divided between two segments.)
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+            train: (!segment.is_trained).then_some(false),
+            ..Message::default()
+        });
+        ranges.push(range);
+    }
+    let add_bytes = |token: i32, bytes: &mut Vec<u8>| {
+        let of = u32::try_from(token).ok().and_then(|id| tokenizer.token_bytes(id));
+        of.is_some_and(|of| {
+            bytes.extend_from_slice(&of);
+            true
+        })
+    };
+    let masks = view.loss_mask(row).zip(view.span_id(row));
+    let spans = masks.map(|masks| spans_of(&text, &ranges, tokens, masks, alignment, add_bytes));
+    let spans = spans.transpose().map_err(|error| error.to_string())?;
+    builder.push(view.id(row), text, messages, spans.as_deref());
+    Ok(())
 }
 
 fn message((message, is_trained): (DecodedMessage, bool)) -> Message {

@@ -3,6 +3,9 @@
 
 mod chat;
 mod chat_args;
+mod chat_ids;
+mod chat_tok;
+mod chat_tok_args;
 mod conversions;
 mod decode;
 mod json_members;
@@ -13,7 +16,9 @@ mod synth_args;
 mod vocabulary;
 
 pub use chat::ChatHarmony;
-pub use chat_args::ChatArgs;
+pub use chat_args::{ChatArgs, ChatReadArgs};
+pub use chat_tok::{ChatTok, ChatTokSettings, Worker};
+pub use chat_tok_args::{ModelArgs, UnseenReasoning};
 pub use conversions::{ConversationOutputArgs, SourceArgs};
 pub use decode::decode;
 pub use json_members::check_json_members;

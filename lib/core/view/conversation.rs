@@ -80,9 +80,12 @@ pub enum Trained {
 }
 
 /// A token of a piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TokenBorder {
     pub id: i32,
+    /// Its bytes, if it is of another tokenizer than o200k.
+    #[serde(skip)]
+    pub bytes: Option<Vec<u8>>,
     /// The end of the token in the piece's text, in bytes. A character of several tokens belongs to
     /// the last of them.
     pub end: usize,

@@ -26,7 +26,10 @@ pub mod page;
 mod puzzle;
 pub(crate) mod sequence;
 pub mod term;
+mod texts;
 mod verdict;
+
+use std::path::Path;
 
 use arrow_array::RecordBatch;
 use serde::Serialize;
@@ -36,7 +39,7 @@ use crate::error::{Error, Result};
 use crate::format::token_rows::{HAS_EOD, PACKED};
 use crate::harmony::{Alignment, Spans};
 use crate::puzzle::picture::CellKind;
-use crate::record::{DECODED, RecordType, Rows, each_kind, each_rows};
+use crate::record::{DECODED, RecordType, Rows, TOKENS, each_kind, each_rows};
 use crate::stream::Reader;
 
 pub use conversation::{
@@ -47,6 +50,7 @@ pub use fit::MaskFit;
 pub use game::{ShownBranch, ShownGame, ShownStep, tile};
 pub use page::ExtraPlots;
 pub use puzzle::ShownPuzzle;
+pub use texts::TokenTexts;
 pub use verdict::{Tone, Verdict, VerdictLine};
 
 /// A record as it is shown.
@@ -125,6 +129,7 @@ pub struct Viewer {
     pub(crate) alignment: Alignment,
     /// `None` where the spans are not known.
     pub(crate) spans: Option<Spans>,
+    pub(crate) texts: TokenTexts,
     /// Whether the end of a document is in the records and not in their file.
     pub(crate) lacks_eod: bool,
     /// The padding and the ignored label that a puzzle set states, with their kinds.
@@ -134,15 +139,19 @@ pub struct Viewer {
 impl Viewer {
     /// Makes the viewer of a reader that was asked for records of any type, and selects the columns
     /// that are shown.
-    pub fn of(reader: &mut Reader, align: Option<Alignment>) -> Result<Viewer> {
-        let viewer = Viewer::new(reader, align)?;
+    pub fn of(
+        reader: &mut Reader,
+        align: Option<Alignment>,
+        model: Option<&Path>,
+    ) -> Result<Viewer> {
+        let viewer = Viewer::new(reader, align, model)?;
         viewer.select(reader);
         Ok(viewer)
     }
 
     /// Makes the viewer of a reader whose batches begin with the columns of the record type.
-    /// `align` is the alignment of masks that a flag states.
-    pub fn new(reader: &Reader, align: Option<Alignment>) -> Result<Viewer> {
+    /// `align` is the alignment of masks that a flag states, `model` the folder of the tokens' model.
+    pub fn new(reader: &Reader, align: Option<Alignment>, model: Option<&Path>) -> Result<Viewer> {
         let record = reader.fitting_type();
         let header = reader.header();
         let alignment = Alignment::of(header.text("alignment"), align).map_err(Error::usage)?;
@@ -151,12 +160,18 @@ impl Viewer {
             record,
             alignment,
             spans: spans.map(Spans::from_json),
+            texts: TokenTexts::of(header.parameters.get("tokenizer"), model)?,
             lacks_eod: header.parameters.get(PACKED).is_some_and(|rows| rows[HAS_EOD] == false),
             padding: [
                 named_token(header, "pad_id").map(|token| (token, CellKind::Padding)),
                 named_token(header, "ignore_label_id").map(|token| (token, CellKind::Ignored)),
             ],
         })
+    }
+
+    /// Whether the texts of tokens are not known, but only their ids.
+    pub fn shows_ids(&self) -> bool {
+        self.kind() == Some(TOKENS.name) && !self.texts.are_known()
     }
 
     /// Selects the columns that are shown.

@@ -6,12 +6,10 @@ use super::conversation::{
     Border, Mark, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, Trained,
 };
 use super::fit::{MaskFit, SHIFTS};
+use super::texts::TokenTexts;
 use crate::harmony::{Alignment, Spans, loss_mask};
 use crate::record::tokens::{Segment, Tokens};
-use crate::tokenizer::{
-    CALL, CHANNEL, CONSTRAIN, END, EOD, MESSAGE, RETURN, START, is_produced, special_name,
-    token_bytes,
-};
+use crate::tokenizer::{CALL, CHANNEL, CONSTRAIN, END, EOD, MESSAGE, RETURN, START, token_bytes};
 
 /// The place of a message, and what its header says.
 struct Place {
@@ -35,6 +33,7 @@ pub fn of_tokens(
     row: usize,
     alignment: Alignment,
     spans: Option<&Spans>,
+    texts: &TokenTexts,
 ) -> ShownConversation {
     let tokens = rows.tokens(row);
     let mut shown = ShownConversation {
@@ -48,7 +47,10 @@ pub fn of_tokens(
         shown.notes.push("its segments are not messages one after another".to_string());
     }
     let places = stated.flatten().filter(|places| !places.is_empty() || tokens.is_empty());
-    let places = places.unwrap_or_else(|| find_places(tokens));
+    let places = places.unwrap_or_else(|| match texts.is_o200k() {
+        true => find_places(tokens),
+        false => vec![Place::new(0..tokens.len())],
+    });
     let masks = rows.loss_mask(row).zip(rows.span_id(row));
     shown.notes.extend(masks.and_then(|masks| wrong_masks(masks, alignment, tokens.len())));
     let mut trained = masks.map(|masks| by_token(masks, alignment, tokens.len()));
@@ -70,7 +72,7 @@ pub fn of_tokens(
         let fit = if has_messages { MaskFit::of(trained, expected) } else { MaskFit::Unknown };
         shown.fit = Some(fit);
     }
-    let sequence = Sequence { tokens, trained: trained.as_deref(), expected };
+    let sequence = Sequence { tokens, texts, trained: trained.as_deref(), expected };
     let end = places.iter().rfind(|place| place.role.is_some()).map(|last| last.tokens.end);
     for place in &places {
         let message = sequence.message(place, end);
@@ -213,6 +215,7 @@ fn segments(places: &[Place]) -> impl Iterator<Item = Segment<'_>> {
 
 struct Sequence<'a> {
     tokens: &'a [i32],
+    texts: &'a TokenTexts,
     trained: Option<&'a [Trained]>,
     expected: &'a [Trained],
 }
@@ -229,9 +232,9 @@ impl Sequence<'_> {
         for at in place.tokens.clone() {
             let id = self.tokens[at];
             let trained = self.trained.map_or(Trained::Unknown, |trained| trained[at]);
-            let kind = kind_of(id);
+            let kind = self.texts.kind(id);
             let expected = self.expected_unless(at);
-            pieces.add(id, Piece { kind, trained, expected, ..Piece::plain("") });
+            pieces.add(id, self.texts, Piece { kind, trained, expected, ..Piece::plain("") });
             message.counts.add(trained, 1);
         }
         message.pieces = pieces.finish();
@@ -254,15 +257,6 @@ impl Sequence<'_> {
     }
 }
 
-fn kind_of(id: i32) -> PieceKind {
-    match id {
-        EOD => PieceKind::Eod,
-        _ if !is_produced(id) => PieceKind::Unknown,
-        _ if special_name(id).is_some() => PieceKind::Control,
-        _ => PieceKind::Text,
-    }
-}
-
 /// Collects tokens into pieces.
 #[derive(Default)]
 struct Pieces {
@@ -273,7 +267,7 @@ struct Pieces {
 
 impl Pieces {
     /// Adds a token. `like` is the piece that would begin with it.
-    fn add(&mut self, id: i32, like: Piece) {
+    fn add(&mut self, id: i32, texts: &TokenTexts, like: Piece) {
         let goes_on = self.list.last().is_some_and(|last| {
             let same = (last.kind, last.trained, last.expected);
             like.kind == PieceKind::Text && same == (like.kind, like.trained, like.expected)
@@ -282,10 +276,10 @@ impl Pieces {
             self.close();
             self.list.push(like);
         }
-        match token_bytes(id) {
-            Some(bytes) => self.open.extend_from_slice(bytes),
-            None => self.open.extend_from_slice(format!("<|unknown {id}|>").as_bytes()),
-        }
+        let bytes = texts.bytes(id);
+        let bytes = bytes.unwrap_or_else(|| format!("<|unknown {id}|>").into_bytes().into());
+        self.open.extend_from_slice(&bytes);
+        let bytes = (!texts.is_o200k()).then(|| bytes.into_owned());
         let Some(piece) = self.list.last_mut() else { return };
         // Complete characters are added; bytes that can never become a character are replaced.
         loop {
@@ -307,7 +301,7 @@ impl Pieces {
                 }
             }
         }
-        piece.tokens.push(TokenBorder { id, end: piece.text.len() });
+        piece.tokens.push(TokenBorder { id, bytes, end: piece.text.len() });
     }
 
     /// Ends the last piece and replaces an incomplete character.

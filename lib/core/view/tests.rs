@@ -41,7 +41,7 @@ fn shown(tokens: &[i32], masks: Option<(&[u8], &[u8])>) -> ShownConversation {
     builder.finish_record_without_segments(Identity::default()).unwrap();
     let batch = builder.finish().unwrap();
     let rows = Tokens::of(&batch).unwrap();
-    sequence::of_tokens(&rows, 0, Alignment::Label, None)
+    sequence::of_tokens(&rows, 0, Alignment::Label, None, &TokenTexts::O200k)
 }
 
 /// Masks by label, `by` tokens later than they should be.

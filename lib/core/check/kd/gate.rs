@@ -6,6 +6,7 @@ use super::sequences::{self, SequenceChecker, SequenceRules};
 use crate::check::{Check, FindingPlace, Findings, Selection, Severity, checks};
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
+use crate::model::Vocabulary;
 use crate::record::tokens::Tokens;
 
 checks! {
@@ -22,8 +23,12 @@ pub struct SequenceGate {
 impl SequenceGate {
     /// Makes the gate. Without a policy everything that some policy accepts is right; without spans
     /// a message must have one span id, whichever it is.
-    pub fn new(policy: Option<Policy>, spans: Option<Spans>) -> Result<SequenceGate> {
-        SequenceGate::besides(&[], policy, spans)
+    pub fn new(
+        policy: Option<Policy>,
+        spans: Option<Spans>,
+        vocabulary: Vocabulary,
+    ) -> Result<SequenceGate> {
+        SequenceGate::besides(&[], policy, spans, vocabulary)
     }
 
     /// Makes the gate for rows, whose writer has its own rules for ends of documents: where they
@@ -32,20 +37,24 @@ impl SequenceGate {
         policy: Option<Policy>,
         spans: Option<Spans>,
         keep_eod: bool,
+        vocabulary: Vocabulary,
     ) -> Result<SequenceGate> {
-        SequenceGate::besides(if keep_eod { sequences::ENDS } else { &[] }, policy, spans)
+        let others = if keep_eod { sequences::ENDS } else { &[] };
+        SequenceGate::besides(others, policy, spans, vocabulary)
     }
 
     fn besides(
         others: &[&'static Check],
         policy: Option<Policy>,
         spans: Option<Spans>,
+        vocabulary: Vocabulary,
     ) -> Result<SequenceGate> {
         let rules = SequenceRules {
             policy: Some(policy.unwrap_or(Policy::Chat)),
             spans,
             alignment: Alignment::Label,
             is_weighted: false,
+            vocabulary,
         };
         let all = sequences::CHECKS.to_vec();
         let warnings = all.iter().filter(|check| check.severity != Severity::Error);

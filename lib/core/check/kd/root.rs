@@ -14,6 +14,7 @@ use crate::error::{Result, shown};
 use crate::files;
 use crate::format::kd_root::{self, KdListing, KdPrefix};
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
+use crate::model::NOT_CHECKED;
 use crate::wording::{counted, exactly};
 
 checks! {
@@ -79,6 +80,9 @@ pub(super) fn check(
             notes.push(format!("{}: {cause}", shown(&prefix.path)));
         } else if repeats.is_some() || context.selection.wants_any(sequences::CHECKS) {
             let rules = manifests.rules(&prefix.path, context.options.policy);
+            if !rules.vocabulary.is_o200k() && !notes.iter().any(|note| note == NOT_CHECKED) {
+                notes.push(NOT_CHECKED.to_string());
+            }
             let repeats = repeats.as_mut();
             let found = contents::check(&valid, number, &rules, repeats, context, &mut findings)?;
             spans = (prefix.layout == PrefixLayout::Triple).then_some(found);

@@ -6,6 +6,7 @@ use crate::harmony::{
     Alignment, Channel, Policy, Role, Segment, Segments, Spans, is_unsupervised, loss_mask,
     places_from, segments_of,
 };
+use crate::model::Vocabulary;
 use crate::record::tokens;
 use crate::tokenizer::{
     EOD, Encoder, MESSAGE, PADDED_VOCABULARY_SIZE, RETURN, START_OF_TEXT, decode_into, is_produced,
@@ -15,7 +16,7 @@ use crate::wording::exactly;
 
 checks! {
     RANGE: Error Content "kd.token.range",
-        "a token is outside the vocabulary [0, 201088): the embedding reads beyond its table";
+        "a token is outside the vocabulary ([0, 201088) of o200k): the embedding reads beyond its table";
     RESERVED: Error Content "kd.token.reserved",
         "a reserved token, which no text or message contains: its embedding was never trained";
     EOD_MISSING: Error Content "kd.eod.missing",
@@ -48,7 +49,7 @@ checks! {
         "the last position, or the one before <|endoftext|>, is supervised: it labels no message";
     MASK_SPAN: Error Content "kd.mask.span",
         "the loss mask is not 1 exactly where the span id is over 0: one of them is wrong";
-    DERIVED: Error Content "kd.mask.derived",
+    pub(crate) DERIVED: Error Content "kd.mask.derived",
         "the masks do not follow from the roles and channels in the tokens";
     UNSUPERVISED: Warning Content "kd.mask.unsupervised",
         "a sequence in which nothing is supervised: it costs time and teaches nothing",
@@ -70,13 +71,21 @@ pub(crate) struct SequenceRules {
     /// Whether messages may have no span because of weights that are not known: a message is then
     /// trained on as a whole or not at all.
     pub is_weighted: bool,
+    /// Of another vocabulary than o200k only what concerns ids and masks is checked.
+    pub vocabulary: Vocabulary,
 }
 
 impl SequenceRules {
     /// Returns the rules for a dataset without a manifest; the user may state its policy.
     pub fn assumed(policy: Option<Policy>) -> SequenceRules {
         let spans = Some(Spans::synth_kd_v1(&[]));
-        SequenceRules { policy, spans, alignment: Alignment::Label, is_weighted: false }
+        SequenceRules {
+            policy,
+            spans,
+            alignment: Alignment::Label,
+            is_weighted: false,
+            vocabulary: Vocabulary::O200k,
+        }
     }
 
     fn is_span(&self, id: u8) -> bool {
@@ -142,7 +151,17 @@ impl SequenceChecker {
         findings: &mut Findings<'_>,
     ) {
         self.is_conversation = false;
-        let known = self.tokens(at, tokens, findings) && self.conversation(at, tokens, findings);
+        let known = match self.rules.vocabulary {
+            Vocabulary::O200k => {
+                self.tokens(at, tokens, findings) && self.conversation(at, tokens, findings)
+            }
+            other => {
+                if let Some(place) = tokens.iter().position(|&id| !other.has(id)) {
+                    findings.add(&RANGE, at, format_args!("token {place} is {}", tokens[place]));
+                }
+                false
+            }
+        };
         let Some(masks) = masks else { return };
         if is_unsupervised(masks.0) {
             findings.add(&UNSUPERVISED, at, "nothing is supervised");
@@ -356,8 +375,10 @@ impl SequenceChecker {
         }
         let length = mask.len();
         let both = |place: usize| format!("loss mask {} and span id {}", mask[place], span[place]);
+        // (Before the end of a document nothing is supervised; another tokenizer may have no such end.)
+        let last = if self.rules.vocabulary.is_o200k() { 2 } else { 1 };
         let end = match self.rules.alignment {
-            Alignment::Label => length.saturating_sub(2)..length,
+            Alignment::Label => length.saturating_sub(last)..length,
             Alignment::Token => 0..0,
         };
         if let Some(place) = end.into_iter().find(|&place| mask[place] > 0 || span[place] > 0) {

@@ -13,8 +13,9 @@ use crate::error::{Error, Result};
 use crate::format::token_rows::{
     DecodedRows, IGNORED, OpenedRows, PAD, RowPiece, RowsManifest, piece_hash,
 };
+use crate::model::Vocabulary;
 use crate::packing::Packing;
-use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE};
+use crate::tokenizer::EOD;
 use crate::wording::exactly;
 
 checks! {
@@ -167,9 +168,9 @@ impl RowChecker<'_, '_, '_> {
                 self.findings.add(&VALUE, at, message);
             }
         }
-        let size = PADDED_VOCABULARY_SIZE;
+        let vocabulary = Vocabulary::of(self.manifest.parameters.get("tokenizer"));
         let keep_eod = self.manifest.keep_eod;
-        let is_wrong = |&token: &i32| token < 0 || token >= size || token == EOD && !keep_eod;
+        let is_wrong = |&token: &i32| !vocabulary.has(token) || token == EOD && !keep_eod;
         if let Some(place) = tokens.iter().position(is_wrong) {
             self.findings.add(
                 &TOKEN,

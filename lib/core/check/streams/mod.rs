@@ -19,7 +19,8 @@ use crate::cli::InputArgs;
 use crate::error::{Error, Kind, Position, Result, shown};
 use crate::files;
 use crate::format::kd_root::IdsFile;
-use crate::record::{CHAT, RecordType, each_kind};
+use crate::model::{NOT_CHECKED, Vocabulary, state_model};
+use crate::record::{CHAT, RecordType, TOKENS, each_kind};
 use crate::stream::{Reader, Request, holds_chats};
 use crate::way_on;
 use crate::wording::counted;
@@ -87,6 +88,8 @@ struct StreamSummary {
     refused_else: u64,
     /// How many inputs are ids files.
     ids_files: usize,
+    /// Whether there are tokens of another tokenizer than o200k.
+    is_of_others: bool,
 }
 
 /// How many different reasons are reported.
@@ -109,6 +112,9 @@ impl StreamSummary {
         }
         if self.ids_files > 0 {
             notes.push("ids of sequences: ds-check of their root compares them with these".into());
+        }
+        if self.is_of_others {
+            notes.push(NOT_CHECKED.to_string());
         }
         if self.refused_else > 0 {
             let times = counted(self.refused_else, "time");
@@ -168,7 +174,10 @@ fn records(
     let record = header(path, &mut reader, findings);
     summary.what =
         Some(record.map_or("records of an unknown kind", |record| record.plural).to_string());
-    let header = reader.header().clone();
+    let mut header = reader.header().clone();
+    if record.is_some_and(|record| record.name == TOKENS.name) {
+        state_model(&mut header, context.options.model.as_deref())?;
+    }
     let first = match reader.next_batch() {
         Ok(first) => first,
         Err(error) => return unreadable(path, error, findings),
@@ -181,6 +190,8 @@ fn records(
         summary.what = Some(CHAT.plural.to_string());
         return Ok(());
     }
+    let is_of_others = !Vocabulary::of(header.parameters.get("tokenizer")).is_o200k();
+    summary.is_of_others |= is_of_others && record.is_some_and(|record| record.name == TOKENS.name);
     let said = context.options.said()?;
     let make_worker = || {
         let known = record.and_then(TypeChecks::of);

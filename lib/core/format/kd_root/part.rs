@@ -57,7 +57,9 @@ pub struct KdConfig {
     /// `None` if the spans did not come with the masks (NDJSON).
     #[serde(deserialize_with = "json_file::stated")]
     pub assistant_channels: Option<Vec<String>>,
-    pub eod_token_id: i32,
+    /// `None` if it is not known.
+    #[serde(deserialize_with = "json_file::stated")]
+    pub eod_token_id: Option<i32>,
     pub hash: String,
     /// The field from which ids come, which decides the splits; absent if it is the contract's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +81,7 @@ impl KdConfig {
         let list = |names: &[&str]| Some(names.iter().map(|name| name.to_string()).collect());
         KdConfig {
             assistant_channels: list(&["analysis", "final"]),
-            eod_token_id: crate::tokenizer::EOD,
+            eod_token_id: Some(crate::tokenizer::EOD),
             hash: "blake2b-8".to_string(),
             id_field: None,
             loss_mask_alignment: "labels_shifted_with_pad".to_string(),

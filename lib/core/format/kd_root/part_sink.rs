@@ -17,6 +17,7 @@ use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 use crate::format::synth_shards::CONVERSION;
 use crate::format::{RecordCounts, parquet};
 use crate::harmony::{ChannelSpan, Policy, Spans, unsupervised};
+use crate::model::Vocabulary;
 use crate::ordered::Flow;
 use crate::provenance::{BuildRun, InputManifest, git_sha};
 use crate::publish::{PendingFile, publish};
@@ -138,7 +139,8 @@ fn stated_or_asserted<T: PartialEq>(
 /// far as these are known.
 fn config(target: &KdTarget, source: &KdSource) -> KdConfig {
     let mut config = KdConfig::synth_kd_v1(target.valid_fraction());
-    config.eod_token_id = EOD;
+    // (Which token ends a document of another tokenizer, if one does, is not known.)
+    config.eod_token_id = Vocabulary::of(source.tokenizer.as_ref()).is_o200k().then_some(EOD);
     config.roles_preserved = config.roles_preserved.filter(|_| source.policy.is_some());
     if source.policy.as_deref() == Some(Policy::Chat.name()) {
         config.roles_preserved.iter_mut().for_each(|roles| roles.push("tool".to_string()));
@@ -204,7 +206,8 @@ impl PartSink {
     ) -> Result<PartSink> {
         header.refuse_token_aligned()?;
         let source = asserted.or_header(&header)?;
-        let sequences = KdSink::new(&target, layout, dtype, ids);
+        let vocabulary = Vocabulary::of(source.tokenizer.as_ref());
+        let sequences = KdSink::new(&target, layout, dtype, ids, vocabulary);
         Ok(PartSink {
             target,
             layout,
@@ -233,6 +236,11 @@ impl PartSink {
     /// Returns the policy under which the records were accepted, if it is known.
     pub fn policy(&self) -> Option<Policy> {
         self.source.policy.as_deref().and_then(Policy::from_name)
+    }
+
+    /// Returns the vocabulary of the tokens.
+    pub fn vocabulary(&self) -> Vocabulary {
+        Vocabulary::of(self.source.tokenizer.as_ref())
     }
 
     /// Returns the span ids of the channels, if they are known.

@@ -18,9 +18,9 @@ use crate::format::descriptor::refuse_other_formats;
 use crate::format::hashed_file::FinishedFile;
 use crate::format::mmidx::{FinishedSplit, MmidxDtype, PrefixLayout, SplitWriter};
 use crate::harmony::is_unsupervised;
+use crate::model::Vocabulary;
 use crate::publish::{PendingFile, Standing, Target, directory_of, is_there};
 use crate::record::tokens::Tokens;
-use crate::tokenizer::PADDED_VOCABULARY_SIZE;
 use crate::wording::exactly;
 
 /// Why a sequence without masks is refused: span-mask makes them.
@@ -169,6 +169,8 @@ pub struct KdSink {
     outputs: Vec<SplitOutput>,
     /// How many of the written sequences have masks in which nothing is supervised.
     unsupervised: u64,
+    /// What the tokens are of.
+    vocabulary: Vocabulary,
     bytes: Vec<u8>,
 }
 
@@ -191,7 +193,13 @@ struct SplitOutput {
 impl KdSink {
     /// `dtype` is the type of tokens without masks (int32 or uint16). `ids`: whether the ids are
     /// written too.
-    pub fn new(target: &KdTarget, layout: PrefixLayout, dtype: MmidxDtype, ids: bool) -> KdSink {
+    pub fn new(
+        target: &KdTarget,
+        layout: PrefixLayout,
+        dtype: MmidxDtype,
+        ids: bool,
+        vocabulary: Vocabulary,
+    ) -> KdSink {
         let output = |(split, prefix): (&'static str, PathBuf)| SplitOutput {
             split,
             writer: SplitWriter::new(&prefix, layout, dtype),
@@ -203,6 +211,7 @@ impl KdSink {
         KdSink {
             layout,
             dtype,
+            vocabulary,
             valid_fraction: target.valid_fraction().copied(),
             outputs: target.splits().into_iter().map(output).collect(),
             unsupervised: 0,
@@ -258,9 +267,11 @@ impl KdSink {
         if self.valid_fraction.is_some() && view.id(row).is_none() {
             return Err("the id is missing or null; the split needs it".to_string());
         }
+        let of_vocabulary = self.vocabulary.size().unwrap_or(i32::MAX);
         let limit = match self.dtype {
-            MmidxDtype::UInt16 => 1 << 16,
-            _ => PADDED_VOCABULARY_SIZE,
+            MmidxDtype::UInt16 if self.vocabulary.is_o200k() => 1 << 16,
+            MmidxDtype::UInt16 => of_vocabulary.min(1 << 16),
+            _ => of_vocabulary,
         };
         // As unsigned numbers, negative ids are over every limit.
         let beyond = |token: &i32| *token as u32 >= limit as u32;
@@ -398,9 +409,11 @@ pub fn count_spans(span: &[u8], counts: &mut [u64; 256]) {
 fn check_alignment(view: &Tokens<'_>, row: usize, span: &[u8]) -> Result<(), String> {
     let Some(last) = span.iter().rposition(|&id| id > 0) else { return Ok(()) };
     let shifted = last + 1 < span.len();
-    let at_end = view
-        .segments(row)
-        .is_some_and(|mut segments| segments.any(|segment| segment.end as usize == last + 1));
+    // (The label of a message of one token is the last position of what stands before it.)
+    let is_label = |start: i32, end: i32| [start as usize, end as usize] == [last + 1, last + 2];
+    let segments = || view.segments(row).into_iter().flatten();
+    let at_end = segments().any(|segment| segment.end as usize == last + 1)
+        && !segments().any(|segment| is_label(segment.start, segment.end));
     if at_end || !shifted {
         return Err("the masks are token-aligned; try: span-mask --align label".to_string());
     }

@@ -9,6 +9,7 @@ use super::{KdTarget, ValidFraction};
 use crate::cli::{WithoutEffect, on_disk};
 use crate::error::{Error, Result};
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
+use crate::model::Vocabulary;
 
 /// Where sequences go, and in which form.
 #[derive(Debug, Clone, Args)]
@@ -40,20 +41,18 @@ pub struct KdTargetArgs {
     #[arg(long, requires = "prefix")]
     pub tokens_only: bool,
 
-    /// Type of the tokens with --tokens-only
-    #[arg(
-        long,
-        value_enum,
-        default_value = "int32",
-        requires = "tokens_only",
-        help_heading = "Form"
-    )]
-    pub dtype: MmidxDtype,
+    /// Type of the tokens with --tokens-only [default: int32; of a vocabulary under 65,500 that the header
+    /// states uint16, as Megatron has it]
+    #[arg(long, value_enum, requires = "tokens_only", help_heading = "Form")]
+    pub dtype: Option<MmidxDtype>,
 
     /// Write no ids of the sequences
     #[arg(long, help_heading = "Form")]
     pub no_ids: bool,
 }
+
+/// Of fewer ids Megatron writes two bytes each (`DType.optimal_dtype`).
+const SMALL_VOCABULARY: i32 = 65_500;
 
 impl KdTargetArgs {
     /// Whether the ids are written too.
@@ -77,9 +76,12 @@ impl KdTargetArgs {
         }
     }
 
-    pub fn layout(&self) -> (PrefixLayout, MmidxDtype) {
+    /// Returns which files are written of tokens of a vocabulary.
+    pub fn layout(&self, vocabulary: Vocabulary) -> (PrefixLayout, MmidxDtype) {
         if self.tokens_only {
-            (PrefixLayout::Single, self.dtype)
+            let is_small = vocabulary.size().is_some_and(|size| size < SMALL_VOCABULARY);
+            let usual = if is_small { MmidxDtype::UInt16 } else { MmidxDtype::Int32 };
+            (PrefixLayout::Single, self.dtype.unwrap_or(usual))
         } else {
             (PrefixLayout::Triple, MmidxDtype::Int32)
         }

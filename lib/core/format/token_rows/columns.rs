@@ -16,6 +16,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::manifest::Labels;
 use super::store::{Sequences, end_inside, no_end, not_at_end, outside, wrong_mask};
 use crate::error::{Error, Result};
+use crate::model::Vocabulary;
 use crate::packing::{Overflow, Packing, Piece, RowUnit};
 use crate::tokenizer::{EOD, RETURN};
 
@@ -224,6 +225,7 @@ pub(super) struct Source<'a> {
     pub keep_eod: bool,
     /// Whether tokens that are not in the vocabulary are accepted.
     pub no_check: bool,
+    pub vocabulary: Vocabulary,
     pub packing: Packing,
 }
 
@@ -290,7 +292,8 @@ impl GroupColumns {
             return Err(not_at_end(cause, &source.store.place(sequence)));
         }
         // (Our own writer refuses such tokens; triples of other writers are read as they are.)
-        if let (false, Some(cause)) = (source.no_check, outside(&self.tokens[begin..])) {
+        let tokens = &self.tokens[begin..];
+        if let (false, Some(cause)) = (source.no_check, outside(tokens, source.vocabulary)) {
             return Err(bad(cause).hint("--no-check, if it is meant so"));
         }
         let masks = self.mask.len();

@@ -93,7 +93,7 @@ impl Output {
         done: &mut dyn FnMut(u64, u64),
     ) -> Result<()> {
         let &SequenceGroup { store, first, lengths: all, what } = together;
-        let RowsSettings { keep_eod, packing, no_check, .. } = self.settings;
+        let RowsSettings { keep_eod, packing, no_check, vocabulary, .. } = self.settings;
         let without_end: Vec<u32>;
         let lengths = match keep_eod {
             true => all,
@@ -146,7 +146,8 @@ impl Output {
         }
         match &mut self.file {
             Some(file) => {
-                let source = Source { store, first, lengths, keep_eod, no_check, packing };
+                let source =
+                    Source { store, first, lengths, keep_eod, no_check, vocabulary, packing };
                 let written = file.write(&rows, source, self.settings.jobs, done)?;
                 self.totals.group.add(&written);
             }

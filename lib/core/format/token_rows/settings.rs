@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use super::MOST_POSITIONS;
 use super::columns::{ExtraColumn, Form};
 use crate::error::{Error, Result};
+use crate::model::Vocabulary;
 use crate::packing::{Algorithm, Overflow, Packing};
 use crate::publish::{Standing, Target, directory_of, is_there, refuse_existing};
 
@@ -24,6 +25,8 @@ pub struct RowsSettings {
     pub form: Form,
     pub packing: Packing,
     pub keep_eod: bool,
+    /// The vocabulary of the tokens.
+    pub vocabulary: Vocabulary,
     pub extras: Vec<ExtraColumn>,
     pub compression: RowCompression,
     pub overwrite: bool,

@@ -16,8 +16,9 @@ use crate::error::{Error, Place, Position, Result, shown};
 use crate::files::{self, changed, open_member};
 use crate::format::kd_root::{IdRows, IdsFile, KdListing, RowRule, find_ids};
 use crate::format::mmidx::{MmidxDataset, PrefixLayout};
+use crate::model::Vocabulary;
 use crate::record::tokens::{Identity, Tokens};
-use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE};
+use crate::tokenizer::EOD;
 use crate::wording::exactly;
 
 /// Sequences by their number. Ranges of positions must be inside the sequence.
@@ -76,10 +77,10 @@ fn no_end_in_words() -> String {
 const KEEP_EOD: &str = "--keep-eod, which takes every token as it is";
 
 /// Returns the cause if a token is not in the vocabulary.
-pub(super) fn outside(tokens: &[i32]) -> Option<String> {
+pub(super) fn outside(tokens: &[i32], vocabulary: Vocabulary) -> Option<String> {
     // (As unsigned numbers, negative tokens are larger than all others, and the processor finds the
     // largest of many at once.)
-    let size = PADDED_VOCABULARY_SIZE;
+    let size = vocabulary.size().unwrap_or(i32::MAX);
     let largest = tokens.iter().fold(0, |largest, &token| largest.max(token as u32));
     let is_outside = |&token: &i32| !(0..size).contains(&token);
     let at = (largest >= size as u32).then(|| tokens.iter().position(is_outside))??;

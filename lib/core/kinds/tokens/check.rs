@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::batch::Header;
+use crate::check::DERIVED;
 use crate::check::gate::{self, SEGMENTS};
 use crate::check::{
     AssertedRules, BatchCheck, Check, CheckView, Findings, RecordChecker, SequenceChecker,
@@ -10,6 +11,7 @@ use crate::check::{
 };
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
+use crate::model::Vocabulary;
 use crate::record::tokens::Tokens;
 use crate::wording::exactly;
 
@@ -41,6 +43,7 @@ impl CheckView for Tokens<'_> {
 
 struct TokensChecker {
     sequences: SequenceChecker,
+    rules: SequenceRules,
 }
 
 impl TokensChecker {
@@ -50,9 +53,23 @@ impl TokensChecker {
         let spans = header.parameters.get("spans");
         let spans = spans.map(Spans::from_json);
         let alignment = if header.is_token_aligned() { Alignment::Token } else { Alignment::Label };
-        let sequences =
-            SequenceChecker::new(&SequenceRules { policy, spans, alignment, is_weighted: false });
-        TokensChecker { sequences }
+        let vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
+        let rules = SequenceRules { policy, spans, alignment, is_weighted: false, vocabulary };
+        TokensChecker { sequences: SequenceChecker::new(&rules), rules }
+    }
+}
+
+impl TokensChecker {
+    /// Returns where the span ids of a row do not follow from its segments, whose tokens say nothing of roles.
+    fn differs(&self, view: &Tokens<'_>, row: usize, span: &[u8]) -> Option<String> {
+        let (segments, spans) = (view.segments(row)?, self.rules.spans.as_ref()?);
+        let mut derived = Vec::with_capacity(span.len());
+        if let Err(cause) = spans.append(segments, span.len(), self.rules.alignment, &mut derived) {
+            return Some(cause);
+        }
+        let place = derived.iter().zip(span).position(|(a, b)| a != b)?;
+        let (found, expected) = (span[place], derived[place]);
+        Some(format!("position {place} has span id {found}; its label's segment has {expected}"))
     }
 }
 
@@ -93,6 +110,11 @@ impl RecordChecker for TokensChecker {
             };
             self.sequences.expect_weights(view.segments(row).filter(|_| view.has_weights()));
             self.sequences.check(at, tokens, masks, batch.findings);
+            if let Some((_, span)) = masks.filter(|_| !self.rules.vocabulary.is_o200k())
+                && let Some(cause) = self.differs(&view, row, span)
+            {
+                batch.findings.add(&DERIVED, at, cause);
+            }
             let are_its = |stated| self.sequences.are_its_segments(stated);
             if !view.segments(row).is_none_or(are_its) {
                 batch.findings.add(&SEGMENTS, at, "its segments are not its messages");

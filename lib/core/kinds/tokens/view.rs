@@ -18,7 +18,8 @@ impl RecordView for Tokens<'_> {
 
     fn show(&self, viewer: &Viewer, batch: &Batch, row: usize) -> Result<Shown> {
         let place = batch.origin.remark(row).map(str::to_string);
-        let mut sequence = sequence::of_tokens(self, row, viewer.alignment, viewer.spans.as_ref());
+        let (spans, texts) = (viewer.spans.as_ref(), &viewer.texts);
+        let mut sequence = sequence::of_tokens(self, row, viewer.alignment, spans, texts);
         if viewer.lacks_eod {
             sequence.drop_eod();
         }

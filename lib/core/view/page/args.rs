@@ -51,7 +51,8 @@ impl PageArgs {
     pub fn run(
         &self,
         path: &Path,
-        (input, select, align): (&InputArgs, &SelectArgs, Option<Alignment>),
+        (input, select): (&InputArgs, &SelectArgs),
+        (align, model): (Option<Alignment>, Option<&Path>),
         common: &CommonArgs,
         tool: &Tool,
     ) -> Result<()> {
@@ -62,7 +63,7 @@ impl PageArgs {
         }
         let findings = self.findings(input, common, tool)?;
         let mut progress = common.progress(tool, "records", None, to_stdout);
-        let options = PageOptions { input, select, jobs: self.jobs(), align };
+        let options = PageOptions { input, select, jobs: self.jobs(), align, model };
         let tell = |note: &str| {
             if !common.quiet {
                 tool.tell(note);

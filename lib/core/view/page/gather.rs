@@ -36,6 +36,8 @@ pub struct PageOptions<'a> {
     pub jobs: NonZeroUsize,
     /// The alignment of masks that a flag states.
     pub align: Option<Alignment>,
+    /// The folder of the tokens' model.
+    pub model: Option<&'a Path>,
 }
 
 /// All that was read for a page.
@@ -58,13 +60,13 @@ pub fn gather(
     progress: &mut Progress,
     tell: impl Fn(&str),
 ) -> Result<PageData> {
-    let PageOptions { input, select, jobs, align } = *options;
+    let PageOptions { input, select, jobs, align, model } = *options;
     let reader = dataset::open(input, Request::Any)?.uncompared();
     reader.notes().iter().for_each(|note| tell(note));
     let header = reader.header().clone();
     let is_whole = reader.is_whole();
     let by = language_column(&reader);
-    let viewer = Viewer::new(&reader, align)?;
+    let viewer = Viewer::new(&reader, align, model)?;
     let (select, how) = bound_selection(select, viewer.look().sample);
     let mut taking = Sampler { inputs: &input.files, viewer, sample: Vec::new() };
     let mut choosing = match is_stream(input)? {

@@ -202,9 +202,11 @@ fn runs(columns: &[Column], width: usize) -> Vec<&[Column]> {
 
 fn columns(piece: &Piece) -> impl Iterator<Item = Column> {
     let mut start = 0;
-    piece.tokens.iter().enumerate().map(move |(at, &TokenBorder { id, end })| {
-        let known = token_bytes(id).and_then(|bytes| str::from_utf8(bytes).ok());
-        let mut text: String = match (known, token_bytes(id)) {
+    piece.tokens.iter().enumerate().map(move |(at, TokenBorder { id, bytes, end })| {
+        let (id, end) = (*id, *end);
+        let bytes = bytes.as_deref().or_else(|| token_bytes(id));
+        let known = bytes.and_then(|bytes| str::from_utf8(bytes).ok());
+        let mut text: String = match (known, bytes) {
             (Some(text), _) => text.chars().fold(String::new(), |mut shown, character| {
                 visible(character).push_to(&mut shown);
                 shown

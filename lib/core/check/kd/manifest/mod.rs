@@ -15,6 +15,7 @@ use crate::files;
 use crate::format::json_file;
 use crate::format::kd_root::{ALL, KdListing, KdPart, KdRootManifest, MANIFEST};
 use crate::harmony::{Alignment, Policy, Spans};
+use crate::model::Vocabulary;
 use compare::PARTS;
 
 checks! {
@@ -180,7 +181,12 @@ impl Manifests {
         let part = part.map(|(_, part)| part);
         let config = part.and_then(|part| part.config.as_ref());
         let config = config.or(self.root.as_ref().map(|(_, root)| &root.config));
-        let Some(config) = config else { return SequenceRules::assumed(said) };
+        let tokenizer = part.and_then(|part| part.source.tokenizer.as_ref());
+        let tokenizer = tokenizer.or(self.root.as_ref().map(|(_, root)| &root.tokenizer));
+        let vocabulary = Vocabulary::of(tokenizer);
+        let Some(config) = config else {
+            return SequenceRules { vocabulary, ..SequenceRules::assumed(said) };
+        };
         let named = part.and_then(|part| part.source.policy.as_deref()).and_then(Policy::from_name);
         let has_tools = config.roles_preserved.iter().flatten().any(|role| role == "tool");
         // If the manifest states that the policy is unknown, everything that some policy accepts is
@@ -195,7 +201,7 @@ impl Manifests {
             None => contract.then(|| Spans::synth_kd_v1(&[])),
         };
         let is_weighted = part.is_some_and(KdPart::has_weights);
-        SequenceRules { policy, spans, alignment: Alignment::Label, is_weighted }
+        SequenceRules { policy, spans, alignment: Alignment::Label, is_weighted, vocabulary }
     }
 
     /// Whether the vocabulary is the one whose tokens are known here.

@@ -1,0 +1,231 @@
+//! The messages that a model's own chat template is given, as transformers has them.
+//!
+//! `{role, content, reasoning_content, tool_calls}`, a tool's `{role, tool_call_id, name, content}`, and
+//! tools as OpenAI declares them. What is not stated has no key.
+
+use clap::ValueEnum;
+use gristmill_template::Value;
+
+use super::left_out::LeftOut;
+use super::message::{Call, Content};
+use super::normalize::normalize;
+use super::turns::{Part, parts, turns};
+use super::value::Json;
+use super::whole::{self, Chat, Message, MessageBody};
+use super::write::{NO_TEXT, UNWANTED};
+use super::{
+    AnswerChoice, BUILTIN, CUTOFF, DATE, EFFORT, IDENTITY, KWARGS, ReadSettings, kwargs_of,
+};
+
+/// Which turns of the assistant are trained on, and in which records they stand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Turns {
+    /// All, in one record.
+    #[default]
+    All,
+    /// The last one.
+    Last,
+    /// A record for each turn, which ends with it; it alone is trained on.
+    Split,
+}
+
+/// The form in which a template is given the arguments of calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Arguments {
+    #[default]
+    Object,
+    /// The text of JSON.
+    Text,
+}
+
+/// Reads records as chats for a template.
+#[derive(Debug, Clone)]
+pub struct TemplateChats {
+    pub read: ReadSettings,
+    pub turns: Turns,
+    pub arguments: Arguments,
+}
+
+/// A chat for a template.
+#[derive(Debug)]
+pub struct TemplateChat {
+    /// Its number among those of its record, from 1, if there may be several.
+    pub turn: Option<usize>,
+    pub messages: Vec<TemplateMessage>,
+    /// The declarations of tools; empty if there are none.
+    pub tools: Vec<Value>,
+    /// What the record itself sets for its template.
+    pub variables: Vec<(String, Value)>,
+}
+
+/// A message for a template.
+#[derive(Debug, Clone)]
+pub struct TemplateMessage {
+    /// Its index in the record's list, for errors.
+    pub index: usize,
+    pub value: Value,
+    pub is_trained: bool,
+}
+
+impl TemplateChats {
+    /// Returns the chats of a record. The error says why the record is not a chat. A record whose answer is not wanted
+    /// gives none, where such records are left out.
+    pub fn of(
+        &self,
+        record: Json<'_>,
+        left_out: &mut LeftOut,
+    ) -> Result<Vec<TemplateChat>, String> {
+        let record = normalize(record, &self.read, left_out)?;
+        if self.read.take.contains(&AnswerChoice::Wanted) && whole::is_unwanted(&record) {
+            left_out.count(UNWANTED, true);
+            return Ok(Vec::new());
+        }
+        let chat = whole::read(&record, &self.read, left_out)?;
+        let variables = variables(&record, left_out)?;
+        let tools = chat.tools.iter().map(|tool| value(&tool.declaration()));
+        let tools = tools.collect::<Result<Vec<Value>, String>>()?;
+        let messages = chat.messages.iter().map(|message| {
+            self.message(message).map_err(|cause| format!("message {}: {cause}", message.index))
+        });
+        let messages = messages.collect::<Result<Vec<TemplateMessage>, String>>()?;
+        let is_split = self.turns == Turns::Split;
+        let parts = parts(&chat, is_split, self.read.train, left_out);
+        let made = parts.iter().map(|part| {
+            let trained = self.trained(part, &chat);
+            let mut messages = messages[..part.end].to_vec();
+            for (place, message) in messages.iter_mut().enumerate() {
+                let said = &chat.messages[place];
+                message.is_trained &= said.is_assistant() && trained.contains(&place);
+                if message.is_trained && is_empty_answer(said) {
+                    return Err(format!("message {}: {NO_TEXT}", message.index));
+                }
+            }
+            let (tools, variables) = (tools.clone(), variables.clone());
+            Ok(TemplateChat { turn: part.turn, messages, tools, variables })
+        });
+        made.collect()
+    }
+
+    /// Returns the messages of a part that may be trained on.
+    fn trained(&self, part: &Part, chat: &Chat<'_>) -> std::ops::Range<usize> {
+        match (self.turns, turns(chat).last()) {
+            (Turns::Last, Some(last)) => part.trained.start.max(last.start)..last.end,
+            _ => part.trained.clone(),
+        }
+    }
+
+    fn message(&self, message: &Message<'_>) -> Result<TemplateMessage, String> {
+        let Message { index, said, is_trained } = message;
+        let mut entries: Vec<(&str, Value)> = Vec::new();
+        match said {
+            MessageBody::Instructions(role, text) => {
+                entries.push(("role", role.as_str().into()));
+                entries.extend(text.as_deref().map(|text| ("content", text.into())));
+            }
+            MessageBody::User(text) => {
+                entries.push(("role", "user".into()));
+                entries.push(("content", (&**text).into()));
+            }
+            MessageBody::Assistant { thinking, content, calls } => {
+                entries.push(("role", "assistant".into()));
+                entries.extend(content.as_deref().map(|text| ("content", text.into())));
+                let thinking = thinking.as_deref().filter(|text| !text.is_empty());
+                entries.extend(thinking.map(|text| ("reasoning_content", text.into())));
+                if !calls.is_empty() {
+                    let calls = calls.iter().map(|call| self.call(call));
+                    let calls = calls.collect::<Result<Vec<Value>, String>>()?;
+                    entries.push(("tool_calls", list(calls)?));
+                }
+            }
+            MessageBody::Tool { call_id, name, result } => {
+                entries.push(("role", "tool".into()));
+                entries.extend(call_id.map(|id| ("tool_call_id", id.into())));
+                entries.extend(name.map(|name| ("name", name.into())));
+                let content = match result {
+                    Content::Text(text) => (&**text).into(),
+                    Content::Json(value) => value.python_json().into(),
+                };
+                entries.push(("content", content));
+            }
+        }
+        Ok(TemplateMessage { index: *index, value: dict(entries)?, is_trained: *is_trained })
+    }
+
+    fn call(&self, call: &Call<'_>) -> Result<Value, String> {
+        let Call { id, name, arguments, .. } = call;
+        let arguments = match self.arguments {
+            Arguments::Text => (&**arguments).into(),
+            Arguments::Object => {
+                let parsed = Json::parse(arguments);
+                value(&parsed.map_err(|error| format!("arguments of {name}: {error}"))?)?
+            }
+        };
+        let function = dict(vec![("name", (&**name).into()), ("arguments", arguments)])?;
+        let mut entries: Vec<(&str, Value)> = vec![("type", "function".into())];
+        entries.extend(id.as_deref().map(|id| ("id", id.into())));
+        entries.push(("function", function));
+        dict(entries)
+    }
+}
+
+/// Whether a message is an answer without text.
+fn is_empty_answer(message: &Message<'_>) -> bool {
+    match &message.said {
+        MessageBody::Assistant { content, calls, .. } => {
+            calls.is_empty() && content.as_deref().is_some_and(str::is_empty)
+        }
+        _ => false,
+    }
+}
+
+/// Settings that a record may have at its top level, beside those of its `chat_template_kwargs`.
+const SETTINGS: [&str; 5] = [EFFORT, IDENTITY, DATE, CUTOFF, BUILTIN];
+
+/// Returns what a record sets for its template.
+fn variables(record: &Json<'_>, left_out: &mut LeftOut) -> Result<Vec<(String, Value)>, String> {
+    let kwargs = kwargs_of(record, left_out)?.map(Json::entries).unwrap_or_default();
+    let is_prompt = |name: &str| name == "add_generation_prompt";
+    let kwargs = kwargs.iter().filter(|(name, _)| !is_prompt(name));
+    let mut variables: Vec<(String, Value)> = Vec::new();
+    for (name, of) in kwargs {
+        of.refuse_nan(&format!("{KWARGS}.{name}"))?;
+        variables.push((name.to_string(), value(of)?));
+    }
+    for name in SETTINGS {
+        let Some(of) = record.get(name) else { continue };
+        if !variables.iter().any(|(known, _)| known == name) {
+            variables.push((name.to_string(), value(of)?));
+        }
+    }
+    Ok(variables)
+}
+
+fn told(error: gristmill_template::Error) -> String {
+    error.to_string()
+}
+
+fn list(items: Vec<Value>) -> Result<Value, String> {
+    Value::list(items).map_err(told)
+}
+
+fn dict(entries: Vec<(&str, Value)>) -> Result<Value, String> {
+    let entries = entries.into_iter().map(|(key, value)| (key.into(), value));
+    Value::dict(entries).map_err(told)
+}
+
+/// Returns a value of JSON as `json.loads` reads it.
+fn value(json: &Json<'_>) -> Result<Value, String> {
+    Ok(match json {
+        Json::Null => Value::None,
+        Json::Boolean(value) => Value::Bool(*value),
+        Json::Number(text) => {
+            Value::number(text).ok_or_else(|| format!("the number {text} is too long"))?
+        }
+        Json::Text(text) => (&**text).into(),
+        Json::List(items) => list(items.iter().map(value).collect::<Result<_, String>>()?)?,
+        Json::Object(entries) => {
+            let entries = entries.iter().map(|(key, of)| Ok((&**key, value(of)?)));
+            dict(entries.collect::<Result<_, String>>()?)?
+        }
+    })
+}

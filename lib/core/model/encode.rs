@@ -1,0 +1,138 @@
+//! A text and its segments into tokens. What is trained on begins and ends between two tokens: where the
+//! tokenizer puts a token across such a place, the text is encoded in pieces that are cut there, as the
+//! prompt and the answer are at inference.
+
+use std::ops::Range;
+
+use gristmill_models::{EncodeError, Encoder, Special};
+
+/// A segment of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextSegment {
+    /// Its bytes; segments follow one another and cover the text.
+    pub bytes: Range<usize>,
+    pub role: &'static str,
+    /// Of what the model said; `None` of what it was given.
+    pub channel: Option<&'static str>,
+    /// Whether it may be trained on.
+    pub is_trained: bool,
+}
+
+impl TextSegment {
+    fn is_target(&self) -> bool {
+        self.channel.is_some() && self.is_trained
+    }
+}
+
+/// The tokens of a text, by segment.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Encoded {
+    /// The tokens of each segment, counted from the first token of the text.
+    pub segments: Vec<Range<usize>>,
+    /// How many places were inside a token, and were cut.
+    pub cuts: u64,
+}
+
+/// Appends the tokens of a text. `ends` is memory that is reused.
+pub fn encode(
+    encoder: &mut Encoder,
+    text: &str,
+    segments: &[TextSegment],
+    tokens: &mut Vec<i32>,
+    ends: &mut Vec<usize>,
+) -> Result<Encoded, EncodeError> {
+    let first = tokens.len();
+    ends.clear();
+    encoder.encode_with_ends(text, Special::Tokens, tokens, ends)?;
+    let wanted = boundaries(segments, text.len());
+    let mut cuts: Vec<usize> = Vec::new();
+    loop {
+        let inside = |place: &&usize| !is_between(ends, **place);
+        let before = cuts.len();
+        cuts.extend(wanted.iter().filter(inside));
+        if cuts.len() == before {
+            break;
+        }
+        // (What is cut may move the tokens before the next place.)
+        cuts.sort_unstable();
+        cuts.dedup();
+        if cuts.len() == before {
+            break;
+        }
+        tokens.truncate(first);
+        ends.clear();
+        encoder.encode_pieces(text, &cuts, Special::Tokens, tokens, ends)?;
+    }
+    let count = ends.len();
+    let mut start = 0;
+    let mut ranges = Vec::with_capacity(segments.len());
+    for (number, segment) in segments.iter().enumerate() {
+        let end = match number + 1 == segments.len() {
+            true => count,
+            false => first_from(ends, segment.bytes.end).max(start),
+        };
+        ranges.push(start..end);
+        start = end;
+    }
+    Ok(Encoded { segments: ranges, cuts: cuts.len() as u64 })
+}
+
+/// Returns the places at which what is trained on begins or ends.
+fn boundaries(segments: &[TextSegment], length: usize) -> Vec<usize> {
+    let mut places = Vec::new();
+    let mut was_target = false;
+    for segment in segments {
+        if segment.is_target() != was_target {
+            places.push(segment.bytes.start);
+            was_target = !was_target;
+        }
+    }
+    places.retain(|&place| place > 0 && place < length);
+    places
+}
+
+fn is_between(ends: &[usize], place: usize) -> bool {
+    place == 0 || ends.binary_search(&place).is_ok()
+}
+
+/// Returns the number of tokens that begin before a place.
+fn first_from(ends: &[usize], place: usize) -> usize {
+    let before = ends.partition_point(|&end| end <= place);
+    // A token across the place belongs to what it begins in.
+    let is_across = before < ends.len() && !is_between(ends, place);
+    before + usize::from(is_across)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(bytes: Range<usize>, is_target: bool) -> TextSegment {
+        let channel = is_target.then_some("final");
+        TextSegment { bytes, role: "assistant", channel, is_trained: true }
+    }
+
+    #[test]
+    fn what_is_trained_on_has_places() {
+        let segments = [
+            segment(0..3, false),
+            segment(3..5, false),
+            segment(5..8, true),
+            segment(8..9, true),
+            segment(9..12, false),
+        ];
+        assert_eq!(boundaries(&segments, 12), [5, 9]);
+        assert_eq!(boundaries(&segments[2..], 12), [5, 9]);
+        assert_eq!(boundaries(&[segment(0..4, true)], 4), [0usize; 0]);
+    }
+
+    #[test]
+    fn a_token_across_a_place_belongs_to_what_it_begins_in() {
+        let ends = [2, 5, 5, 7];
+        assert_eq!(
+            [0, 1, 2, 3, 5, 6, 7].map(|place| first_from(&ends, place)),
+            [0, 1, 1, 2, 3, 4, 4]
+        );
+        assert!(is_between(&ends, 0) && is_between(&ends, 5) && !is_between(&ends, 6));
+    }
+}

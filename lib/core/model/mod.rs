@@ -1,0 +1,195 @@
+//! Models as filters use them: a folder of Hugging Face files, the chat template that renders its chats, and
+//! what a header states of both.
+//!
+//! | file | what |
+//! |---|---|
+//! | `mod.rs` | a folder with its templates, ready to render |
+//! | `stops.rs` | the tokens that end turns |
+//! | `encode.rs` | a text and its segments into tokens, cut where what is trained on begins and ends |
+//! | `stated.rs` | the tokenizer that a header states |
+//!
+//! Nothing is fetched. How a folder is read is in `gristmill_models`, how a template is rendered in
+//! `gristmill_template`.
+
+mod encode;
+mod stated;
+mod stops;
+
+use std::path::{Path, PathBuf};
+
+use gristmill_models::{Cause, Folder, FolderError, Tokenizer};
+use gristmill_template::{Date, Template, Value};
+use serde_json::{Map, json};
+
+use crate::error::{Error, Result};
+use crate::visible;
+
+pub use encode::{Encoded, TextSegment, encode};
+pub use stated::{NOT_CHECKED, TokenizerName, Vocabulary, open_stated, state_model};
+
+/// What the user says of a model beside its folder.
+#[derive(Debug, Clone, Default)]
+pub struct ModelSettings {
+    pub folder: PathBuf,
+    /// The file of a template, in place of the folder's.
+    pub template: Option<PathBuf>,
+    /// Variables for the template, in their order.
+    pub variables: Vec<(String, serde_json::Value)>,
+    /// The day that the template says.
+    pub date: Option<String>,
+    /// Texts of more tokens that end turns.
+    pub stops: Vec<String>,
+}
+
+/// A model that chats are made for.
+pub struct ChatModel {
+    folder: Folder,
+    /// The template of chats without tools, and that of chats with tools.
+    templates: [ModelTemplate; 2],
+    stops: Vec<String>,
+    variables: Vec<(String, serde_json::Value)>,
+    date: Option<String>,
+}
+
+/// A template, ready to render.
+struct ModelTemplate {
+    sha256: String,
+    source: String,
+    template: Template,
+}
+
+impl ChatModel {
+    pub fn open(settings: &ModelSettings) -> Result<ChatModel> {
+        let folder = open_folder(&settings.folder)?;
+        let named = settings.template.as_deref();
+        let named = named.map(|path| gristmill_models::Template::read("default", path));
+        let named = named.transpose().map_err(of_folder)?;
+        let date = settings.date.as_deref();
+        let templates = [false, true].map(|has_tools| -> Result<ModelTemplate> {
+            let found = match &named {
+                Some(template) => template,
+                None => folder.template(None, has_tools).map_err(of_folder)?,
+            };
+            let template = prepared(&folder, found, &settings.variables, date)?;
+            let (sha256, source) = (found.sha256.clone(), found.text.clone());
+            Ok(ModelTemplate { sha256, source, template })
+        });
+        let [without, with] = templates;
+        let templates: [ModelTemplate; 2] = [without?, with?];
+        for stop in &settings.stops {
+            if folder.tokenizer().id_of(stop).is_none() {
+                let cause = format!("--stop {}: no token of the model", visible::line(stop));
+                return Err(Error::usage(cause));
+            }
+        }
+        let stops = stops::stops(&folder, &templates[0].template, &settings.stops);
+        let (variables, date) = (settings.variables.clone(), settings.date.clone());
+        Ok(ChatModel { folder, templates, stops, variables, date })
+    }
+
+    pub fn tokenizer(&self) -> &Tokenizer {
+        self.folder.tokenizer()
+    }
+
+    /// Returns the template for chats with or without tools.
+    pub fn template(&self, has_tools: bool) -> &Template {
+        &self.templates[usize::from(has_tools)].template
+    }
+
+    /// Whether the template for chats with or without tools has a name in its source.
+    pub fn names(&self, has_tools: bool, name: &str) -> bool {
+        self.templates[usize::from(has_tools)].source.contains(name)
+    }
+
+    /// Whether a template reads the reasoning of messages from a field of their own.
+    pub fn reads_reasoning(&self) -> bool {
+        ["reasoning_content", "reasoning", "thinking"].iter().any(|name| {
+            let quoted = [format!(".{name}"), format!("'{name}'"), format!("\"{name}\"")];
+            self.templates
+                .iter()
+                .any(|template| quoted.iter().any(|name| template.source.contains(name)))
+        })
+    }
+
+    /// Describes the tokenizer and the tokens that end turns, for people.
+    pub fn note(&self) -> String {
+        let stops: Vec<String> =
+            self.stops.iter().map(|stop| visible::line(stop).into_owned()).collect();
+        let stops =
+            if stops.is_empty() { "nothing that is known".to_string() } else { stops.join(", ") };
+        format!("tokenizer: {}; turns end with {stops}", self.tokenizer().engine_note())
+    }
+
+    /// Returns the texts of the tokens that end turns.
+    pub fn stops(&self) -> &[String] {
+        &self.stops
+    }
+
+    /// Describes tokenizer and template for the header of the tokens.
+    pub fn describe(&self) -> serde_json::Value {
+        let [template, with_tools] = &self.templates;
+        let mut described = json!({
+            "type": TokenizerName::HuggingFace.name(),
+            "model_sha256": self.folder.tokenizer_sha256(),
+            "vocab_size": self.folder.vocabulary_size(),
+            "template_sha256": template.sha256,
+            "bos_token": self.folder.special_token("bos_token"),
+            "eos_token": self.folder.special_token("eos_token"),
+            "stop_tokens": self.stops,
+            "variables": self.variables.iter().cloned().collect::<Map<_, _>>(),
+            "date": self.date,
+        });
+        if with_tools.sha256 != template.sha256 {
+            described["tools_template_sha256"] = with_tools.sha256.as_str().into();
+        }
+        described
+    }
+}
+
+/// Opens a folder, or one `tokenizer.json`.
+pub fn open_folder(path: &Path) -> Result<Folder> {
+    Folder::open(path).map_err(of_folder)
+}
+
+/// Returns an error of a folder as one of this library.
+fn of_folder(error: FolderError) -> Error {
+    let FolderError { path, cause } = error;
+    if let Cause::Read(cause) = &cause {
+        return Error::io(path.as_path(), cause);
+    }
+    let text = visible::line(&cause.to_string()).into_owned();
+    match cause {
+        Cause::NoTemplate | Cause::SeveralTemplates { .. } => {
+            Error::usage(text).at(path.as_path()).hint("--template FILE")
+        }
+        _ => Error::data(text).at(path.as_path()),
+    }
+}
+
+/// Makes a template with the special tokens of the folder, and what the user sets.
+fn prepared(
+    folder: &Folder,
+    found: &gristmill_models::Template,
+    variables: &[(String, serde_json::Value)],
+    date: Option<&str>,
+) -> Result<Template> {
+    let failed = |error: gristmill_template::Error| {
+        Error::data(visible::line(&error.to_string())).at(found.path.as_path())
+    };
+    let mut template = Template::new(&found.text).map_err(failed)?;
+    for (name, token) in folder.special_tokens() {
+        template.set(name, Value::text(token)).map_err(failed)?;
+    }
+    for (name, value) in variables {
+        let value = Value::from_json(&value.to_string()).map_err(Error::usage)?;
+        template.set(name, value).map_err(|error| Error::usage(format!("--set {error}")))?;
+    }
+    if let Some(text) = date {
+        let date = Date::parse(text);
+        let date = date.ok_or_else(|| {
+            Error::usage(format!("--date {}: expected YYYY-MM-DD", visible::line(text)))
+        })?;
+        template.set_date(date);
+    }
+    Ok(template)
+}

@@ -1,0 +1,148 @@
+//! What the filters behind it do with tokens that are not o200k's.
+
+use serde_json::{Value, json};
+
+use crate::common::models::{CHATML, write_model, write_model_with};
+use crate::common::{TempDir, bash, tool};
+
+/// A root of chats, and the folders of their model and of another one.
+fn root(dir: &TempDir) -> [String; 3] {
+    let model = write_model(dir, "model", CHATML);
+    let other = write_model_with(dir, "other", CHATML, &[("a", "b")]);
+    let chats = dir.write("chats.jsonl", super::chats(7, 60, false));
+    let (root, masked) = (dir.at("root"), dir.at("masked.arrows"));
+    bash(&format!(
+        "set -eo pipefail; export GRISTMILL_TO=arrow
+         chat-tok --model {model} {chats} | span-mask --span commentary=3 > {masked}
+         mmidx-write --root {root} --shard s --valid-fraction 0 {masked}
+         ds-manifest {root}"
+    ))
+    .ok();
+    [root, model, other]
+}
+
+#[test]
+fn checks_find_nothing_wrong_and_say_what_they_cannot_check() {
+    let dir = TempDir::new();
+    let [root, ..] = root(&dir);
+    for path in [&root, &dir.at("masked.arrows")] {
+        let run = tool("ds-check").args(&[path]).run().ok();
+        assert!(run.text().contains("tokens of another tokenizer than o200k"), "{}", run.text());
+    }
+    // The records of the root are those of the stream.
+    tool("ds-diff").args(&[&root, &dir.at("masked.arrows")]).run().ok();
+}
+
+#[test]
+fn rows_have_every_token() {
+    let dir = TempDir::new();
+    let [root, ..] = root(&dir);
+    let rows = dir.at("rows.parquet");
+    tool("seq-pack")
+        .args(&["--form", "trl", "--seq-length", "4096", &format!("{root}/train"), "-o", &rows])
+        .run()
+        .ok();
+    tool("ds-check").args(&[&rows]).run().ok();
+    let count = |path: &str| -> usize {
+        let records = tool("ds-cat").args(&[path]).run().ok().records();
+        records.iter().map(|record| record["tokens"].as_array().unwrap().len()).sum()
+    };
+    assert_eq!(count(&rows), count(&root));
+    let padded = ["--form", "megatron-bridge", "--pad-seq-to-mult", "8", "--seq-length", "4096"];
+    let run = tool("seq-pack")
+        .args(&padded)
+        .args(&[&format!("{root}/train"), "-o", &dir.at("x.parquet")])
+        .run();
+    run.fails(2, &["--pad-seq-to-mult pads with <|return|> of o200k"]);
+}
+
+#[test]
+fn ids_are_not_read_as_those_of_another_tokenizer() {
+    let dir = TempDir::new();
+    let [root, model, other] = root(&dir);
+    let view = |flags: &[&str]| tool("ds-view").args(&[&root, "--nth", "0"]).args(flags).run();
+    let shown = view(&[]).ok();
+    assert!(shown.stderr.contains("ids are shown; try: --model DIR"), "{}", shown.stderr);
+    assert!(shown.text().contains("<2") && !shown.text().contains("im_start"), "{}", shown.text());
+    let shown = view(&["--model", &model]).silent().text();
+    assert!(shown.contains("<|im_end|>"), "{shown}");
+    let refused = "its sha256 is ";
+    view(&["--model", &other]).fails(2, &["other/tokenizer.json: ", refused]);
+    let decode = |flags: &[&str]| {
+        let arguments = [&["--decode", root.as_str()][..], flags].concat();
+        tool("harmony-tok").args(&arguments).run()
+    };
+    decode(&[]).fails(2, &["tokens of another tokenizer than o200k; try: --model DIR"]);
+    decode(&["--model", &other]).fails(2, &["other/tokenizer.json: ", refused]);
+    let decoded = decode(&["--model", &model]).silent().records();
+    let chats = dir.text("chats.jsonl");
+    assert_eq!(decoded.len(), chats.lines().count());
+    for (decoded, chat) in decoded.iter().zip(chats.lines()) {
+        let chat: Value = serde_json::from_str(chat).unwrap();
+        assert_eq!(decoded["id"], chat["id"]);
+        let text = decoded["text"].as_str().unwrap();
+        for message in chat["messages"].as_array().unwrap() {
+            assert!(text.contains(message["content"].as_str().unwrap()), "{text}");
+        }
+        // (Files of a root have no segments.)
+        assert_eq!(decoded["messages"], json!([]));
+    }
+    let of_stream = ["--decode", "--model", &model, "--to", "ndjson", &dir.at("masked.arrows")];
+    for (stream, root) in
+        tool("harmony-tok").args(&of_stream).run().silent().records().iter().zip(&decoded)
+    {
+        let parts = stream["messages"].as_array().unwrap().iter();
+        let parts: String = parts.map(|part| part["text"].as_str().unwrap()).collect();
+        assert_eq!(
+            (parts.as_str(), &stream["text"]),
+            (root["text"].as_str().unwrap(), &root["text"])
+        );
+        assert_eq!(
+            stream["spans"].as_array().unwrap().len() > 0,
+            root["spans"].as_array().unwrap().len() > 0
+        );
+    }
+}
+
+#[test]
+fn small_vocabularies_are_written_as_two_bytes() {
+    let dir = TempDir::new();
+    let [_, model, _] = root(&dir);
+    let pipe = format!(
+        "set -eo pipefail; chat-tok --model {model} {} --to arrow | mmidx-write --tokens-only --prefix {}",
+        dir.at("chats.jsonl"),
+        dir.at("t/p")
+    );
+    bash(&pipe).silent();
+    assert_eq!(dir.json("t/p.part.json")["dtype"], json!("uint16"));
+    let again = tool("ds-cat").args(&[&dir.at("t/p")]).run().ok().records();
+    let made =
+        tool("chat-tok").args(&["--model", &model, &dir.at("chats.jsonl")]).run().ok().records();
+    assert!(again.iter().zip(&made).all(|(a, b)| a["tokens"] == b["tokens"]));
+}
+
+#[test]
+fn without_a_header_the_model_is_named() {
+    let dir = TempDir::new();
+    let [_, model, other] = root(&dir);
+    let masked = dir.at("masked.ndjson");
+    bash(&format!("ds-cat {} -o {masked}", dir.at("masked.arrows"))).silent();
+    let out = dir.at("named/p");
+    let write =
+        |flags: &[&str]| tool("mmidx-write").args(&["--prefix", &out, &masked]).args(flags).run();
+    write(&[]).fails(1, &["kd.eod.missing"]);
+    write(&["--model", &model]).ok();
+    let part = dir.json("named/p.part.json");
+    let wanted = dir.json("root/parts/s.json");
+    assert_eq!(
+        part["source"]["tokenizer"]["model_sha256"],
+        wanted["source"]["tokenizer"]["model_sha256"]
+    );
+    tool("ds-check").args(&[&masked, "--model", &model]).run().ok();
+    assert_eq!(tool("ds-check").args(&[&masked]).run().code(), Some(1));
+    let refused = tool("mmidx-write").args(&["--prefix", &dir.at("x"), "--model", &other]);
+    refused.args(&[&dir.at("masked.arrows")]).run().fails(2, &["its sha256 is "]);
+    let rows =
+        ["--form", "trl", "--seq-length", "4096", "-o", &dir.at("r.parquet"), "--model", &model];
+    tool("seq-pack").args(&rows).args(&[&masked]).run().ok();
+}
