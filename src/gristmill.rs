@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// All filters as subcommands.
+/// Returns all filters as subcommands.
 fn all() -> Command {
     let all = Command::new(program::ALL)
         .version(env!("CARGO_PKG_VERSION"))
@@ -44,15 +44,15 @@ fn all() -> Command {
     cli::as_used(all)
 }
 
-/// What is said where no filter is named, by this program.
+/// Answers a command line of this program that names no filter.
 fn of_all(words: &[OsString]) -> Result<()> {
     program::set_sources(gristmill::sources!());
     explain(words)
 }
 
-/// What is said where no filter is named.
+/// Explains a command line that names no filter.
 fn explain(words: &[OsString]) -> Result<()> {
-    // `--generate` wants the program's name, too.
+    // `--generate` needs the program's name, too.
     let line = [&[program::ALL.into()], words].concat();
     if let Some(done) = cli::generated(all(), &line) {
         return done;

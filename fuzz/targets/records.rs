@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use gristmill::batch::{Batch, Counts, Wanted};
-use gristmill::cli::{Encoding, InputArgs, Rejected, Slice};
+use gristmill::batch::{Batch, Counts, WantedRecords};
+use gristmill::cli::{Encoding, InputArgs, RejectedContent, Slice};
 use gristmill::error::{Error, Result};
 use gristmill::game2048::Game;
 use gristmill::harmony::{Alignment, Policy, Renderer};
@@ -121,7 +121,7 @@ pub fn synth(place: &mut Place, bytes: &[u8]) -> Result<()> {
         reference: Reference::Append,
     };
     let schema = settings.wanted_columns();
-    let wanted = Wanted { schema, any_types: true, ..Wanted::records(&RAW_SYNTH) };
+    let wanted = WantedRecords { schema, any_types: true, ..WantedRecords::records(&RAW_SYNTH) };
     let harmony = SynthHarmony::new(settings, false);
     let whole = input(place.file("in", bytes));
     copy(|| Reader::open(&whole, wanted.clone()), &mut |batch| harmony.convert(batch))
@@ -134,7 +134,7 @@ pub fn checked(place: &mut Place, bytes: &[u8]) -> Result<()> {
 
 /// The bytes as records of a type, whichever encoding they are in.
 fn records(path: &std::path::Path, record: &'static RecordType, stage: Stage<'_>) -> Result<()> {
-    let wanted = Wanted::records(record);
+    let wanted = WantedRecords::records(record);
     let whole = input(PathBuf::from(path));
     copy(|| Reader::open(&whole, wanted.clone()), stage)
 }
@@ -153,7 +153,7 @@ pub fn copy(open: impl Fn() -> Result<Reader>, stage: Stage<'_>) -> Result<()> {
         let batch = stage(batch)?;
         for rejection in batch.rejected {
             one_line(&rejection.to_error().to_string());
-            if let Rejected::Json(make) = rejection.input {
+            if let RejectedContent::Json(make) = rejection.input {
                 one_line(&make());
             }
         }

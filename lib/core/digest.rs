@@ -4,17 +4,17 @@ use std::io::{self, Read};
 
 use sha2::{Digest, Sha256};
 
-/// Bytes as lower-case hexadecimal.
+/// Returns bytes as lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     base16ct::lower::encode_string(bytes)
 }
 
-/// The SHA-256 of bytes in memory, in hexadecimal.
+/// Returns the SHA-256 of bytes in memory, in hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// How many bytes a reader gives until its end, and their SHA-256 in hexadecimal.
+/// Reads to the end; returns the number of bytes, and their SHA-256 in hexadecimal.
 pub fn sha256_of(mut reader: impl Read) -> io::Result<(u64, String)> {
     let mut hash = Sha256::new();
     let mut bytes = 0;

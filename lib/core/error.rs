@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::failure::Failure;
 
-/// What an error means for whoever runs the command; decides the exit code.
+/// The meaning of an error for the user who runs the command; it decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The data is bad: trying again is pointless.
@@ -24,7 +24,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The exit codes of all filters, in one table.
+    /// Returns the exit code: the one table for all filters.
     pub fn exit_code(self) -> u8 {
         match self {
             Kind::Data => 1,
@@ -50,7 +50,7 @@ impl Severity {
     }
 }
 
-/// Where something is in its input.
+/// A place in an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The path as the user gave it, or `stdin`.
@@ -83,7 +83,7 @@ impl Place {
     }
 }
 
-/// A source as a whole.
+/// Makes the place of a source as a whole.
 macro_rules! place_of_source {
     ($($source:ty),*) => {$(
         impl From<$source> for Place {
@@ -160,8 +160,8 @@ impl Error {
         Error::new(Kind::Unavailable, cause.to_string())
     }
 
-    /// The failure of an earlier filter in the pipe: this one fails with the same exit code, and
-    /// has nothing to add.
+    /// Passes on the failure of an earlier filter in the pipe: this one fails with the same exit
+    /// code, and adds no line.
     pub fn passed_on(failure: Failure) -> Error {
         let kind = match failure.exit_code {
             1 => Kind::Data,
@@ -173,23 +173,24 @@ impl Error {
         error
     }
 
-    /// An I/O error at a place. A file that is missing or may not be opened is a usage error, a
-    /// decoder's complaint about the bytes is bad data; any other error may be tried again.
+    /// Makes the error of an I/O error at a place. A file that is missing or may not be opened is a
+    /// usage error, a decoder's complaint about the bytes is bad data; any other error may be tried
+    /// again.
     pub fn io(place: impl Into<Place>, error: &io::Error) -> Error {
         Error::reading(error).at(place)
     }
 
-    /// An I/O error while reading, whose place is added later; see [`Error::io`].
+    /// Makes the error of a failed read, whose place is added later; see [`Error::io`].
     pub fn reading(error: &io::Error) -> Error {
         Error::new(Kind::of_reading(error), os_cause(error))
     }
 
-    /// An I/O error while writing an output: nothing is wrong with the data.
+    /// Makes the error of a failed write of an output: nothing is wrong with the data.
     pub fn write(place: impl Into<Place>, error: &io::Error) -> Error {
         Error::writing(error).at(place)
     }
 
-    /// An I/O error while writing, whose place is added later; see [`Error::write`].
+    /// Makes the error of a failed write, whose place is added later; see [`Error::write`].
     pub fn writing(error: &io::Error) -> Error {
         let kind = match error.kind() {
             // The directory of an output cannot be made because a file has its name.
@@ -203,8 +204,8 @@ impl Error {
         Error::new(kind, os_cause(error))
     }
 
-    /// This error with its place. If it has a place already, the new one is the place of the
-    /// whole that contains the old one.
+    /// Adds the place. If the error has a place already, the new one is the whole that contains the
+    /// old one.
     pub fn at(mut self, place: impl Into<Place>) -> Error {
         let outer = place.into();
         self.0.place = Some(match self.0.place.take() {
@@ -216,32 +217,32 @@ impl Error {
         self
     }
 
-    /// This error without its place and id, for callers that show these themselves.
+    /// Removes the place and the id, for callers that show these themselves.
     pub fn without_place(mut self) -> Error {
         (self.0.place, self.0.id) = (None, None);
         self
     }
 
-    /// This error, for the record with this id.
+    /// Adds the id of the record.
     pub fn id(mut self, id: Option<&str>) -> Error {
         self.0.id = id.map(str::to_string);
         self
     }
 
-    /// This error with what the user may try: printed after `try: `.
+    /// Adds what the user may try: it is printed after `try: `.
     pub fn hint(mut self, hint: impl fmt::Display) -> Error {
         self.0.hint = Some(hint.to_string());
         self
     }
 
-    /// This error, for an input that ends too early.
+    /// Marks the error as one of an input that ends too early.
     pub fn truncation(mut self) -> Error {
         self.0.is_truncation = true;
         self
     }
 
-    /// The rows of a run are not valid, or not where they are stated to be, which was taken as true:
-    /// reading them with everything counted finds what they are.
+    /// Makes the error of a run whose rows are not valid, or not at their stated places, which were
+    /// assumed: reading again with all rows counted finds where they are.
     pub fn misstated_run(run: u64) -> Error {
         let mut error = Error::data(format!("metadata.db does not say where run {run} is"));
         error.0.is_misstated = true;
@@ -260,17 +261,17 @@ impl Error {
         &self.0.cause
     }
 
-    /// The failure of an earlier filter, if that is the cause.
+    /// Returns the failure of an earlier filter, if that is the cause.
     pub fn failure(&self) -> Option<&Failure> {
         self.0.failure.as_ref()
     }
 
-    /// The exit code of the run that ends with this error.
+    /// Returns the exit code of the run that ends with this error.
     pub fn exit_code(&self) -> u8 {
         self.failure().map_or(self.kind().exit_code(), |failure| failure.exit_code)
     }
 
-    /// Whether a dataset is not what it states.
+    /// Whether a dataset differs from its statements.
     pub fn is_misstated(&self) -> bool {
         self.0.is_misstated
     }
@@ -306,7 +307,7 @@ impl From<arrow_schema::ArrowError> for Error {
 }
 
 impl Kind {
-    /// What an I/O error while reading means.
+    /// Returns the kind of an I/O error while reading.
     pub fn of_reading(error: &io::Error) -> Kind {
         match error.kind() {
             io::ErrorKind::NotFound
@@ -323,7 +324,7 @@ impl Kind {
     }
 }
 
-/// The system's message, without Rust's "(os error 28)".
+/// Returns the system's message, without Rust's "(os error 28)".
 fn os_cause(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error ") {
@@ -332,13 +333,13 @@ fn os_cause(error: &io::Error) -> String {
     }
 }
 
-/// A message as one line, whatever a library put into its text.
+/// Returns a message as one line, whatever a library put into its text.
 pub fn one_line(message: &str) -> String {
     let lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<&str>>().join(" ")
 }
 
-/// A path as shown in messages.
+/// Returns a path as messages show it.
 pub fn shown(path: &Path) -> String {
     path.display().to_string()
 }

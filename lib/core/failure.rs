@@ -11,7 +11,7 @@ use flatbuffers::FlatBufferBuilder;
 use serde::{Deserialize, Serialize};
 
 const KEY: &str = "gristmill.failure";
-/// Begins every message of an Arrow stream; the length of its metadata follows (i32).
+/// The beginning of every message of an Arrow stream; the length of its metadata follows (i32).
 const CONTINUATION: [u8; 4] = [0xff; 4];
 
 /// The failure of a filter.
@@ -21,13 +21,13 @@ pub struct Failure {
     pub tool: String,
     /// Its exit code, never 0.
     pub exit_code: u8,
-    /// What it has printed, without its name.
+    /// The line that it has printed, without its name.
     pub message: String,
 }
 
 impl Failure {
-    /// The trailer as bytes of the stream: the marker, the length, and the message, whose length
-    /// is a multiple of 8.
+    /// Returns the trailer as bytes of the stream: the marker, the length, and the message, whose
+    /// length is a multiple of 8.
     pub fn to_trailer(&self) -> Vec<u8> {
         let text = serde_json::to_string(self).unwrap_or_default();
         let mut builder = FlatBufferBuilder::new();
@@ -49,7 +49,7 @@ impl Failure {
         trailer
     }
 
-    /// What a message says, if it is a trailer. One that cannot be understood is still a failure.
+    /// Reads a message, if it is a trailer. A trailer that cannot be understood is still a failure.
     pub fn of_message(message: &Message) -> Option<Failure> {
         let entries = message.custom_metadata()?;
         let entry = entries.iter().find(|entry| entry.key() == Some(KEY))?;

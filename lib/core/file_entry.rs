@@ -9,44 +9,44 @@ use crate::digest::sha256_of;
 use crate::error::{Error, Result};
 use crate::files;
 
-/// A file as it is stated.
+/// A file as a manifest states it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FileEntry {
     pub path: PathBuf,
     pub bytes: u64,
-    /// In hexadecimal; some builders state none.
+    /// The hash in hexadecimal; some builders state none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }
 
-/// How a file differs from what is stated: what was found in its place.
+/// How a file differs from its entry: what is in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
-    /// Nothing.
+    /// There is no file.
     Missing,
-    /// A file of so many bytes.
+    /// A file of this many bytes.
     Bytes(u64),
-    /// A file of this hash.
+    /// A file with this hash.
     Sha256(String),
 }
 
 impl FileEntry {
-    /// A file as it is; reads all of it.
+    /// Makes the entry of a file; reads all of it.
     pub fn of(path: &Path) -> Result<FileEntry> {
         let content = files::open_member(path).and_then(sha256_of);
         let (bytes, sha256) = content.map_err(|e| Error::io(path, &e))?;
         Ok(FileEntry { path: path.to_path_buf(), bytes, sha256: Some(sha256) })
     }
 
-    /// A file that a manifest names below `base`. A path that leads elsewhere is taken for one in the
-    /// dataset, which is not there: nothing outside of it is read.
+    /// Makes the entry of a file that a manifest names below `base`. A path that leads out of
+    /// `base` is taken for a file in the dataset, which does not exist: nothing outside is read.
     pub fn below(base: &Path, named: &str, bytes: u64, sha256: Option<String>) -> FileEntry {
         let is_inside = |part: &Component<'_>| matches!(part, Component::Normal(_));
         let inside: PathBuf = Path::new(named).components().filter(is_inside).collect();
         FileEntry { path: base.join(inside), bytes, sha256 }
     }
 
-    /// How its size differs, if it does; reads nothing.
+    /// Returns how the file's size differs, if it does; reads nothing.
     pub fn size_difference(&self) -> Result<Option<Difference>> {
         Ok(match files::member(&self.path)?.map(|metadata| metadata.len()) {
             None => Some(Difference::Missing),
@@ -54,12 +54,12 @@ impl FileEntry {
         })
     }
 
-    /// The first of several whose size differs; reads nothing.
+    /// Returns the first entry whose file has another size; reads nothing.
     pub fn first_of_other_size(stated: &[FileEntry]) -> Result<Option<&FileEntry>> {
         files::find(stated, |entry| Ok(entry.size_difference()?.is_some()))
     }
 
-    /// How its content differs from its hash, if it has one; reads all of it.
+    /// Compares the file's content with the hash, if there is one; reads all of it.
     pub fn verify(&self) -> Result<Option<Difference>> {
         let Some(stated) = &self.sha256 else { return Ok(None) };
         let found = FileEntry::of(&self.path)?.sha256;

@@ -9,17 +9,17 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// What a path names, through links; `None` if there is nothing.
+/// Returns the metadata of a path, through links; `None` if it does not exist.
 pub fn metadata(path: &Path) -> Result<Option<Metadata>> {
     answer(path, fs::metadata(path))
 }
 
-/// The bytes of what a path names, through links; `None` if there is nothing.
+/// Returns the bytes of a path, through links; `None` if it does not exist.
 pub fn size(path: &Path) -> Result<Option<u64>> {
     Ok(metadata(path)?.map(|metadata| metadata.len()))
 }
 
-/// What a path names, and a link is a link; `None` if there is nothing.
+/// Returns the metadata of a path without following links; `None` if it does not exist.
 pub fn link_metadata(path: &Path) -> Result<Option<Metadata>> {
     answer(path, fs::symlink_metadata(path))
 }
@@ -27,7 +27,7 @@ pub fn link_metadata(path: &Path) -> Result<Option<Metadata>> {
 fn answer(path: &Path, found: io::Result<Metadata>) -> Result<Option<Metadata>> {
     match found {
         Ok(metadata) => Ok(Some(metadata)),
-        // A prefix is no file, and `file/x` is nothing.
+        // A prefix is not a file, and `file/x` does not exist.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(None)
         }
@@ -35,18 +35,18 @@ fn answer(path: &Path, found: io::Result<Metadata>) -> Result<Option<Metadata>> 
     }
 }
 
-/// Whether there is anything.
+/// Whether the path exists.
 pub fn exists(path: &Path) -> Result<bool> {
     Ok(metadata(path)?.is_some())
 }
 
-/// Whether two paths lead to one file or directory.
+/// Whether two paths lead to the same file or directory.
 pub fn is_same(a: &Path, b: &Path) -> Result<bool> {
     let Some(a) = metadata(a)? else { return Ok(false) };
     Ok(metadata(b)?.is_some_and(|b| FileId::of(&a) == FileId::of(&b)))
 }
 
-/// Which file or directory it is, by whatever name: its device and its inode.
+/// Identifies a file or directory, whatever its name: its device and its inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId {
     device: u64,
@@ -58,7 +58,7 @@ impl FileId {
         FileId { device: metadata.dev(), inode: metadata.ino() }
     }
 
-    /// The file behind an open descriptor; `None` if it is closed.
+    /// Returns the file behind an open descriptor; `None` if it is closed.
     pub fn of_stream(stream: impl AsFd) -> Option<FileId> {
         let found = rustix::fs::fstat(stream).ok()?;
         Some(FileId { device: found.st_dev, inode: found.st_ino })
@@ -69,8 +69,8 @@ pub fn is_file(path: &Path) -> Result<bool> {
     Ok(metadata(path)?.is_some_and(|metadata| metadata.is_file()))
 }
 
-/// A member of a dataset, if there is one. A FIFO, a device, a directory or a link to nothing in
-/// its place is an error: it is not read, and what it stands for is not missing either.
+/// Returns the metadata of a member of a dataset, if it exists. A FIFO, a device, a directory or a
+/// broken link in its place is an error: it is not read, and the member is not missing either.
 pub fn member(path: &Path) -> Result<Option<Metadata>> {
     match metadata(path)? {
         Some(found) => {
@@ -80,12 +80,12 @@ pub fn member(path: &Path) -> Result<Option<Metadata>> {
         None if link_metadata(path)?.is_some_and(|found| found.is_symlink()) => {
             Err(Error::data("is a link to nothing").at(path))
         }
-        // (What came between the two questions was not there.)
+        // (A file that appeared between the two questions did not exist before.)
         None => Ok(None),
     }
 }
 
-/// Whether a member of a dataset is there.
+/// Whether a member of a dataset exists.
 pub fn is_member(path: &Path) -> Result<bool> {
     Ok(member(path)?.is_some())
 }
@@ -100,7 +100,7 @@ pub fn is_at(file: &File, path: &Path) -> bool {
     found.is_ok_and(|found| FileId::of_stream(file) == Some(found))
 }
 
-/// A path without links and dots; `None` if there is nothing.
+/// Returns a path without links and dots; `None` if it does not exist.
 pub fn resolved(path: &Path) -> Result<Option<PathBuf>> {
     match fs::canonicalize(path) {
         Ok(whole) => Ok(Some(whole)),
@@ -111,7 +111,7 @@ pub fn resolved(path: &Path) -> Result<Option<PathBuf>> {
     }
 }
 
-/// Makes a directory and those above it. (`create_dir_all` says "File exists" where it cannot know
+/// Makes a directory and its parents. (`create_dir_all` says "File exists" if it cannot know
 /// whether that is a directory.)
 pub fn make_directories(directory: &Path) -> io::Result<()> {
     match fs::create_dir_all(directory) {
@@ -126,8 +126,8 @@ pub fn make_directories(directory: &Path) -> io::Result<()> {
 /// The most bytes of a file that is read whole (manifests and other JSON).
 const MOST_WHOLE: u64 = 1 << 30;
 
-/// Opens a member of a dataset, which is a regular file: opening a FIFO would wait for ever, and a
-/// device may never end.
+/// Opens a member of a dataset, which must be a regular file: opening a FIFO would wait for ever,
+/// and a device may never end.
 pub fn open_member(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     regular(&file.metadata()?)?;
@@ -153,14 +153,14 @@ pub fn read_member(path: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// A path that a manifest names, if it is below the dataset's directory.
+/// Returns the path that a manifest names, if it is below the dataset's directory.
 pub fn below(directory: &Path, named: &Path) -> Option<PathBuf> {
     let is_below = named.components().all(|part| matches!(part, Component::Normal(_)));
     is_below.then(|| directory.join(named))
 }
 
-/// A file as it was when it was noted. A writer replaces files by renaming, so a change is another
-/// inode; who writes into a file changes its size or its time.
+/// The state of a file at one time. A writer replaces files by renaming, so a changed file has
+/// another inode; a program that writes into a file changes its size or its time.
 #[derive(Debug, Clone)]
 pub struct FileSnapshot {
     path: PathBuf,
@@ -183,12 +183,12 @@ impl FileSnapshot {
         &self.path
     }
 
-    /// Whether both are of one state of one file.
+    /// Whether both are the same state of the same file.
     pub fn is_same(&self, other: &FileSnapshot) -> bool {
         self.identity == other.identity
     }
 
-    /// The path still names the same file, which has not been written.
+    /// Fails unless the path still names the same file, unchanged.
     pub fn check(&self) -> Result<()> {
         let found = metadata(&self.path)?.map(|metadata| Identity::of(&metadata));
         if found == Some(self.identity) { Ok(()) } else { Err(changed(&self.path)) }
@@ -205,17 +205,17 @@ impl Identity {
     }
 }
 
-/// The error of a file that is not what it was.
+/// Returns the error for a file that has changed.
 pub fn changed(path: &Path) -> Error {
     Error::unavailable("was changed while it was read").at(path)
 }
 
-/// What is in a directory, by name.
+/// Returns the content of a directory, by name.
 pub fn paths_in(directory: &Path) -> Result<Vec<PathBuf>> {
     list(directory).map_err(|error| Error::io(directory, &error))
 }
 
-/// What is in a directory, by name; nothing if there is no such directory.
+/// Returns the content of a directory, by name; nothing if it does not exist.
 pub fn paths_if_there(directory: &Path) -> Result<Vec<PathBuf>> {
     match list(directory) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -232,7 +232,7 @@ fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The sizes of the paths that are files, in bytes.
+/// Returns the sum of the sizes of the paths that are files, in bytes.
 pub fn size_of(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<u64> {
     let mut sum = 0;
     for path in paths {
@@ -242,7 +242,7 @@ pub fn size_of(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<u64>
     Ok(sum)
 }
 
-/// The first of several paths that is as asked for.
+/// Returns the first path for which `is` is true.
 pub fn find<'a, T>(
     paths: impl IntoIterator<Item = &'a T>,
     is: impl Fn(&T) -> Result<bool>,

@@ -8,14 +8,14 @@ use flate2::bufread::GzDecoder;
 /// The first byte of every member.
 const MEMBER: u8 = 0x1f;
 
-/// The bytes of all members.
+/// Reads the bytes of all members.
 pub struct GzipReader<R> {
     state: State<R>,
 }
 
 enum State<R> {
     Member(Box<GzDecoder<R>>),
-    /// Between members, or behind the last.
+    /// Between members, or after the last.
     Behind(R),
     End,
 }
@@ -66,7 +66,7 @@ impl<R: BufRead> Read for GzipReader<R> {
     }
 }
 
-/// The first byte that is not zero, which stays there; `None` at the end.
+/// Skips zeros; returns the next byte without consuming it, `None` at the end.
 fn skip_zeros(bytes: &mut impl BufRead) -> io::Result<Option<u8>> {
     loop {
         let there = bytes.fill_buf()?;

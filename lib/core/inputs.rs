@@ -25,7 +25,7 @@ fn inputs() -> MutexGuard<'static, Inputs> {
     INPUTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// These files and folders are read. (`-` is none.)
+/// Notes that these files and folders are read. (`-` is not one.)
 pub fn name<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) {
     let paths = paths.into_iter().filter(|path| path.as_os_str() != "-").cloned();
     inputs().paths.extend(paths);
@@ -36,8 +36,8 @@ pub fn is_named(path: &Path) -> bool {
     inputs().paths.contains(path)
 }
 
-/// These files are read, and belong together. It is an error if one of them was another file when it was
-/// noted before: what was read of it is of another dataset.
+/// Notes that these files are read, and belong together. Fails if one of them was another file when
+/// it was noted before: then what was read of it belongs to another dataset.
 pub fn note(files: &[FileSnapshot]) -> Result<()> {
     let mut inputs = inputs();
     for file in files {
@@ -53,7 +53,7 @@ pub fn note(files: &[FileSnapshot]) -> Result<()> {
     Ok(())
 }
 
-/// What came of a run: it is an error if what was read is not what it was, unless its results are out.
+/// Returns the outcome of a run; fails if inputs have changed, unless the results are out.
 pub fn confirm<T>(outcome: Result<T>) -> Result<T> {
     match outcome {
         Err(error) if error.kind() != Kind::Data || error.failure().is_some() => Err(error),
@@ -61,17 +61,18 @@ pub fn confirm<T>(outcome: Result<T>) -> Result<T> {
     }
 }
 
-/// All files are still those that were noted.
+/// Fails unless all files are still as they were noted.
 pub fn check() -> Result<()> {
     inputs().noted.values().try_for_each(FileSnapshot::check)
 }
 
-/// The results are out: whatever happens to the inputs from now on is nothing to them.
+/// Notes that the results are out: changes of the inputs do not matter any more.
 pub fn settle() {
     inputs().noted.clear();
 }
 
-/// Refuses to write to a path that is read, or that lies in a folder that is read, by whatever name.
+/// Refuses to write to a path that is read, or that is in a folder that is read, whatever name it
+/// has.
 pub fn refuse_target(target: &Path) -> Result<()> {
     // (Devices hold nothing that could be lost.)
     let holds_data = |found: &std::fs::Metadata| found.is_file() || found.is_dir();
@@ -103,7 +104,8 @@ pub fn refuse_target(target: &Path) -> Result<()> {
     }
 }
 
-/// The folders that a path lies in, also if they are still to be made, as the system resolves them.
+/// Returns the folders that contain a path, even if they do not exist yet, as the system resolves
+/// them.
 fn folders_of(target: &Path) -> Result<Vec<PathBuf>> {
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
     let mut folder = parent.unwrap_or(Path::new(".")).to_path_buf();

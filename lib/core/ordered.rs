@@ -7,13 +7,13 @@ use std::thread;
 
 use crossbeam_channel::bounded;
 
-/// How many results of an item may wait for their turn, and how many items for each worker:
-/// enough to keep it busy, few enough that memory stays bounded by a few batches.
+/// How many results of an item may wait for their turn, and how many items may wait for each
+/// worker: enough to keep it busy, few enough to bound memory to a few batches.
 const QUEUE: usize = 2;
-/// More threads than any machine of ours has processors are not started.
+/// The most threads that are started: no machine of ours has more processors.
 const MOST_THREADS: usize = 1024;
 
-/// How many threads work, and how many items may wait behind the one whose results are handed on.
+/// How many threads work, and how many items may wait after the one whose results are handed on.
 #[derive(Debug, Clone, Copy)]
 pub struct Threads {
     pub jobs: NonZeroUsize,
@@ -26,7 +26,7 @@ impl From<NonZeroUsize> for Threads {
     }
 }
 
-/// The worker that makes one result of each item.
+/// Returns a worker that makes one result of each item.
 pub fn one<Item, Out>(
     mut make: impl FnMut(Item) -> Out + Send,
 ) -> impl FnMut(Item, &mut dyn FnMut(Out) -> Flow) + Send {
@@ -39,9 +39,9 @@ pub fn one<Item, Out>(
 /// hands the results to `sink`, in order, on this thread. The first error of `source` or `sink`
 /// ends everything; a worker's errors are part of its result.
 ///
-/// A worker makes any number of results of one item, each handed on as it is made: memory is that of a few
-/// results, however many an item has. It stops when the answer is `Flow::Stop`. With one job everything
-/// runs on this thread.
+/// A worker may make any number of results of one item; each is handed on as it is made: only a few
+/// results are in memory, however many an item has. It stops when the answer is `Flow::Stop`. With
+/// one job everything runs on this thread.
 pub fn ordered_map<Item, Out, Worker, E>(
     threads: impl Into<Threads>,
     source: impl Iterator<Item = Result<Item, E>> + Send,
@@ -80,8 +80,8 @@ where
     Ok(())
 }
 
-/// `None`, and nothing is done, if no threads can be started.
-/// Long, but one piece: who owns which end of a channel decides who stops when.
+/// Returns `None`, having done nothing, if no threads can be started. It is long, but one piece:
+/// who owns which end of a channel decides who stops when.
 fn on_threads<Item, Out, Worker, E>(
     Threads { jobs, waiting }: Threads,
     source: &mut (impl Iterator<Item = Result<Item, E>> + Send),
@@ -120,7 +120,7 @@ where
             };
             match thread::Builder::new().spawn_scoped(scope, work) {
                 Ok(_) => workers += 1,
-                // Those that there are do the work.
+                // The threads that were started do the work.
                 Err(_) => break,
             }
         }

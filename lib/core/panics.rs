@@ -6,11 +6,12 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
 thread_local! {
-    /// Whether a panic of this thread will be caught, and is not to be printed.
+    /// Whether a panic of this thread will be caught, and must not be printed.
     static CATCHES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What `work` gives, or the message of its panic. What it has changed is not to be used after one.
+/// Returns the result of `work`, or the message of its panic. After a panic, values that it changed
+/// must not be used.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     silence_caught_panics();
     let before = CATCHES.replace(true);

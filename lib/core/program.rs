@@ -10,17 +10,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The program that holds all filters.
 pub const ALL: &str = "gristmill";
 
-/// The sources that a program was built from, as its own build script found them: the library is not
-/// compiled again for each commit.
+/// The sources from which a program was built, as its own build script found them: the library is
+/// not compiled again for each commit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sources {
-    /// The commit, if the sources stood in a git checkout of their own.
+    /// The commit, if the sources were in a git checkout of their own.
     pub commit: Option<&'static str>,
-    /// Whether they differed from it; `None` where nobody looked (a build for daily work).
+    /// Whether the sources differed from the commit; `None` if nobody looked (a build for daily
+    /// work).
     pub is_changed: Option<bool>,
 }
 
-/// The [`Sources`] of the program in whose code it stands.
+/// Returns the [`Sources`] of the program that uses the macro.
 #[macro_export]
 macro_rules! sources {
     () => {
@@ -33,17 +34,18 @@ macro_rules! sources {
 
 static SOURCES: OnceLock<Sources> = OnceLock::new();
 
-/// Says what the program that runs was built from; the first word counts.
+/// Sets the sources of the running program; only the first call counts.
 pub fn set_sources(sources: Sources) {
     SOURCES.get_or_init(|| sources);
 }
 
-/// What the program that runs was built from, as far as it said so.
+/// Returns the sources of the running program, as far as they were set.
 pub fn sources() -> Sources {
     SOURCES.get().copied().unwrap_or_default()
 }
 
-/// The command line, the filter's name first: of `gristmill ds-cat x` this is `ds-cat x`.
+/// Returns the command line, with the filter's name first: for `gristmill ds-cat x` this is `ds-cat
+/// x`.
 pub fn command_line() -> Vec<OsString> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let is_all = |word: &OsString| Path::new(word).file_name().is_some_and(|name| name == ALL);
@@ -53,14 +55,15 @@ pub fn command_line() -> Vec<OsString> {
     words
 }
 
-/// Numbers of the standard streams.
+/// The numbers of the standard streams.
 pub const STDIN: usize = 0;
 pub const STDOUT: usize = 1;
 
 static CLOSED: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
 
-/// Whether a standard stream was closed when the program was started (`>&-`). The standard library of Rust opens
-/// `/dev/null` in its place before `main`, so that all that is written there would be lost without a word.
+/// Whether a standard stream was closed when the program was started (`>&-`). Rust's standard
+/// library opens `/dev/null` in its place before `main`, so that all output there would be lost
+/// silently.
 pub fn is_closed(stream: usize) -> bool {
     CLOSED.get(stream).is_some_and(|closed| closed.load(Ordering::Relaxed))
 }
@@ -81,7 +84,7 @@ extern "C" fn note_closed_streams() {
 #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
 static NOTE_CLOSED_STREAMS: extern "C" fn() = note_closed_streams;
 
-/// The path of a filter: it is beside the program that runs, whatever that is called.
+/// Returns the path of a filter: it is beside the running program, whatever that is called.
 pub fn filter(name: &str) -> io::Result<PathBuf> {
     Ok(std::env::current_exe()?.with_file_name(name))
 }

@@ -7,13 +7,13 @@ use serde_json::Value;
 use crate::program;
 use crate::publish::host;
 
-/// What a script made a dataset of: recorded in the manifest of what it joins, so that a rerun knows
-/// whether that is what it would make.
+/// How a script made a dataset. A join records it in the manifest, so that a rerun knows whether
+/// the dataset is what it would make.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DatasetOrigin {
-    /// What tells the input from another, or from itself after a change.
+    /// Tells the input from another, and from itself after a change.
     pub input: Value,
-    /// Limits of it; null is none.
+    /// Limits of the input; null is none.
     pub rows: Option<u64>,
     pub tokens: Option<u64>,
     /// The options of the script.
@@ -30,12 +30,12 @@ pub struct Build {
 }
 
 impl Build {
-    /// Of this program.
+    /// Returns the build of this program.
     pub fn own() -> Build {
         Build::of(&BuildRun::since(std::time::Instant::now()))
     }
 
-    /// Of the program of a run.
+    /// Returns the build of the program of a run.
     pub fn of(run: &BuildRun) -> Build {
         let BuildRun { version, git_sha, git_dirty, .. } = run.clone();
         Build { version, git_sha, git_dirty }
@@ -43,7 +43,7 @@ impl Build {
 }
 
 impl Build {
-    /// The version and, where they are known, the commit and whether it was changed.
+    /// Returns the version and, if they are known, the commit and whether it was changed.
     pub fn in_words(&self) -> String {
         let Build { version, git_sha, git_dirty } = self;
         let sha = git_sha.as_deref().map(|sha| sha.get(..12).unwrap_or(sha).to_string());
@@ -62,7 +62,7 @@ impl std::fmt::Display for Build {
     }
 }
 
-/// When, where and for how long a manifest was made.
+/// When, where and in which time a manifest was made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BuildRun {
     pub created_unix_s: u64,
@@ -78,7 +78,7 @@ pub struct BuildRun {
 }
 
 impl BuildRun {
-    /// The run that began at `start` and ends now.
+    /// Returns the run that began at `start` and ends now.
     pub fn since(start: std::time::Instant) -> BuildRun {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         BuildRun {
@@ -92,7 +92,7 @@ impl BuildRun {
     }
 }
 
-/// The manifest of the input files, which is only named.
+/// The manifest of the input files; only its path and hash are recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InputManifest {
     pub path: String,
@@ -102,7 +102,7 @@ pub struct InputManifest {
     pub compared: Option<bool>,
 }
 
-/// The commit that this program was built from, where the build knew it.
+/// Returns the commit from which this program was built, if the build knew it.
 pub fn git_sha() -> Option<String> {
     program::sources().commit.map(str::to_string)
 }

@@ -5,23 +5,23 @@ use std::num::NonZeroUsize;
 
 use arrow_array::cast::AsArray;
 
-use crate::batch::{Batch, Counts, Dropped, Finished, Sink, Skipped};
+use crate::batch::{Batch, Counts, DroppedRecords, Sink, SinkSummary, SkippedRecords};
 use crate::cli::{self, CommonArgs, OnErrorArgs, Rejects, Tool};
 use crate::error::Result;
 use crate::ordered::{Flow, one, ordered_map};
 use crate::stream::Reader;
 use crate::wording::of_plural;
 
-/// The source of the items that a filter works on.
+/// The source of the items on which a filter works.
 pub trait Feed: Iterator<Item = Result<Self::Input>> + Send {
     type Input: Send;
 
-    /// How many records there will be, if known.
+    /// Returns how many records there will be, if known.
     fn total(&self) -> Option<u64>;
 
-    /// Records that earlier filters have dropped; known after the last item.
-    fn dropped(&self) -> Dropped {
-        Dropped::default()
+    /// Returns the records that earlier filters have dropped; known after the last item.
+    fn dropped(&self) -> DroppedRecords {
+        DroppedRecords::default()
     }
 
     /// See [`Reader::take_spooled`].
@@ -37,7 +37,7 @@ impl Feed for Reader {
         Reader::total(self)
     }
 
-    fn dropped(&self) -> Dropped {
+    fn dropped(&self) -> DroppedRecords {
         Reader::dropped(self)
     }
 
@@ -46,7 +46,7 @@ impl Feed for Reader {
     }
 }
 
-/// Items that are not read by a reader: files, puzzles to be made.
+/// Items that no reader reads: files, puzzles to be made.
 pub struct Items<I> {
     pub items: I,
     pub total: u64,
@@ -72,7 +72,7 @@ impl<T: Send, I: Iterator<Item = Result<T>> + Send> Feed for Items<I> {
 pub struct Runner<'a> {
     tool: &'a Tool,
     common: &'a CommonArgs,
-    /// What is counted, in the plural.
+    /// The name of the unit that is counted, in the plural.
     unit: &'static str,
     on_error: OnErrorArgs,
     jobs: NonZeroUsize,
@@ -86,7 +86,7 @@ impl<'a> Runner<'a> {
         Runner { tool, common, unit, on_error, jobs, expected: None, rejects: None }
     }
 
-    /// What happens to bad records; without this the first ends the run.
+    /// Sets what happens to bad records; without this the first one ends the run.
     pub fn on_error(self, on_error: &OnErrorArgs) -> Runner<'a> {
         Runner { on_error: on_error.clone(), ..self }
     }
@@ -96,12 +96,12 @@ impl<'a> Runner<'a> {
         Runner { rejects: Some(rejects), ..self }
     }
 
-    /// The number of threads; the output is the same for every number.
+    /// Sets the number of threads; the output is the same for every number.
     pub fn jobs(self, jobs: NonZeroUsize) -> Runner<'a> {
         Runner { jobs, ..self }
     }
 
-    /// The number of records that must be read, if given.
+    /// Sets the number of records that must be read, if given.
     pub fn expect(self, records: Option<u64>) -> Runner<'a> {
         Runner { expected: records, ..self }
     }
@@ -148,13 +148,13 @@ impl Runner<'_> {
     }
 }
 
-/// What a run knows between its batches.
+/// The state of a run between its batches.
 struct State<S> {
     sink: S,
     rejects: Rejects,
     progress: cli::Progress,
     read: u64,
-    skipped: Skipped,
+    skipped: SkippedRecords,
 }
 
 impl<S: Sink> State<S> {
@@ -164,7 +164,7 @@ impl<S: Sink> State<S> {
             None => Rejects::open(&runner.on_error)?,
         };
         let progress = runner.common.progress(runner.tool, runner.unit, total, sink.uses_stdout());
-        Ok(State { sink, rejects, progress, read: 0, skipped: Skipped::default() })
+        Ok(State { sink, rejects, progress, read: 0, skipped: SkippedRecords::default() })
     }
 
     fn take(&mut self, batch: Result<Batch>) -> Result<Flow> {
@@ -182,16 +182,18 @@ impl<S: Sink> State<S> {
         Ok(flow)
     }
 
-    fn finish(mut self, runner: &Runner<'_>, before: Dropped) -> Result<()> {
+    fn finish(mut self, runner: &Runner<'_>, before: DroppedRecords) -> Result<()> {
         cli::expect_records(runner.expected, self.read)?;
         self.sink.end(&mut self.rejects)?;
-        let own =
-            Dropped { rejected: Some(self.rejects.count()), skipped: Some(self.skipped.clone()) };
+        let own = DroppedRecords {
+            rejected: Some(self.rejects.count()),
+            skipped: Some(self.skipped.clone()),
+        };
         let dropped = before.and(&own);
         let read = before.records().map(|before| self.read.saturating_add(before));
         let counts = Counts { read, rejected: dropped.rejected, skipped: dropped.skipped };
         self.rejects.publish()?;
-        let Finished { made, warnings } = self.sink.finish(counts)?;
+        let SinkSummary { made, warnings } = self.sink.finish(counts)?;
         self.progress.finish();
         runner.tool.tell_made(made.as_deref(), runner.common);
         runner.tool.warn(&warnings, runner.common);
@@ -205,7 +207,7 @@ impl<S: Sink> State<S> {
     }
 }
 
-/// What the records of a batch are lists of, and how much of it they have.
+/// Returns the unit of the lists in the records of a batch, and how many of it they have.
 fn inside(batch: &Batch) -> Option<(&'static str, u64)> {
     ["tokens", "steps"].into_iter().find_map(|name| {
         let list = batch.records.column_by_name(name)?.as_list_opt::<i32>()?;

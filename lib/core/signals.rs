@@ -13,23 +13,24 @@ use libc::{
 
 use crate::error::Kind;
 
-/// The signals that end a process, whose default is not needed to find an error of ours.
+/// The signals that end a process and are handled here; their default action is not needed to find
+/// an error of ours.
 const HEEDED: [i32; 10] =
     [SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGQUIT];
 
 /// What is removed if the run ends before its files are published.
 struct Leftovers {
     stagings: BTreeSet<PathBuf>,
-    /// Directories made for them; removed if they are empty.
+    /// Directories made for them; they are removed if they are empty.
     directories: BTreeSet<PathBuf>,
 }
 
 static LEFTOVERS: Mutex<Leftovers> =
     Mutex::new(Leftovers { stagings: BTreeSet::new(), directories: BTreeSet::new() });
 
-/// Locked as long as signals wait.
+/// Locked while signals wait.
 static HELD: Mutex<()> = Mutex::new(());
-/// A signal has come that ends the process.
+/// Whether a signal has come that ends the process.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -45,14 +46,14 @@ impl Leftovers {
     }
 }
 
-/// Makes a staging, which is removed when a signal stops the process: never in between.
+/// Makes a staging, which is removed when a signal stops the process: signals wait meanwhile.
 pub(crate) fn staged<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let mut leftovers = lock(&LEFTOVERS);
     leftovers.stagings.insert(path.to_path_buf());
     make()
 }
 
-/// Makes a file in a staging: none may appear after a signal has emptied it.
+/// Makes a file in a staging: no file may appear after a signal has emptied it.
 pub(crate) fn undisturbed<T>(make: impl FnOnce() -> T) -> T {
     let _leftovers = lock(&LEFTOVERS);
     make()
@@ -72,10 +73,10 @@ pub(crate) fn forget(staging: &Path) {
     lock(&LEFTOVERS).stagings.remove(staging);
 }
 
-/// Signals wait as long as this lives.
+/// Makes signals wait while it lives.
 pub(crate) struct HeldSignals(Option<MutexGuard<'static, ()>>);
 
-/// Lets signals wait: what is being done must not end halfway.
+/// Makes signals wait: the current operation must not end halfway.
 pub(crate) fn hold() -> HeldSignals {
     HeldSignals(Some(lock(&HELD)))
 }
@@ -90,10 +91,10 @@ impl Drop for HeldSignals {
     }
 }
 
-/// Restores the default action of SIGPIPE (Rust ignores it), so that `... | head` ends a filter
-/// as it ends `cat`.
+/// Restores the default action of SIGPIPE (Rust ignores it), so that `... | head` ends a filter as
+/// it ends `cat`.
 pub(crate) fn die_of_closed_pipes() {
-    // SAFETY: called first thing in main, before any thread exists; SIG_DFL is always valid.
+    // SAFETY: called first in main, before any thread exists; SIG_DFL is always valid.
     unsafe {
         libc::signal(SIGPIPE, libc::SIG_DFL);
     }
@@ -130,8 +131,8 @@ pub(crate) fn clean_up_when_told_to_stop(remove: fn(&Path)) -> io::Result<()> {
         }
     })?;
     for signal in &heeded {
-        // The thread may be late: what comes while signals wait is known when they wait no more.
-        // SAFETY: the action stores a flag, which is safe in a handler of signals.
+        // The thread may be late: a signal that comes while signals wait must be known when they
+        // wait no more. SAFETY: the action stores a flag, which is safe in a handler of signals.
         unsafe {
             signal_hook_registry::register(*signal, || IS_ENDING.store(true, Ordering::SeqCst))
         }?;
@@ -143,8 +144,8 @@ pub(crate) fn clean_up_when_told_to_stop(remove: fn(&Path)) -> io::Result<()> {
     Ok(())
 }
 
-/// A write that raises SIGPIPE or SIGXFSZ does not return: by default it would not either. (Else
-/// the filter would report an error of writing before the signal ends it.)
+/// Makes a write that raises SIGPIPE or SIGXFSZ never return, as with the default action.
+/// (Otherwise the filter would report a write error before the signal ends it.)
 fn wait_for_the_end_of_writes(signal: i32) -> io::Result<()> {
     // SAFETY: getpid has no preconditions.
     let own = unsafe { libc::getpid() };
@@ -161,12 +162,12 @@ fn wait_for_the_end_of_writes(signal: i32) -> io::Result<()> {
     unsafe { signal_hook_registry::register_sigaction(signal, wait) }.map(|_| ())
 }
 
-/// What is printed when a page of a mapped file cannot be read.
+/// The line that is printed when a page of a mapped file cannot be read.
 static LOST_PAGE: OnceLock<Vec<u8>> = OnceLock::new();
 
-/// Prepares for mapped files: touching a page that is not there any more (the file was made shorter,
-/// the disk fails) raises SIGBUS. That becomes an error as of any reading, with a line and exit code
-/// 75. (Temporaries are swept by the next run.)
+/// Prepares for mapped files: touching a page that no longer exists (the file was made shorter, the
+/// disk fails) raises SIGBUS. This becomes an error as in any reading, with a line and exit code
+/// 75. (The next run sweeps the temporaries.)
 pub fn heed_lost_pages() -> io::Result<()> {
     let program = crate::program::command_line().into_iter().next().unwrap_or_default();
     let name = Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -194,7 +195,7 @@ extern "C" fn on_lost_page(signal: i32, info: *mut libc::siginfo_t, _context: *m
             libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
             libc::_exit(i32::from(Kind::Unavailable.exit_code()));
         }
-        // Another process sent it, or it is a bug: it ends the process when this returns.
+        // Another process sent the signal, or it is a bug: it ends the process when this returns.
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
     }
@@ -203,8 +204,8 @@ extern "C" fn on_lost_page(signal: i32, info: *mut libc::siginfo_t, _context: *m
 /// Passes the signals that would end this process on to its children.
 pub struct PassedSignals {
     handle: signal_hook::iterator::Handle,
-    /// Gives back what it listens to: closing writes into a pipe, and where nobody has the other end
-    /// that would end the process (SIGPIPE).
+    /// Returns its listener: closing it writes into a pipe, and if nobody has the other end that
+    /// would end the process (SIGPIPE).
     thread: std::thread::JoinHandle<signal_hook::iterator::Signals>,
     state: Arc<Mutex<PassingState>>,
 }
@@ -235,14 +236,14 @@ impl PassedSignals {
         Ok(PassedSignals { handle, thread, state })
     }
 
-    /// Passes on to this child, also what has come already.
+    /// Passes signals on to this child, also a signal that has come already.
     pub fn to(&self, child: u32) {
         let mut passing = lock(&self.state);
         passing.came.iter().for_each(|&signal| send(child, signal));
         passing.children.insert(child);
     }
 
-    /// The child has ended.
+    /// Notes that the child has ended.
     pub fn not_to(&self, child: u32) {
         lock(&self.state).children.remove(&child);
     }
@@ -252,7 +253,7 @@ impl PassedSignals {
         lock(&self.state).came.is_some()
     }
 
-    /// Passes on no more; if one came, this process ends of it too.
+    /// Stops passing signals on; if one came, this process ends of it too.
     pub fn end(self) {
         self.handle.close();
         let _listened_to = self.thread.join();

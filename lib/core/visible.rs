@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-/// What is written out for a character. (Nearly every one is a character again, which needs no
+/// The text that is written for a character. (Nearly always it is a character again, which needs no
 /// memory of its own: texts have millions.)
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Visible {
@@ -29,9 +29,9 @@ impl Visible {
     }
 }
 
-/// A character as it may be written out: control characters as their pictures (`␛`), what changes
-/// the direction of text or cannot be seen by its number (`<U+202E>`). Line feeds and tabs are not
-/// treated apart: who lays out text has taken them out before.
+/// Returns a character as it may be written: control characters become their pictures (`␛`), and
+/// characters that change the direction of text or are invisible become their number (`<U+202E>`).
+/// Line feeds and tabs are treated alike: callers that lay out text have removed them before.
 pub fn visible(character: char) -> Visible {
     match character {
         '\0'..='\x1f' => {
@@ -45,12 +45,12 @@ pub fn visible(character: char) -> Visible {
     }
 }
 
-/// A text from data or names as it may stand in one line of a message.
+/// Returns a text from data or names as it may stand in one line of a message.
 pub fn line(text: &str) -> Cow<'_, str> {
     written(text, |_| false)
 }
 
-/// A text of several lines of ours, as it may be printed: line feeds stay.
+/// Returns a text of several lines of ours as it may be printed: line feeds stay.
 pub fn lines(text: &str) -> Cow<'_, str> {
     written(text, |character| character == '\n')
 }
@@ -68,8 +68,8 @@ fn written(text: &str, stays: fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// C1 controls, line and paragraph separators, controls of direction, and what has no glyph. (Zero
-/// width joiners stay: scripts and emoji need them.)
+/// Whether a character is a C1 control, a line or paragraph separator, a control of direction, or
+/// has no glyph. (Zero width joiners stay: scripts and emoji need them.)
 pub fn is_unseen(character: char) -> bool {
     matches!(
         character,

@@ -12,7 +12,7 @@ use walkdir::{DirEntry, WalkDir};
 use crate::error::Error;
 use crate::files::FileId;
 
-/// What ends a walk.
+/// Why a walk ended.
 #[derive(Debug)]
 pub enum WalkError {
     Io(PathBuf, io::Error),
@@ -32,8 +32,8 @@ impl From<WalkError> for Error {
     }
 }
 
-/// The files below `root`. Entries whose names are not `wanted` are left out, with everything in
-/// them. A broken link counts as a file: the error of opening it will name it.
+/// Returns the files below `root`. Entries whose names are not `wanted` are left out, with
+/// everything in them. A broken link counts as a file: the error of opening it will name it.
 pub fn files(
     root: &Path,
     wanted: fn(&OsStr) -> bool,
@@ -41,7 +41,7 @@ pub fn files(
     let walk = WalkDir::new(root).min_depth(1).follow_links(true).sort_by_file_name();
     let entries = walk.into_iter().filter_entry(move |entry| wanted(entry.file_name()));
     let mut visits = HashMap::new();
-    // An error of listing a folder does not name it; it comes right after the folder.
+    // An error of listing a folder does not name the folder; it comes right after it.
     let mut last = root.to_path_buf();
     entries.filter_map(move |entry| match entry {
         Ok(entry) if is_endless(&entry, &mut visits) => {
@@ -75,7 +75,7 @@ fn is_endless(entry: &DirEntry, visits: &mut HashMap<FileId, u32>) -> bool {
     *count > MOST_VISITS
 }
 
-/// The error at `path`, unless `path` is a broken link.
+/// Returns the error at `path`, or `path` if it is a broken link.
 fn dead_link(path: PathBuf, error: walkdir::Error) -> Result<PathBuf, WalkError> {
     if let Some(ancestor) = error.loop_ancestor() {
         return Err(WalkError::Cycle { ancestor: ancestor.to_path_buf(), link: path });
@@ -95,7 +95,7 @@ mod tests {
     fn listed(root: &Path) -> Result<Vec<String>, WalkError> {
         let wanted = |name: &OsStr| !name.as_encoded_bytes().starts_with(b".");
         let relative = |path: PathBuf| path.strip_prefix(root).unwrap().display().to_string();
-        // (Without an end there would be 2^30 of them.)
+        // (Without an end there would be 2^30 files.)
         files(root, wanted).take(100_000).map(|path| path.map(relative)).collect()
     }
 

@@ -7,8 +7,8 @@ use crate::inputs;
 use crate::program;
 use crate::wording::shell_word;
 
-/// The command line of this run behind these filters (`a | b`), of which the first reads the inputs. `input` is the
-/// one that holds other records, as errors name it.
+/// Returns the command line of this run after these filters (`a | b`); the first of them reads the
+/// inputs. `input` is the input that holds other records, under the name in the error.
 pub fn through(filters: &str, input: &str) -> String {
     let (first, rest) = filters.split_once(" | ").unwrap_or((filters, ""));
     let command = Command::of_run(input);
@@ -22,12 +22,13 @@ pub fn through(filters: &str, input: &str) -> String {
     }
 }
 
-/// The command line of this run behind a command that reads something else than its inputs.
+/// Returns the command line of this run after a command that reads something other than its inputs.
 pub fn behind(producer: &str, input: &str) -> String {
     Command::of_run(input).behind(producer)
 }
 
-/// A word as it can be pasted into a shell; FILE where it holds what is not printed as it is.
+/// Returns a word that can be pasted into a shell; FILE if it contains characters that are not
+/// printed as they are.
 pub fn shown_word(word: &str) -> String {
     if shown(Path::new(word)) == word { shell_word(word) } else { "FILE".to_string() }
 }
@@ -56,7 +57,8 @@ impl Command {
         Command { tool: tool.unwrap_or_default(), inputs: shown(inputs), others: shown(others) }
     }
 
-    /// This command behind others. Where these begin or end with the filter that runs, they are the whole way.
+    /// Returns this command after others. If these begin or end with the running filter, they are
+    /// the whole command line.
     fn behind(&self, filters: &str) -> String {
         let tool = self.tool.as_str();
         if filters.split(' ').next() == Some(tool) {

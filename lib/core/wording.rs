@@ -2,25 +2,26 @@
 
 use indicatif::HumanCount;
 
-/// 12345678 as "12,345,678".
+/// Writes 12345678 as "12,345,678".
 pub fn grouped(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
-/// So many of something: "1 prefix", "12,345 prefixes". (What does not fit 64 bits is given as the most
-/// that does.)
+/// Writes a count with its noun: "1 prefix", "12,345 prefixes". (A number that does not fit 64 bits
+/// is shown as the largest.)
 pub fn counted(number: impl TryInto<u64>, one: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     format!("{} {}", grouped(number), noun(number, one))
 }
 
-/// The same without digits grouped, for messages of what does not agree: numbers are as files have them.
+/// Writes a count with its noun and without grouped digits, for messages about a mismatch: numbers
+/// are as files have them.
 pub fn exactly(number: impl TryInto<u64>, one: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     format!("{number} {}", noun(number, one))
 }
 
-/// What so many of something are called whose name is given in the plural: "records checked", "token
+/// Returns the noun for a number when its name is given in the plural: "records checked", "token
 /// sequences".
 pub fn of_plural(number: u64, plural: &str) -> String {
     let mut words: Vec<&str> = plural.split(' ').collect();
@@ -31,7 +32,7 @@ pub fn of_plural(number: u64, plural: &str) -> String {
     words.join(" ")
 }
 
-/// What so many of something are called.
+/// Returns the noun for a number.
 fn noun(number: u64, one: &str) -> String {
     let ending = match one {
         _ if number == 1 => "",
@@ -44,7 +45,7 @@ fn noun(number: u64, one: &str) -> String {
     }
 }
 
-/// 2 as "2nd".
+/// Writes 2 as "2nd".
 pub fn ordinal(number: u64) -> String {
     let ending = match (number % 100, number % 10) {
         (11..=13, _) => "th",
@@ -56,7 +57,7 @@ pub fn ordinal(number: u64) -> String {
     format!("{}{ending}", grouped(number))
 }
 
-/// 1234567 bytes as "1.2 MB".
+/// Writes 1234567 bytes as "1.2 MB".
 pub fn size(bytes: f64) -> String {
     let mut value = bytes;
     for unit in ["B", "kB", "MB", "GB"] {
@@ -72,7 +73,7 @@ pub fn size(bytes: f64) -> String {
     format!("{value:.1} TB")
 }
 
-/// A word for a POSIX shell.
+/// Quotes a word for a POSIX shell.
 pub fn shell_word(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./+:@%,=".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {

@@ -3,36 +3,36 @@
 use super::decimal::{POWERS, value_of};
 use super::piece::{PIECE, Piece};
 
-/// A place in `ROOM` bytes, which are more than what is read of them. What is not there, or not of the form
-/// that is asked for, is `None`; then the place has no meaning.
+/// A position in `ROOM` bytes, which are more than is read of them. A method returns `None` if the
+/// bytes are not there, or not of the form that is asked for; the position is then not valid.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a, const ROOM: usize> {
     text: &'a [u8; ROOM],
-    /// Narrow, so that adding to it cannot overflow an index.
+    /// The position; narrow, so that adding to it cannot overflow an index.
     at: u32,
 }
 
 impl<'a, const ROOM: usize> Cursor<'a, ROOM> {
-    /// The beginning of a text.
+    /// Makes a cursor at the beginning of a text.
     #[inline(always)]
     pub fn new(text: &'a [u8; ROOM]) -> Self {
         Cursor { text, at: 0 }
     }
 
-    /// Bytes before this place.
+    /// Returns how many bytes come before this position.
     #[inline(always)]
     pub fn position(&self) -> usize {
         self.at as usize
     }
 
-    /// The next `N` bytes.
+    /// Returns the next `N` bytes.
     #[inline(always)]
     pub fn next<const N: usize>(&self) -> Option<&'a [u8; N]> {
         let at = self.at as usize;
         self.text.get(at..at + N)?.first_chunk()
     }
 
-    /// What is left of the text.
+    /// Returns the rest of the text.
     #[inline(always)]
     pub fn rest(&self) -> &'a [u8] {
         self.text.get(self.at as usize..).unwrap_or_default()
@@ -44,7 +44,7 @@ impl<'a, const ROOM: usize> Cursor<'a, ROOM> {
         self.at += count as u32;
     }
 
-    /// Steps over a word, if it is there.
+    /// Steps over a word, if it is there; returns whether it was.
     #[inline(always)]
     pub fn eat<const N: usize>(&mut self, word: &[u8; N]) -> bool {
         let found = self.next() == Some(word);
@@ -54,7 +54,7 @@ impl<'a, const ROOM: usize> Cursor<'a, ROOM> {
         found
     }
 
-    /// Takes a piece of text that was here the last time, if there was one.
+    /// Steps over a piece of text that was here the last time, if it is here again.
     #[inline(always)]
     pub fn again(&mut self, piece: &Piece) -> bool {
         let Some(text) = self.next::<PIECE>() else { return false };
@@ -65,20 +65,20 @@ impl<'a, const ROOM: usize> Cursor<'a, ROOM> {
         found
     }
 
-    /// The text from a place up to here.
+    /// Returns the text from a position up to here.
     #[inline(always)]
     pub fn since(&self, start: usize) -> Piece {
         Piece::of(self.text.get(start..self.at as usize).unwrap_or_default())
     }
 
-    /// The byte `ahead` of the next one.
+    /// Returns the byte that is `ahead` bytes after the next one.
     #[inline(always)]
     pub fn peek(&self, ahead: usize) -> Option<u8> {
         self.text.get(self.at as usize + ahead).copied()
     }
 
-    /// The next eight bytes, with digits as 0 to 9; and a word with the high bit set of the
-    /// first byte that is not a digit (later bytes may have any).
+    /// Returns the next eight bytes, with digits as 0 to 9, and a word that has the high bit set in
+    /// the first byte that is not a digit (later bytes may have any value).
     #[inline(always)]
     fn word(&self) -> Option<(u64, u64)> {
         let word = u64::from_le_bytes(*self.next()?) ^ 0x3030_3030_3030_3030;
@@ -87,14 +87,14 @@ impl<'a, const ROOM: usize> Cursor<'a, ROOM> {
         Some((word, others))
     }
 
-    /// The next eight bytes, with digits as 0 to 9, and how many digits they start with.
+    /// Returns the next eight bytes, with digits as 0 to 9, and with how many digits they start.
     #[inline(always)]
     pub fn digits(&self) -> Option<(u64, usize)> {
         let (word, others) = self.word()?;
         Some((word, others.trailing_zeros() as usize / 8))
     }
 
-    /// One to seven digits without a leading zero.
+    /// Reads one to seven digits without a leading zero.
     #[inline(always)]
     pub fn short_integer(&mut self) -> Option<u64> {
         let (word, count) = self.digits()?;
@@ -105,8 +105,8 @@ impl<'a, const ROOM: usize> Cursor<'a, ROOM> {
         Some(value_of(word << (64 - 8 * count)))
     }
 
-    /// An unsigned integer of at most 15 digits, followed by a comma; the guess is how many digits the last
-    /// one had.
+    /// Reads an unsigned integer of at most 15 digits, followed by a comma; the guess is the number
+    /// of digits of the last one.
     #[inline(always)]
     pub fn integer(&mut self, guess: &mut usize) -> Option<u64> {
         if self.peek(*guess) != Some(b',') {
@@ -114,7 +114,7 @@ impl<'a, const ROOM: usize> Cursor<'a, ROOM> {
         }
         let length = *guess;
         let (word, others) = self.word()?;
-        // A leading zero is only right in a zero.
+        // A leading zero is only valid in a zero.
         if (word & 0xff == 0 && length != 1) || length == 0 {
             return None;
         }

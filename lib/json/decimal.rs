@@ -10,7 +10,7 @@ pub struct Decimal {
     pub negative: bool,
     /// Its digits without the point.
     pub mantissa: i64,
-    /// How many of them are after the point, at most seven.
+    /// How many digits are after the point, at most seven.
     pub decimals: usize,
 }
 
@@ -19,7 +19,7 @@ pub const POWERS: [i64; 8] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_0
 const POWERS_F64: [f64; 8] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7];
 
 impl Decimal {
-    /// The double nearest to the number. Mantissa and power are exact doubles, so their
+    /// Returns the double nearest to the number. Mantissa and power are exact doubles, so their
     /// quotient is rounded once (Clinger, "How to Read Floating Point Numbers Accurately").
     #[inline(always)]
     pub fn to_f64(self) -> f64 {
@@ -27,9 +27,9 @@ impl Decimal {
         f64::from_bits(value.to_bits() | u64::from(self.negative) << 63)
     }
 
-    /// Reads a number of at most seven digits with a point among them, in eight bytes, as all but few
-    /// values of games are, and gives the length of its text. After it comes a comma or a bracket.
-    /// Others, right or wrong, are `None`.
+    /// Reads a number of at most seven digits with a point among them, in eight bytes, as nearly
+    /// all values of games are, and returns it with the length of its text. After it comes a comma
+    /// or a bracket. Other numbers, valid or not, are `None`.
     #[inline(always)]
     pub fn read(text: &[u8; 10]) -> Option<(Decimal, usize)> {
         let negative = text[0] == b'-';
@@ -47,29 +47,29 @@ impl Decimal {
         if !is_right {
             return None;
         }
-        // The point is taken out; what is after the last digit is shifted out.
+        // The point is removed; the bytes after the last digit are shifted out.
         let before = values & ((1 << (8 * point)) - 1);
         let after = values >> 8 >> (8 * point) << (8 * point);
         let mantissa = value_of((before | after) << (72 - 8 * end)) as i64;
         Some((Decimal { negative, mantissa, decimals: end - point - 1 }, start + end))
     }
 
-    /// The float nearest to the number: rounding the nearest double gives it.
+    /// Returns the float nearest to the number: rounding the nearest double gives it.
     ///
-    /// Rounding twice goes wrong only where the double is a midpoint m of two floats and the
-    /// number x is not, but is less than half a unit of doubles from it: 2^(e-53), where x
-    /// has the exponent e. Midpoints are multiples of 2^(e-24) and x is one of 10^-7, so x
-    /// and m are multiples of 2^(e-24) / 10^7, and if they differ, then by that much at
-    /// least; which is more, as 10^7 is less than 2^29. (e is below 24, as x is below 10^7.) No
-    /// x here is so small that its float is subnormal, nor too large for one.
+    /// Rounding twice goes wrong only where the double is a midpoint m of two floats and the number
+    /// x is not, but is less than half a unit of doubles from it: 2^(e-53), where x has the
+    /// exponent e. Midpoints are multiples of 2^(e-24) and x is one of 10^-7, so x and m are
+    /// multiples of 2^(e-24) / 10^7, and if they differ, then by that much at least; which is more,
+    /// as 10^7 is less than 2^29. (e is below 24, as x is below 10^7.) No x here is so small that
+    /// its float is subnormal, nor too large for one.
     #[inline(always)]
     pub fn to_f32(self) -> f32 {
         self.to_f64() as f32
     }
 }
 
-/// A number with its point after `POINT` digits and six digits after that, as millionths,
-/// and its length.
+/// Reads a number with its point after `POINT` digits and six digits after that; returns it in
+/// millionths, and its length.
 #[inline(always)]
 pub fn micros<const POINT: usize>(text: &[u8; 12]) -> Option<(i64, usize)> {
     let mut high = 0;
@@ -84,7 +84,7 @@ pub fn micros<const POINT: usize>(text: &[u8; 12]) -> Option<(i64, usize)> {
     if leading_zero || text[POINT + 7].is_ascii_digit() {
         return None;
     }
-    // The last digit before the point, the point, which is taken out, and six digits.
+    // The last digit before the point, the point, which is removed, and six digits.
     let word = u64::from_le_bytes(*text[POINT - 1..].first_chunk()?) ^ 0x3030_3030_3030_3030;
     let digits = word & !0xffff | (word & 0xff) << 8;
     if (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080 != 0 {
@@ -93,7 +93,7 @@ pub fn micros<const POINT: usize>(text: &[u8; 12]) -> Option<(i64, usize)> {
     Some((high * POWERS[7] + value_of(digits) as i64, POINT + 7))
 }
 
-/// The value of eight decimal digits, one a byte, the first in the lowest byte.
+/// Returns the value of eight decimal digits, one a byte, the first in the lowest byte.
 #[inline(always)]
 pub fn value_of(digits: u64) -> u64 {
     const MASK: u64 = 0x0000_00ff_0000_00ff;
@@ -107,7 +107,7 @@ pub fn value_of(digits: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// What is read of a number before a comma, as the bits of its double and float, and its length.
+    /// Reads a number before a comma; returns the bits of its double and float, and its length.
     fn read(number: &str) -> Option<(u64, u32, usize)> {
         let text: [u8; 10] = format!("{number},          ").as_bytes()[..10].try_into().unwrap();
         let (decimal, length) = Decimal::read(&text)?;

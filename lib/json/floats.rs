@@ -3,13 +3,13 @@
 
 use super::integers::{LARGE, POINTS, three, with_end};
 
-/// Bytes that a float's text needs where it is written.
+/// How many bytes must be there to write a float.
 pub const FLOAT_TEXT: usize = 32;
 
 /// A float that can be written.
 pub trait Float: Copy {
-    /// Writes a finite number at the beginning of a text and gives its length; bytes after it are overwritten,
-    /// too. (For others the text is `null`.)
+    /// Writes a finite number at the beginning of a text and returns its length; bytes after it are
+    /// overwritten, too. (For other numbers the text is `null`.)
     fn write(self, text: &mut [u8; FLOAT_TEXT]) -> usize;
 }
 
@@ -17,10 +17,11 @@ impl Float for f64 {
     #[inline]
     fn write(self, text: &mut [u8; FLOAT_TEXT]) -> usize {
         let (millionths, rounded) = round(self.abs() * 1e6);
-        // Rounded once. Fifteen digits and fewer are a double's shortest form if they read as it.
+        // The number is rounded once. At most fifteen digits are a double's shortest form if they
+        // read back as it.
         let is_exact = rounded < 1e15 && rounded / 1e6 == self.abs();
         let (whole, fraction) = (millionths / 1_000_000, (millionths % 1_000_000) as u32);
-        // Smaller ones have an exponent, and larger ones are not in the tables.
+        // Smaller numbers have an exponent, and larger ones are not in the tables.
         let is_usual = whole < u64::from(LARGE) && !(1..100).contains(&millionths);
         if !is_exact || !is_usual {
             return write_any(text, self);
@@ -30,9 +31,9 @@ impl Float for f64 {
 }
 
 impl Float for f32 {
-    /// A decimal reads as this float if it is nearer than half the distance of two floats, and is its
-    /// shortest form if decimals of so many digits are further apart than floats: no other of them, and
-    /// none with fewer, reads as it.
+    /// A decimal reads back as this float if it is nearer than half the distance of two floats. It
+    /// is the shortest form if decimals of this length are further apart than floats: then no other
+    /// of them, and none with fewer digits, reads back as it.
     #[inline]
     fn write(self, text: &mut [u8; FLOAT_TEXT]) -> usize {
         let value = f64::from(self.abs());
@@ -61,7 +62,7 @@ impl Float for f32 {
 /// 2^24: a float's power of two divided by it is half of the distance to the next float.
 const HALVES: f64 = (1 << 24) as f64;
 
-/// The nearest integer, for numbers below 2^51. (What is made of others has no meaning.)
+/// Returns the nearest integer of a number below 2^51. (For other numbers the result is not valid.)
 #[inline(always)]
 fn round(value: f64) -> (u64, f64) {
     const SHIFT: f64 = (1_u64 << 52) as f64;
@@ -69,8 +70,8 @@ fn round(value: f64) -> (u64, f64) {
     (shifted.to_bits() & ((1 << 52) - 1), shifted - SHIFT)
 }
 
-/// Writes a number below [`LARGE`] of so many thousandths and millionths, without the zeros at its end, and
-/// gives its length.
+/// Writes a number below [`LARGE`] from its thousandths and millionths, without the zeros at its
+/// end; returns its length.
 #[inline(always)]
 fn write_parts(
     text: &mut [u8; FLOAT_TEXT],
@@ -98,15 +99,16 @@ fn write_parts(
     at + length
 }
 
-/// The text of a number of thousandths after a point, the first digit in the lowest byte, and its length.
+/// Returns the text of a number of thousandths after a point, the first digit in the lowest byte,
+/// and its length.
 #[inline(always)]
 fn fraction_of(thousandths: u32) -> (u64, usize) {
     let entry = FRACTIONS.get(thousandths as usize).copied().unwrap_or_default();
     (u64::from(entry & 0xff_ffff), (entry >> 24) as usize)
 }
 
-/// Three digits without the zeros at their end, the first in the lowest byte, and in the highest byte how many
-/// they are.
+/// Three digits without the zeros at their end, the first in the lowest byte; the highest byte is
+/// the number of digits.
 static FRACTIONS: [u32; 1000] = {
     let mut fractions = [0; 1000];
     let mut value = 0;
@@ -136,7 +138,7 @@ fn write_any(text: &mut [u8; FLOAT_TEXT], value: impl serde::Serialize) -> usize
 mod tests {
     use super::*;
 
-    /// The text of a number, which must be what serde_json writes, and whether it was written quickly.
+    /// Checks that the text of a number is what serde_json writes.
     fn check<T: Float + serde::Serialize + std::fmt::Debug>(value: T) {
         let mut text = [b'x'; FLOAT_TEXT];
         let length = value.write(&mut text);
@@ -162,7 +164,7 @@ mod tests {
             let bits = random.next();
             check(f64::from_bits(bits));
             check(f32::from_bits(bits as u32));
-            // Of the usual sizes: any, decimals, and what is next to them.
+            // Numbers of the usual sizes: any, decimals, and their neighbours.
             let decimals = 10_f64.powi((bits % 8) as i32);
             let decimal = ((bits >> 20) % 100_000_000) as f64 / decimals;
             let decimal = if bits >> 63 == 1 { -decimal } else { decimal };

@@ -8,9 +8,9 @@
 
 use super::decimal;
 
-/// The most digits of an integer that is read here: a word holds them and what follows.
+/// The most digits of an integer that is read here: a word holds them and the byte that follows.
 const MOST_DIGITS: usize = 7;
-/// Integers that are read or written together.
+/// How many integers are read or written together.
 pub(super) const CHUNK: usize = 64;
 
 const ONES: u64 = 0x0101_0101_0101_0101;
@@ -19,9 +19,9 @@ const ZEROS: u64 = ONES * b'0' as u64;
 /// Four integers of one digit, each with its comma: `1,0,0,1,`.
 const FOUR: u64 = u64::from_le_bytes(*b"0,0,0,0,");
 
-/// Reads the integers of an array from `at` on, as long as they are in the plain form, there is room
-/// for them, and a comma stands between them: their number, and the offset after the last.
-/// After it stands `,` or `]`.
+/// Reads the integers of an array from `at` on, as long as they are in the plain form, there is
+/// room for them, and a comma stands between them. Returns their number and the offset after the
+/// last, where `,` or `]` stands.
 pub(super) fn read(bytes: &[u8], mut at: usize, into: &mut [u32]) -> (usize, usize) {
     let mut count = 0;
     let mut is_last = false;
@@ -53,20 +53,21 @@ pub(super) fn read(bytes: &[u8], mut at: usize, into: &mut [u32]) -> (usize, usi
         room[0] = value_of(values, length);
         (count, at) = (count + 1, at + length + 1);
     }
-    // The comma after the last is not read.
+    // The comma after the last integer is not read.
     (count, if is_last || count == 0 { at } else { at - 1 })
 }
 
-/// The values of eight digits, one a byte, and the eighth bit of every byte that is no digit.
+/// Returns the values of eight digits, one a byte, and the eighth bit of every byte that is not a
+/// digit.
 #[inline(always)]
 pub(super) fn others(word: u64) -> (u64, u64) {
     let values = word ^ ZEROS;
     (values, (((values & (0x7f * ONES)) + 0x76 * ONES) | values) & (0x80 * ONES))
 }
 
-/// Reads integers of one digit, each with its comma, sixteen or four at a time; says how many.
+/// Reads integers of one digit, each with its comma, sixteen or four at a time; returns how many.
 fn single_digits(bytes: &[u8], into: &mut [u32]) -> usize {
-    // Zero where a byte is what it should be; the tenth digit sets the eighth bit.
+    // A byte is zero if it is as expected; a tenth digit sets the eighth bit.
     let wrong = |word: u64| {
         let values = word ^ FOUR;
         (values | values.wrapping_add(0x0076_0076_0076_0076)) & 0xff80_ff80_ff80_ff80
@@ -94,7 +95,7 @@ fn single_digits(bytes: &[u8], into: &mut [u32]) -> usize {
     count
 }
 
-/// The integer of so many digits, the first in the lowest byte.
+/// Returns the integer of `length` digits, the first in the lowest byte.
 #[inline(always)]
 fn value_of(values: u64, length: usize) -> u32 {
     // Zeros before the digits make eight of them.
@@ -112,14 +113,14 @@ where
         }
         let mut small = [0; CHUNK];
         let small = &mut small[..values.len()];
-        // What does not fit is larger than all that is written here.
+        // A value that does not fit is larger than all that are written here.
         let mut bits = 0;
         small.iter_mut().zip(values).for_each(|(small, &value)| {
             *small = value.try_into().unwrap_or(u32::MAX);
             bits |= *small;
         });
         let mut text = [0; CHUNK * 8];
-        // No value is larger than the bits of all.
+        // No value is larger than the bits of all values together.
         let length = match bits {
             ..10 => {
                 for (&value, item) in small.iter().zip(text.as_chunks_mut::<2>().0) {
@@ -137,7 +138,7 @@ where
     }
 }
 
-/// Integers from here on are written one by one, a power of two; all tokens are smaller.
+/// Integers from this power of two on are written one by one; all tokens are smaller.
 pub(super) const LARGE: u32 = 1 << 19;
 
 /// Appends integers of any size, with commas between them.
@@ -148,7 +149,8 @@ fn write_each<T: itoa::Integer + Copy>(out: &mut Vec<u8>, values: &[T]) {
     }
 }
 
-/// Writes an integer at the beginning of a text, and gives its length; bytes after it are overwritten, too.
+/// Writes an integer at the beginning of a text, and returns its length; bytes after it are
+/// overwritten, too.
 #[inline(always)]
 pub fn write_integer(text: &mut [u8; 16], value: u32) -> usize {
     match value {
@@ -166,8 +168,8 @@ pub fn write_integer(text: &mut [u8; 16], value: u32) -> usize {
     }
 }
 
-/// The text of an integer below [`LARGE`] and the byte that `tails` has after it, the first in the lowest
-/// byte, and its length.
+/// Returns the text of an integer below [`LARGE`] with the byte that `tails` has after it, the
+/// first byte the lowest, and its length.
 #[inline(always)]
 pub(super) fn with_end(value: u32, tails: &[[u32; 1000]; 2]) -> (u64, usize) {
     let (thousands, rest) = ((value / 1000) as usize, (value % 1000) as usize);
@@ -178,7 +180,7 @@ pub(super) fn with_end(value: u32, tails: &[[u32; 1000]; 2]) -> (u64, usize) {
     (word, digits as usize + 4 - (tail | 1).leading_zeros() as usize / 8)
 }
 
-/// Writes integers below [`LARGE`], each with a comma after it, and gives the length of the text:
+/// Writes integers below [`LARGE`], each with a comma after it, and returns the length of the text:
 /// thousands and the rest are looked up.
 fn write_small(values: &[u32], text: &mut [u8; CHUNK * 8]) -> usize {
     let mut length = 0;
@@ -192,8 +194,8 @@ fn write_small(values: &[u32], text: &mut [u8; CHUNK * 8]) -> usize {
     length
 }
 
-/// The digits of a number of thousands, the first in the lowest byte, and in the highest byte how many
-/// they are; none of 0.
+/// The digits of a number of thousands, the first in the lowest byte; the highest byte is the
+/// number of digits, 0 for the number 0.
 static HEADS: [u32; 1 + LARGE as usize / 1000] = {
     let mut heads = [0; 1 + LARGE as usize / 1000];
     let mut value = 1;
@@ -206,7 +208,7 @@ static HEADS: [u32; 1 + LARGE as usize / 1000] = {
 };
 
 /// The text of a number below 1000 and the byte after it: without thousands before it, and with
-/// them, when it has three digits.
+/// thousands, when it has three digits.
 const fn tails(end: u8) -> [[u32; 1000]; 2] {
     let mut tails = [[0; 1000]; 2];
     let mut value = 0;
@@ -222,13 +224,13 @@ const fn tails(end: u8) -> [[u32; 1000]; 2] {
 static COMMAS: [[u32; 1000]; 2] = tails(b',');
 pub(super) static POINTS: [[u32; 1000]; 2] = tails(b'.');
 
-/// Three digits, the first in the lowest byte.
+/// Returns three digits, the first in the lowest byte.
 pub(super) const fn three(value: u32) -> u32 {
     let digits = (value / 100) | ((value / 10 % 10) << 8) | ((value % 10) << 16);
     digits | 0x30_3030
 }
 
-/// The digits of a number below 1000, and how many.
+/// Returns the digits of a number below 1000, and how many there are.
 const fn short(value: u32) -> (u32, u32) {
     let digits = if value < 10 { 1 } else { 2 + (value >= 100) as u32 };
     (three(value) >> (8 * (3 - digits)), digits)
@@ -254,7 +256,7 @@ mod tests {
             assert_eq!(read_values[..count], plain.copied().collect::<Vec<u32>>());
             assert!(count == 0 || expected[end..].starts_with(','));
         }
-        // Large and small ones side by side, at every place of a chunk.
+        // Large and small integers side by side, at every place of a chunk.
         for at in 0..CHUNK {
             for large in [10, 999, 1_000, 200_018, LARGE - 1, LARGE, u32::MAX] {
                 let mut values = [7; CHUNK];
@@ -281,7 +283,7 @@ mod tests {
         assert_eq!(text, b"255");
     }
 
-    /// What is read of a text, and the offset after it.
+    /// Reads a text; returns the integers, and the offset after them.
     fn read_all(text: &str) -> (Vec<u32>, Option<usize>) {
         let mut values = [0; CHUNK];
         let (count, end) = read(text.as_bytes(), 0, &mut values);

@@ -57,7 +57,7 @@ pub enum Kind {
     Array,
     /// `"`
     String,
-    /// A digit or `-`; with [`Reader::lenient`] also what Python takes for a number.
+    /// A digit or `-`; with [`Reader::lenient`] also the other beginnings of Python's numbers.
     Number,
     /// `t`
     True,
@@ -85,15 +85,15 @@ impl fmt::Display for Kind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at byte {offset}")]
 pub struct Error {
-    /// Byte offset in the text.
+    /// The byte offset in the text.
     pub offset: usize,
     /// The cause alone, without the place.
     pub message: &'static str,
 }
 
-/// A pull reader: the caller asks for the value it expects and gets it or an [`Error`].
+/// A pull reader: the caller asks for the value that it expects and gets it or an [`Error`].
 ///
-/// After an error the position is unspecified; the reader cannot be used any more.
+/// After an error the position is unspecified; the reader must not be used any more.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     text: &'a str,
@@ -115,17 +115,17 @@ impl<'a> Reader<'a> {
         Reader { lenient: true, ..Reader::new(text) }
     }
 
-    /// The whole text that is read.
+    /// Returns the whole text.
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// Byte offset of what is read next.
+    /// Returns the byte offset of the next read.
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// The kind of the value that comes next, judged by its first byte; skips white space.
+    /// Returns the kind of the next value, judged by its first byte; skips white space.
     pub fn peek(&mut self) -> Result<Kind, Error> {
         self.white_space();
         match self.byte() {
@@ -141,8 +141,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads an object, calling `f` with every key, in order and with duplicates. `f` must
-    /// consume the value (see [`Reader::skip`]).
+    /// Reads an object and calls `f` with every key, in order and with duplicates. `f` must consume
+    /// the value (see [`Reader::skip`]).
     pub fn object<E: From<Error>>(
         &mut self,
         mut f: impl FnMut(&mut Self, Str<'a>) -> Result<(), E>,
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads an array, calling `f` at every element. `f` must consume it.
+    /// Reads an array and calls `f` at every element. `f` must consume it.
     pub fn array<E: From<Error>>(
         &mut self,
         mut f: impl FnMut(&mut Self) -> Result<(), E>,
@@ -213,8 +213,8 @@ impl<'a> Reader<'a> {
         Ok(Str::new(self.text, start, end.at, end.escaped))
     }
 
-    /// Reads a string and gives the number of characters of its value, without making it and in
-    /// one look at the text. A lone surrogate is an error.
+    /// Reads a string and returns the number of characters of its value, without building it and in
+    /// one pass over the text. A lone surrogate is an error.
     pub fn characters(&mut self) -> Result<u64, Error> {
         self.white_space();
         if self.byte() != Some(b'"') {
@@ -226,8 +226,8 @@ impl<'a> Reader<'a> {
         Ok((end.at - start - end.extra) as u64)
     }
 
-    /// The same; if the string has escapes, its value is appended to `out`, which is quicker than to
-    /// read it first, and its place there is given too. A lone surrogate leaves it to [`Str::decode`].
+    /// Reads a string. If it has escapes, appends its value to `out` and returns the range of it
+    /// too; this is quicker than reading first. A lone surrogate is left to [`Str::decode`].
     pub fn string_onto(
         &mut self,
         out: &mut String,
@@ -247,18 +247,18 @@ impl<'a> Reader<'a> {
                 out.truncate(from);
             }
         }
-        // Without escapes; or what is wrong is found here.
+        // The string has no escapes, or the error is found here.
         self.string().map(|string| (string, None))
     }
 
-    /// Reads the integers that come next in an array, for `array`'s function: as many as are in
-    /// the form of a compact writer (a few digits, no white space). `take` gets some at a time, and
-    /// accepts all or none of them. Says whether one was accepted; if not, what comes next is read as
-    /// any value.
+    /// Reads the next integers of an array, for `array`'s function: as many as are in the form of a
+    /// compact writer (a few digits, no white space). `take` gets some at a time, and accepts all
+    /// or none of them. Returns whether any were accepted; if not, the next value is read as any
+    /// value.
     #[inline]
     pub fn plain_integers(&mut self, mut take: impl FnMut(&[u32]) -> bool) -> bool {
         let mut is_any = false;
-        // After some that are not accepted, those before the wrong one are read one by one.
+        // If some integers are not accepted, those before the wrong one are read one by one.
         let mut most = integers::CHUNK;
         loop {
             let start = if is_any { self.at + 1 } else { self.at };
@@ -282,15 +282,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Lets `read` go on in a way of its own, for values of a form that it knows: it is given the text and
-    /// the offset of what is read next, and gives the offset after it. What is between must be
+    /// Lets `read` continue in its own way, for values of a form that it knows. It gets the text
+    /// and the offset of the next read, and returns the offset after its values. These must be
     /// whole values of this depth, with commas between them.
     #[inline]
     pub fn go_on(&mut self, read: impl FnOnce(&'a str, usize) -> usize) {
         self.at = read(self.text, self.at);
     }
 
-    /// Reads a number and gives its own text.
+    /// Reads a number and returns its text.
     pub fn number(&mut self) -> Result<&'a str, Error> {
         self.white_space();
         let start = self.at;
@@ -318,7 +318,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Checks and skips one value of any kind. Uses no stack for nesting.
+    /// Checks and skips one value of any kind. Nesting uses no stack.
     pub fn skip(&mut self) -> Result<(), Error> {
         // One bit per open bracket: 1 is an object.
         let mut open = [0u64; MAX_DEPTH / 64 + 1];
@@ -378,8 +378,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads one value of any kind and gives its own text, checked, without the white space
-    /// around it.
+    /// Reads one value of any kind and returns its text, checked, without the white space around
+    /// it.
     pub fn raw(&mut self) -> Result<&'a str, Error> {
         self.white_space();
         let start = self.at;
@@ -387,7 +387,7 @@ impl<'a> Reader<'a> {
         Ok(&self.text[start..self.at])
     }
 
-    /// Steps over `value` if the text goes on with it. It must be the text of a whole object,
+    /// Steps over `value` if the text continues with it. It must be the text of a whole object,
     /// array or string that was read before, at this depth or deeper.
     pub fn accept(&mut self, value: &str) -> bool {
         self.white_space();
@@ -404,7 +404,7 @@ impl<'a> Reader<'a> {
         if self.at == self.text.len() { Ok(()) } else { Err(self.error("expected the end")) }
     }
 
-    /// An error at the current position.
+    /// Makes an error at the current position.
     pub fn error(&self, message: &'static str) -> Error {
         Error { offset: self.at, message }
     }

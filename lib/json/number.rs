@@ -2,7 +2,7 @@
 
 use super::{Error, MAX_LENIENT_DIGITS};
 
-/// The offset after the number that starts at `start`.
+/// Returns the offset after the number that starts at `start`.
 pub(super) fn end(text: &str, start: usize, lenient: bool) -> Result<usize, Error> {
     let bytes = text.as_bytes();
     let error = |offset| Error { offset, message: "expected a number" };
@@ -56,7 +56,7 @@ pub(super) fn end(text: &str, start: usize, lenient: bool) -> Result<usize, Erro
     Ok(at)
 }
 
-/// The value of a number's text if it is an integer in integer form (`1`, not `1.0` or
+/// Returns the value of a number's text if it is an integer in integer form (`1`, not `1.0` or
 /// `1e3`) and fits; `-0` is 0.
 pub fn integer_i64(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
@@ -66,7 +66,7 @@ pub fn integer_i64(text: &str) -> Option<i64> {
     text.parse().ok()
 }
 
-/// As [`integer_i64`], for unsigned numbers.
+/// Does the same as [`integer_i64`], for unsigned numbers.
 pub fn integer_u64(text: &str) -> Option<u64> {
     if text == "-0" {
         return Some(0);

@@ -1,15 +1,16 @@
 //! Pieces of the last line, which the next one is likely to repeat.
 
-/// Bytes of the longest piece of a line that is remembered: a seed of 20 digits with its keys.
+/// The longest piece of a line that is remembered, in bytes: a seed of 20 digits with its keys.
 pub const PIECE: usize = 48;
 
-/// A piece of the last line, compared as a whole: no call and no loop over a length that varies.
+/// A piece of the last line. It is compared as a whole: without a call, and without a loop over a
+/// length that varies.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     bytes: [u8; PIECE],
     /// 0xff for each byte of the piece, 0 after it.
     mask: [u8; PIECE],
-    /// 0 for none.
+    /// The length; 0 for no piece.
     pub length: usize,
 }
 
@@ -17,7 +18,7 @@ impl Piece {
     /// No piece.
     pub const NONE: Piece = Piece { bytes: [0; PIECE], mask: [0; PIECE], length: 0 };
 
-    /// The piece that is this text; none if it is too long.
+    /// Makes the piece of this text; [`Piece::NONE`] if it is too long.
     pub fn of(text: &[u8]) -> Piece {
         let mut piece = Piece::NONE;
         if let Some(bytes) = piece.bytes.get_mut(..text.len()) {
@@ -28,7 +29,7 @@ impl Piece {
         piece
     }
 
-    /// Whether a text begins with the piece. (Any does with [`Piece::NONE`].)
+    /// Whether a text begins with the piece. (Every text begins with [`Piece::NONE`].)
     #[inline(always)]
     pub fn begins(&self, text: &[u8; PIECE]) -> bool {
         let bytes = text.iter().zip(&self.bytes).zip(&self.mask);

@@ -3,12 +3,12 @@
 use super::Error;
 use gristmill_simd::{Instructions, SimdLevel, SimdTask, StringMasks, json_specials};
 
-/// Bytes that are looked at together.
+/// How many bytes are looked at together.
 pub(super) const BLOCK: usize = 32;
-/// The same in the search for the end of a string.
+/// How many bytes are looked at together in the search for the end of a string.
 const WINDOW: usize = 64;
 
-/// The offset of the first quote, backslash or control character at or after `at`.
+/// Returns the offset of the first quote, backslash or control character at or after `at`.
 #[inline]
 pub(super) fn special(bytes: &[u8], mut at: usize) -> usize {
     while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
@@ -26,19 +26,19 @@ fn is_special(byte: u8) -> bool {
     byte == b'"' || byte == b'\\' || byte < 0x20
 }
 
-/// Where a string ends.
+/// The end of a string.
 pub(super) struct End {
     /// The offset of its last quote.
     pub at: usize,
-    /// Whether there is an escape in it.
+    /// Whether it has an escape.
     pub escaped: bool,
-    /// Its bytes that are no characters of its value: those of an escape but one, and those of a
-    /// character in UTF-8 but its first. Counted by `string_end::<true>` alone.
+    /// How many bytes are not characters of its value: all bytes of an escape but one, and all
+    /// bytes of a UTF-8 character but the first. Only `string_end::<true>` counts them.
     pub extra: usize,
 }
 
-/// The end of the string whose content starts at `start`. With `COUNT`, the characters of its value
-/// are counted in the same look, and a lone surrogate is an error.
+/// Finds the end of the string whose content starts at `start`. With `COUNT`, the same pass counts
+/// the characters of its value, and a lone surrogate is an error.
 pub(super) fn string_end<const COUNT: bool>(
     simd: SimdLevel,
     text: &str,
@@ -79,7 +79,7 @@ impl<const COUNT: bool> SimdTask for StringEnd<'_, COUNT> {
                     _ => {
                         end.count::<COUNT>(later);
                         end.at = after;
-                        // Escapes come in runs in text of other scripts.
+                        // In text of other scripts, escapes come in runs.
                         while bytes.get(end.at) == Some(&b'\\') {
                             end.at = end.escape::<COUNT>(bytes, end.at)?;
                         }
@@ -118,13 +118,13 @@ impl End {
         }
     }
 
-    /// Notes the escape at `at` and gives the offset after it.
+    /// Notes the escape at `at` and returns the offset after it.
     #[inline(always)]
     fn escape<const COUNT: bool>(&mut self, bytes: &[u8], at: usize) -> Result<usize, Error> {
         self.escaped = true;
         let mut after = escape_end(bytes, at)?;
         if COUNT {
-            // Two of them may be one character.
+            // Two escapes may be one character.
             if after - at > 2 {
                 (_, after) = unicode_escape(bytes, at)?;
             }
@@ -147,7 +147,7 @@ fn escape_end(bytes: &[u8], at: usize) -> Result<usize, Error> {
     }
 }
 
-/// Values of hexadecimal digits; 0xff for other bytes.
+/// The values of hexadecimal digits; 0xff for other bytes.
 static HEX: [u8; 256] = {
     let mut table = [0xff; 256];
     let mut i = 0;
@@ -159,7 +159,7 @@ static HEX: [u8; 256] = {
     table
 };
 
-/// The value of the four hexadecimal digits at `at`.
+/// Returns the value of the four hexadecimal digits at `at`.
 #[inline]
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
     let &[a, b, c, d]: &[u8; 4] = bytes.get(at..)?.first_chunk()?;
@@ -171,8 +171,8 @@ fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
     Some(a << 12 | b << 8 | c << 4 | d)
 }
 
-/// The character of the escape `\u` at `at`, or of the two of a surrogate pair, and the offset after
-/// it.
+/// Returns the character of the escape `\u` at `at`, or of the two escapes of a surrogate pair, and
+/// the offset after it.
 #[inline]
 pub(super) fn unicode_escape(bytes: &[u8], at: usize) -> Result<(char, usize), Error> {
     let error = |message| Error { offset: at, message };

@@ -14,7 +14,7 @@ pub struct Str<'a> {
     escaped: bool,
 }
 
-/// The character that a letter after a backslash means; 0 for `u` and for invalid escapes.
+/// The character for a letter after a backslash; 0 for `u` and for invalid escapes.
 static SIMPLE: [u8; 256] = {
     let mut table = [0; 256];
     let known = *b"\"\"\\\\//b\x08f\x0cn\nr\rt\t";
@@ -31,22 +31,22 @@ impl<'a> Str<'a> {
         Str { text, start, end, escaped }
     }
 
-    /// The text between the quotes, not decoded.
+    /// Returns the text between the quotes, not decoded.
     pub fn raw(&self) -> &'a str {
         &self.text[self.start..self.end]
     }
 
-    /// Byte offset of the first byte after the opening quote.
+    /// Returns the byte offset of the first byte after the opening quote.
     pub fn offset(&self) -> usize {
         self.start
     }
 
-    /// The string's value if it has no escapes.
+    /// Returns the string's value if it has no escapes.
     pub fn plain(&self) -> Option<&'a str> {
         (!self.escaped).then_some(self.raw())
     }
 
-    /// The string's value; `scratch` holds it if there are escapes. A lone surrogate is an
+    /// Returns the string's value; `scratch` holds it if there are escapes. A lone surrogate is an
     /// error.
     pub fn decode<'b>(&self, scratch: &'b mut String) -> Result<&'b str, Error>
     where
@@ -60,8 +60,8 @@ impl<'a> Str<'a> {
         Ok(scratch)
     }
 
-    /// Appends the string's value to `out`. A lone surrogate is an error; what came before it
-    /// is then in `out`.
+    /// Appends the string's value to `out`. A lone surrogate is an error; the value before it is
+    /// then in `out`.
     pub fn decode_onto(&self, out: &mut String) -> Result<(), Error> {
         if !self.escaped {
             out.push_str(self.raw());
@@ -100,7 +100,7 @@ impl<'a> Str<'a> {
         rest.is_empty()
     }
 
-    /// The character of the escape at `at`, and the offset after it.
+    /// Returns the character of the escape at `at`, and the offset after it.
     #[inline]
     fn escape(&self, at: usize) -> Result<(char, usize), Error> {
         let bytes = self.text.as_bytes();
@@ -111,16 +111,16 @@ impl<'a> Str<'a> {
     }
 }
 
-/// Appends the value of the string whose content begins at `start`, and gives the offset of the quote
-/// that ends it. What came before an error is then in `out`.
+/// Appends the value of the string whose content begins at `start`, and returns the offset of its
+/// closing quote. After an error the value before it is in `out`.
 pub(super) fn decode(text: &str, start: usize, out: &mut String) -> Result<usize, Error> {
     let mut decoded = std::mem::take(out).into_bytes();
     let end = decode_bytes(text.as_bytes(), start, &mut decoded);
-    // To look through the text once more costs 2.3 % of the instructions of a whole run (4.8 of
-    // 206 million, 2026-11-22: callgrind, `harmony-tok -q -j1 --to arrow` on
-    // conversations_1000.parquet of scripts/bench.sh).
-    // SAFETY: `decoded` had a string's bytes. What was added to it is whole characters: pieces of the
-    // text that end at an ASCII byte or at the text's end, and decoded escapes.
+    // A second pass over the text costs 2.3 % of the instructions of a whole run (4.8 of 206
+    // million, 2026-11-22: callgrind, `harmony-tok -q -j1 --to arrow` on conversations_1000.parquet
+    // of scripts/bench.sh). SAFETY: `decoded` had a string's bytes. Only whole characters were
+    // added to it: pieces of the text that end at an ASCII byte or at the text's end, and decoded
+    // escapes.
     *out = unsafe { String::from_utf8_unchecked(decoded) };
     end
 }
@@ -129,7 +129,7 @@ pub(super) fn decode(text: &str, start: usize, out: &mut String) -> Result<usize
 fn decode_bytes(bytes: &[u8], mut at: usize, out: &mut Vec<u8>) -> Result<usize, Error> {
     loop {
         match bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
-            // Copied whole, before it is known how many of its bytes are needed.
+            // The block is copied whole, before it is known how many of its bytes are needed.
             Some(block) => {
                 let plain = json_specials(block).trailing_zeros() as usize;
                 out.extend_from_slice(block);
@@ -145,7 +145,7 @@ fn decode_bytes(bytes: &[u8], mut at: usize, out: &mut Vec<u8>) -> Result<usize,
                 at = stop;
             }
         }
-        // Escapes come in runs in text of other scripts. Most mean one byte.
+        // In text of other scripts, escapes come in runs. Most stand for one byte.
         while bytes.get(at) == Some(&b'\\') {
             let simple = bytes.get(at + 1).map_or(0, |&letter| SIMPLE[usize::from(letter)]);
             if simple != 0 {
@@ -172,8 +172,8 @@ fn error(at: usize, message: &'static str) -> Error {
     Error { offset: at, message }
 }
 
-/// Appends `s` as a JSON string: quoted, only what must be escaped is escaped, and what is not
-/// ASCII stays UTF-8.
+/// Appends `s` as a JSON string: quoted; only characters that must be escaped are, and other
+/// characters beyond ASCII stay UTF-8.
 pub fn write_string(out: &mut Vec<u8>, s: &str) {
     let bytes = s.as_bytes();
     out.reserve(bytes.len() + 2);

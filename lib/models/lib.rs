@@ -42,3 +42,8 @@ pub use error::{Cause, EncodeError, FolderError, UnknownToken};
 pub use folder::{Folder, StopToken};
 pub use template::Template;
 pub use tokenizer::{EngineChoice, EngineKind, Tokenizer};
+
+/// The example of the page.
+#[cfg(doctest)]
+#[doc = include_str!("README.md")]
+struct Page;

@@ -1,5 +1,6 @@
 //! The engine for every file: the crate `tokenizers`.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{PoisonError, RwLock};
 
 use serde_json::{Value, json};
@@ -17,13 +18,13 @@ pub struct Reference(RwLock<Tokenizer>);
 impl Reference {
     /// Out of the text of `tokenizer.json`.
     pub fn read(text: &str) -> Result<Self, String> {
-        Self::new(Tokenizer::from_bytes(text).map_err(|error| error.to_string())?)
+        guarded(|| Self::new(Tokenizer::from_bytes(text).map_err(|error| error.to_string())?))
     }
 
     /// Out of what was read of a file whose model has merges; its vocabulary and merges are taken away. The
     /// crate, which tries one form of merges after another, takes 500 MB to read Gemma's.
     pub fn with_merges(file: &mut TokenizerFile) -> Result<Self, String> {
-        Self::new(with_merges(file)?)
+        guarded(|| Self::new(with_merges(file)?))
     }
 
     fn new(mut tokenizer: Tokenizer) -> Result<Self, String> {
@@ -47,11 +48,14 @@ impl Reference {
         loop {
             let tokenizer = self.0.read().unwrap_or_else(PoisonError::into_inner);
             if tokenizer.get_encode_special_tokens() == is_text {
-                let encoding = match ends {
-                    Some(_) => tokenizer.encode(text, false),
-                    None => tokenizer.encode_fast(text, false),
-                };
-                let encoding = encoding.map_err(|error| EncodeError(error.to_string()))?;
+                let encoding = guarded(|| {
+                    let encoding = match ends {
+                        Some(_) => tokenizer.encode(text, false),
+                        None => tokenizer.encode_fast(text, false),
+                    };
+                    encoding.map_err(|error| error.to_string())
+                });
+                let encoding = encoding.map_err(EncodeError)?;
                 ids.extend(encoding.get_ids().iter().map(|&id| id as i32));
                 if let Some(ends) = ends {
                     let offsets = encoding.get_offsets();
@@ -74,7 +78,8 @@ impl Reference {
     /// The text of ids, for decoders that are not known here.
     pub fn decode(&self, ids: &[u32]) -> Result<String, EncodeError> {
         let tokenizer = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        tokenizer.decode(ids, false).map_err(|error| EncodeError(error.to_string()))
+        let decode = || tokenizer.decode(ids, false).map_err(|error| error.to_string());
+        guarded(decode).map_err(EncodeError)
     }
 
     /// The id of a token by the text that the vocabulary has for it.
@@ -133,6 +138,13 @@ fn with_merges(file: &mut TokenizerFile) -> Result<Tokenizer, String> {
     let added: Vec<AddedToken> = added.collect();
     tokenizer.add_tokens(added).map_err(|error| error.to_string())?;
     Ok(tokenizer)
+}
+
+/// What the crate gives, and an error where it panics, as it does for some damaged files and models. (What a
+/// panic leaves behind is not used again, or only read.)
+fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    let panic = |_| Err("tokenizers fails on it".to_owned());
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(panic)
 }
 
 /// Whether the crate can take the model: it does not check what it slices, and would panic.

@@ -61,7 +61,7 @@ pub struct TextMasks {
     pub apostrophe: u64,
     /// Bytes from 0x80 on.
     pub not_ascii: u64,
-    /// Bytes of a character after its first.
+    /// Bytes of a UTF-8 character after its first.
     pub inside: u64,
 }
 
@@ -70,7 +70,7 @@ pub struct TextMasks {
 pub struct StringMasks {
     /// Bytes that end a run of plain bytes in a string: quotes, backslashes, control characters.
     pub specials: u64,
-    /// Bytes of a character in UTF-8 after its first.
+    /// Bytes of a UTF-8 character after its first.
     pub later: u64,
 }
 
@@ -85,27 +85,28 @@ pub struct BoardMasks {
     pub ones: u64,
 }
 
-/// A set of instructions that a task is compiled for.
+/// A set of instructions for which a task is compiled.
 pub trait Instructions {
-    /// The kinds of bytes in a window of text.
+    /// Returns the kinds of bytes in a window of text.
     fn text_masks(window: &[u8; 64]) -> TextMasks;
 
-    /// What a reader of JSON stops at in a window.
+    /// Returns the bytes in a window at which a reader of JSON stops.
     fn string_masks(window: &[u8; 64]) -> StringMasks;
 
-    /// One bit of each byte, the one that is the highest after a shift to the left by less than 8.
+    /// Returns one bit of each byte: the bit that is the highest after a shift to the left by less
+    /// than 8.
     fn bit_mask<const SHIFT: i32>(bytes: &[u8; 64]) -> u64;
 
-    /// Which of eight numbers are the same as `top` above their lowest bits: bit n is number n.
+    /// Returns which of eight numbers equal `top` above their lowest bits: bit n is number n.
     fn equal_tops<const SHIFT: i32>(numbers: &[u64; 8], top: u64) -> u32;
 }
 
-/// A loop that is compiled once for each set of instructions. `run` must be `#[inline(always)]`,
-/// or it is not compiled for the better one.
+/// A loop that is compiled once for each set of instructions. `run` must be `#[inline(always)]`, or
+/// it is not compiled for the better set.
 pub trait SimdTask {
-    /// What the loop gives.
+    /// The result of the loop.
     type Output;
-    /// The loop.
+    /// Runs the loop.
     fn run<I: Instructions>(self) -> Self::Output;
 }
 
@@ -120,7 +121,7 @@ impl SimdLevel {
     /// Plain code on every machine, for comparison.
     pub const PORTABLE: SimdLevel = SimdLevel { has_avx2: false };
 
-    /// The best of this machine, asked for now; keep it.
+    /// Finds the best instructions of this machine; the caller should keep the result.
     pub fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         return SimdLevel {
@@ -146,7 +147,7 @@ impl SimdLevel {
     }
 }
 
-/// Asks for the cache line of something that will be read soon.
+/// Requests the cache line of a value that will be read soon.
 #[inline(always)]
 pub fn prefetch<T>(soon: &T) {
     #[cfg(target_arch = "x86_64")]

@@ -66,7 +66,7 @@ impl Instructions for Portable {
         }
     }
 
-    /// Of the calls for a few bytes.
+    /// It is made from the functions for a few bytes.
     #[inline(always)]
     fn string_masks(window: &[u8; 64]) -> StringMasks {
         let [first, second] = [0, 1].map(|half: usize| &window.as_chunks::<32>().0[half]);
@@ -92,18 +92,18 @@ impl Instructions for Portable {
     }
 }
 
-/// The number that has this byte eight times.
+/// Returns the number that has this byte eight times.
 const fn eight_of(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
 
-/// The lowest bits of eight bytes as one byte: the product has them together at its top.
+/// Returns the lowest bits of eight bytes as one byte: the product has them together at its top.
 #[inline(always)]
 fn gather(bits: u64) -> u64 {
     (bits & eight_of(1)).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
-/// Which of eight bytes are below a number of at most 128.
+/// Returns which of eight bytes are below a number of at most 128.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline(always)]
 fn below(bytes: u64, most: u8) -> u64 {
@@ -111,7 +111,8 @@ fn below(bytes: u64, most: u8) -> u64 {
     gather(!(sums | bytes) >> 7)
 }
 
-/// Which bytes end a run of plain bytes in a JSON string: quotes, backslashes, control characters.
+/// Returns which bytes end a run of plain bytes in a JSON string: quotes, backslashes, control
+/// characters.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline]
 pub fn json_specials(block: &[u8; 32]) -> u32 {
@@ -122,7 +123,7 @@ pub fn json_specials(block: &[u8; 32]) -> u32 {
     })
 }
 
-/// Which bytes `json.dumps` of Python writes as escapes.
+/// Returns which bytes `json.dumps` of Python writes as escapes.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline]
 pub fn ascii_specials(block: &[u8; 32]) -> u32 {
@@ -134,7 +135,7 @@ pub fn ascii_specials(block: &[u8; 32]) -> u32 {
     })
 }
 
-/// Which bytes are those of a character in UTF-8 after its first.
+/// Returns which bytes belong to a UTF-8 character after its first byte.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline]
 pub fn later_bytes(block: &[u8; 32]) -> u32 {
@@ -144,7 +145,7 @@ pub fn later_bytes(block: &[u8; 32]) -> u32 {
     })
 }
 
-/// Which bytes are digits, commas and ones.
+/// Returns which bytes are digits, commas and ones.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline]
 pub fn board_masks(window: &[u8; 64]) -> BoardMasks {

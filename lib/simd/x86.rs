@@ -12,7 +12,8 @@ use std::arch::x86_64::{
 
 use super::{BoardMasks, Instructions, SimdTask, StringMasks, TextMasks};
 
-/// Which bytes end a run of plain bytes in a JSON string: quotes, backslashes, control characters.
+/// Returns which bytes end a run of plain bytes in a JSON string: quotes, backslashes, control
+/// characters.
 #[inline]
 pub fn json_specials(block: &[u8; 32]) -> u32 {
     // SAFETY: SSE2 is part of x86-64.
@@ -33,15 +34,15 @@ fn json_specials_sse2(block: &[u8; 32]) -> u32 {
     first | second << 16
 }
 
-/// Which bytes `json.dumps` of Python writes as escapes: quotes, backslashes, control characters, U+007F
-/// and what is not ASCII.
+/// Returns which bytes `json.dumps` of Python writes as escapes: quotes, backslashes, control
+/// characters, U+007F and bytes beyond ASCII.
 #[inline(always)]
 pub fn ascii_specials(block: &[u8; 32]) -> u32 {
     // SAFETY: SSE2 is part of x86-64.
     unsafe { ascii_specials_sse2(block) }
 }
 
-/// Which bytes are those of a character in UTF-8 after its first.
+/// Returns which bytes belong to a UTF-8 character after its first byte.
 #[inline]
 pub fn later_bytes(block: &[u8; 32]) -> u32 {
     // SAFETY: SSE2 is part of x86-64.
@@ -54,7 +55,7 @@ fn ascii_specials_sse2(block: &[u8; 32]) -> u32 {
     let [first, second] = [0, 1].map(|half| {
         let half = sixteen(&block.as_chunks().0[half]);
         let is = |byte: u8| _mm_cmpeq_epi8(half, _mm_set1_epi8(byte.cast_signed()));
-        // As signed bytes those that are not ASCII are below all others.
+        // As signed bytes, bytes beyond ASCII are below all others.
         let small = _mm_cmpgt_epi8(_mm_set1_epi8(b' '.cast_signed()), half);
         let found = _mm_or_si128(_mm_or_si128(is(b'"'), is(b'\\')), _mm_or_si128(is(0x7f), small));
         _mm_movemask_epi8(found).cast_unsigned()
@@ -88,7 +89,7 @@ fn differ_sse2(left: &[u8; 16], right: &[u8; 16], count: usize) -> bool {
     !equal.cast_unsigned() & ((1u32 << (count % 32)) - 1) != 0
 }
 
-/// Which bytes are digits, commas and ones.
+/// Returns which bytes are digits, commas and ones.
 #[inline(always)]
 pub fn board_masks(window: &[u8; 64]) -> BoardMasks {
     // SAFETY: SSE2 is part of x86-64.
@@ -121,7 +122,7 @@ fn sixteen(bytes: &[u8; 16]) -> __m128i {
 /// Only [`run_avx2`] makes it.
 struct Avx2;
 
-/// A task with everything that is inlined in it, compiled for these features.
+/// Runs a task; everything that is inlined in it is compiled for these features.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub fn run_avx2<T: SimdTask>(task: T) -> T::Output {
     task.run::<Avx2>()
@@ -267,7 +268,7 @@ fn half_masks(half: &[u8; 32]) -> [u32; 10] {
     let low = _mm256_broadcastsi128_si256(sixteen(&LOW));
     let high = _mm256_broadcastsi128_si256(sixteen(&HIGH));
     let upper_half = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), _mm256_set1_epi8(15));
-    // A byte that is not ASCII finds 0 in the table of its lower half.
+    // A byte beyond ASCII finds 0 in the table of its lower half.
     let class =
         _mm256_and_si256(_mm256_shuffle_epi8(low, bytes), _mm256_shuffle_epi8(high, upper_half));
     // A mask is made of the top bits of all bytes.

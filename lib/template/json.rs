@@ -2,10 +2,13 @@
 
 use gristmill_json::{write_ascii_string, write_string};
 
-use crate::error::{Result, fault};
+use crate::error::{Result, fault, limit};
 use crate::run::arguments::index;
 use crate::value::compare::sorted;
 use crate::value::{Value, print};
+
+/// The widest indent; there may be hundreds in a line.
+const WIDEST: usize = 4096;
 
 /// How JSON is written.
 pub struct Form {
@@ -28,9 +31,13 @@ impl Form {
             None | Some(Value::None) => None,
             Some(Value::Text(text) | Value::Markup(text)) => Some(text.to_string()),
             Some(count) => {
-                Some(" ".repeat(usize::try_from(index(&count)?).unwrap_or(0).min(1 << 16)))
+                let count = usize::try_from(index(&count)?).unwrap_or(0);
+                Some(" ".repeat(count.min(WIDEST + 1)))
             }
         };
+        if indent.as_ref().is_some_and(|indent| indent.len() > WIDEST) {
+            return limit("an indent that is too wide");
+        }
         let (item, key) = match separators {
             None | Some(Value::None) => {
                 (if indent.is_some() { "," } else { ", " }.to_string(), ": ".to_string())
@@ -75,7 +82,13 @@ fn line(out: &mut Vec<u8>, form: &Form, level: usize) {
     }
 }
 
+/// The longest JSON that is written.
+const LONGEST: usize = 1 << 29;
+
 fn write_at(out: &mut Vec<u8>, value: &Value, form: &Form, level: usize) -> Result<()> {
+    if out.len() > LONGEST {
+        return limit("a JSON text that is too long");
+    }
     match value {
         Value::None => out.extend_from_slice(b"null"),
         Value::Bool(true) => out.extend_from_slice(b"true"),

@@ -9,37 +9,37 @@ use super::pages::{Line, Room, line_of};
 use super::slot::Tokens;
 use gristmill_simd as simd;
 
-/// Sets of two words, a line each: at first, and when half of the places are taken. Many
-/// encoders see only a few words, and the system gives a large room at once.
+/// The numbers of sets, a line each: at first, and after half of the places are taken. A set holds
+/// two words. Many encoders see only a few words, and the system gives a large room at once.
 const SIZES: [usize; 2] = [1 << 10, 1 << 16];
 const WAYS: usize = 2;
-/// The place of the first slot of a set.
+/// The index of the first slot of a set.
 const SLOTS: usize = 2 * WAYS;
-/// One in so many words takes the place of another. Those that come often come soon again.
+/// One word in this many replaces another. Words that come often come again soon.
 const REPLACING: u32 = 8;
 
 pub struct WordCache {
-    /// A set is two keys, the lower half first, and then the slot of each.
+    /// The sets: two keys, the lower half first, and then the slot of each.
     room: Room,
-    /// How many words more this room takes before it grows.
+    /// How many more words this room takes before it grows.
     left: usize,
-    /// Words that found no free place.
+    /// How many words found no free place.
     waiting: u32,
 }
 
-/// A look at the cache, to be held in registers.
+/// A view of the cache that is held in registers.
 #[derive(Clone, Copy)]
 pub struct Sets<'a>(&'a [Line]);
 
 impl Sets<'_> {
-    /// Asks for what a word with this hash will need.
+    /// Requests the memory that a word with this hash will need.
     #[inline(always)]
     pub fn prefetch(self, hash: u64) {
         simd::prefetch(line_of(self.0, hash));
     }
 
-    /// The slot of a word, or 0 if it is not here. Without a branch: which words are here cannot
-    /// be predicted.
+    /// Returns the slot of a word, or 0 if it is not here. It has no branch: which words are here
+    /// cannot be predicted.
     #[inline(always)]
     pub fn get(self, key: u128, hash: u64) -> u64 {
         let line = line_of(self.0, hash);
@@ -59,13 +59,13 @@ impl WordCache {
         Self { room: Room::zeroed(SIZES[0]), left: SIZES[0] * WAYS / 2, waiting: 0 }
     }
 
-    /// The sets, in which words are looked up.
+    /// Returns the sets, in which words are looked up.
     #[inline(always)]
     pub fn sets(&self) -> Sets<'_> {
         Sets(self.room.lines())
     }
 
-    /// Keeps a word that is not here, in a free place or now and then in that of another word.
+    /// Keeps a word that is not here, in a free place, or now and then in place of another word.
     pub fn put(&mut self, key: u128, hash: u64, tokens: Tokens) {
         let set = line_of(self.room.lines(), hash);
         let free = set[SLOTS..][..WAYS].iter().position(|&slot| slot == 0);
@@ -91,8 +91,8 @@ impl WordCache {
         set[SLOTS + way] = tokens.slot();
     }
 
-    /// Keeps a word that is met for the first time if there is a free place for it, and says whether it
-    /// is here. The cache does not grow for such a word, and no other leaves its place.
+    /// Keeps a word that comes for the first time if there is a free place for it; returns whether
+    /// it is here. The cache does not grow for such a word, and no other word leaves its place.
     pub fn put_first(&mut self, key: u128, hash: u64, tokens: Tokens) -> bool {
         let set = line_of(self.room.lines(), hash);
         // A batch may have a new word twice.

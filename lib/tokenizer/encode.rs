@@ -7,7 +7,7 @@ use super::tables::Tables;
 use super::words::Words;
 use gristmill_simd::{Instructions, SimdLevel, SimdTask};
 
-/// Encodes text with o200k. One for each thread: it keeps the words it has seen (at most
+/// Encodes text with o200k. Each thread needs its own: it keeps the words that it has seen (at most
 /// 14 MiB, and 5 MiB until more pay), which makes it faster and never changes its output.
 pub struct Encoder {
     inner: Inner<Embedded, O200k>,
@@ -59,12 +59,14 @@ impl<T: Tables, P: Pattern> Inner<T, P> {
 }
 
 impl Encoder {
-    /// Cheap: no table is built, and the cache's pages are allocated when used.
+    /// Makes an encoder. This is cheap: no table is built, and the cache's pages are allocated when
+    /// used.
     pub fn new() -> Self {
         Self::with_level(SimdLevel::best())
     }
 
-    /// Uses no instructions that only some processors have. The tokens are the same.
+    /// Makes an encoder that uses no instructions that only some processors have. The tokens are
+    /// the same.
     pub fn portable() -> Self {
         Self::with_level(SimdLevel::PORTABLE)
     }
@@ -86,7 +88,8 @@ impl Default for Encoder {
     }
 }
 
-/// The tokens of one text. For many texts an [`Encoder`] that is kept is faster: it remembers words.
+/// Returns the tokens of one text. For many texts an [`Encoder`] that is kept is faster: it
+/// remembers words.
 pub fn encoded(text: &str) -> Vec<i32> {
     let mut out = Vec::new();
     Encoder::new().encode(text, &mut out);

@@ -26,7 +26,7 @@ pub mod class {
 pub const SLOTS: usize = 1 << 18;
 pub const BUCKETS: usize = 1 << 16;
 
-/// Every id has so many bits at most.
+/// The most bits of an id.
 pub const ID_BITS: usize = 18;
 
 /// An id that no token has, with no bytes: the highest of all.
@@ -38,13 +38,14 @@ pub const NO_PAIR: u64 = u64::MAX;
 /// Bytes of a token that fit in a block of 16, beside their number.
 pub const TOKEN_BYTES: usize = 15;
 
-/// In the last place of a token's block if its bytes do not fit.
+/// The last byte of a token's block if its bytes do not fit.
 pub const LONG: u8 = 0xff;
 
-/// Words of up to this many bytes are hashed as a block.
+/// The most bytes of a word that is hashed as a block.
 pub const BLOCK_BYTES: usize = 31;
 
-/// By the number of bytes of a word: a mask of as many, up to 15, and what tells their number.
+/// For each number of bytes of a word: a mask of that many bytes, up to 15, and a value that
+/// distinguishes the number.
 const LENGTHS: [[u128; 2]; 32] = {
     let mut lengths = [[0; 2]; 32];
     let mut length = 0;
@@ -64,7 +65,7 @@ fn fold(left: u64, right: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Hash of any word.
+/// Returns the hash of any word.
 pub fn hash_word(word: &[u8]) -> u64 {
     if word.len() <= BLOCK_BYTES {
         let mut block = [0; 32];
@@ -81,49 +82,50 @@ pub fn hash_word(word: &[u8]) -> u64 {
     hash
 }
 
-/// The same of a word of up to 31 bytes with which a block begins.
+/// Returns the hash of a word of up to 31 bytes at the beginning of a block.
 #[inline(always)]
 pub fn hash_block(block: &[u8; 32], length: usize) -> u64 {
     let first = key_of(block.first_chunk().unwrap_or(&[0; 16]), length);
     if length <= TOKEN_BYTES {
         return hash_of(first);
     }
-    // All behind the first 15 bytes.
+    // All bytes after the first 15.
     let rest = block[TOKEN_BYTES..].first_chunk().unwrap_or(&[0; 16]);
     let rest = u128::from_le_bytes(*rest) & (u128::MAX >> (8 * (BLOCK_BYTES - length)));
     fold(hash_of(first) ^ rest as u64, (rest >> 64) as u64 ^ 0x5895_89e1_8a4d_8a7d)
 }
 
-/// A word of up to 15 bytes with which a block begins as one number, which only it has: its bytes,
-/// little-endian, and how many they are. No word has 0, and no longer one has that of another.
+/// Returns a word of up to 15 bytes, at the beginning of a block, as one number that only this word
+/// has: its bytes, little-endian, and their number. No word has 0, and no longer word has the
+/// number of a shorter one.
 #[inline(always)]
 pub fn key_of(block: &[u8; 16], length: usize) -> u128 {
     let [kept, salt] = LENGTHS[length.min(BLOCK_BYTES)];
     u128::from_le_bytes(*block) & kept ^ salt
 }
 
-/// The same of a token by its block.
+/// Returns the key of a token by its block.
 #[inline(always)]
 #[allow(dead_code, reason = "the build script only makes blocks")]
 pub fn key_of_block(block: [u8; 16]) -> u128 {
     u128::from_le_bytes(block) ^ SALT
 }
 
-/// Hash of a word by its key.
+/// Returns the hash of a word by its key.
 #[inline(always)]
 pub fn hash_of(key: u128) -> u64 {
     fold(key as u64, (key >> 64) as u64)
 }
 
-/// A word's hash as the table of words is asked with it.
+/// Spreads a word's hash for a look-up in the table of words.
 #[inline(always)]
 pub fn spread_word(hash: u64, seed: u64) -> u64 {
     hash.wrapping_mul(seed)
 }
 
-/// The same of two tokens. The line of their bucket, a 4096th of all, is that of the token with the
-/// higher id: a merge asks for what the new token merges to with both neighbours, mostly in one line,
-/// and of the tokens that come up often all lines stay near.
+/// Spreads two tokens for a look-up. The line of their bucket, a 4096th of all lines, depends on
+/// the token with the higher id: a merge looks up what the new token merges to with both
+/// neighbours, mostly in one line, and the lines of frequent tokens stay in the cache.
 #[inline(always)]
 pub fn spread_pair(left: u32, right: u32, seed: u64) -> u64 {
     const LINE: u64 = 0xfff << 52;
@@ -143,14 +145,14 @@ pub fn slot(spread: u64, pilot: u8) -> usize {
     ((spread >> 24 ^ moved) & (SLOTS as u64 - 1)) as usize
 }
 
-/// A bucket has its pilot in its lowest byte, and above it a bit for each of its keys: most of
-/// what is looked up is in no table, and is known not to be without its slot.
+/// A bucket has its pilot in its lowest byte, and above it a bit for each of its keys: most keys
+/// that are looked up are in no table, and this is known without their slot.
 #[inline(always)]
 pub fn bucket_bit(spread: u64) -> u32 {
     8 + (((spread >> 43) as u32 % 32 * 3) >> 2)
 }
 
-/// All bits if a key may be in the table, else 0.
+/// Returns all bits if a key may be in the table, else 0.
 #[inline(always)]
 #[allow(dead_code, reason = "the build script only makes buckets")]
 pub fn may_be_in(bucket: u32, spread: u64) -> usize {
@@ -158,10 +160,10 @@ pub fn may_be_in(bucket: u32, spread: u64) -> usize {
     0usize.wrapping_sub(bit as usize)
 }
 
-/// Bits of the table of neighbours.
+/// The number of bits of the table of neighbours.
 pub const NEIGHBOUR_BITS: usize = 1 << 19;
 
-/// The bit of two characters that are side by side in some token.
+/// Returns the bit of two characters that are side by side in some token.
 #[inline(always)]
 pub fn neighbours_bit(left: u32, right: u32) -> usize {
     let pair = (left as u64) << 21 | right as u64;

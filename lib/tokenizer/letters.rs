@@ -17,11 +17,11 @@ pub struct Letters {
     pub both: u64,
     /// The first bytes of M, which may also be before a word, or punctuation.
     pub mark: u64,
-    /// The first bytes of characters that are left to `scan`: other white space and numbers, those
-    /// of four bytes, and those from U+3000 on, whose pre-tokens are cut into pieces, without those
-    /// among Hangul.
+    /// The first bytes of characters that are left to `scan`: other white space and numbers,
+    /// characters of four bytes, and characters from U+3000 on, except Hangul, whose pre-tokens are
+    /// cut into pieces.
     pub other: u64,
-    /// Bits from the first byte of a character on that the window may not have whole.
+    /// Bits from the first byte on of a character that the window may not have whole.
     pub cut: u64,
 }
 
@@ -30,7 +30,7 @@ impl Letters {
     pub fn new<I: Instructions, P: Pattern>(window: &[u8; WINDOW], masks: &TextMasks) -> Self {
         let leads = masks.not_ascii & !masks.inside;
         let whole = leads & ((1 << (WINDOW - 2)) - 1);
-        // Classes at the first bytes of characters: masks are made of them all at once.
+        // The classes at the first bytes of characters: masks are made of all of them at once.
         let mut classes = [0; WINDOW];
         let mut rest = whole;
         while rest != 0 {
@@ -38,7 +38,7 @@ impl Letters {
             rest &= rest - 1;
             let class = class_at::<P>(window, at);
             if class == 0 {
-                // What is after a character for `scan` is of no use.
+                // The rest after a character for `scan` is not needed.
                 break;
             }
             classes[at % WINDOW] = class;
@@ -61,19 +61,20 @@ impl Letters {
     }
 }
 
-/// How far a class bit is from the highest of a byte.
+/// Returns how far a class bit is from the highest bit of a byte.
 const fn shift(class: u8) -> i32 {
     class.leading_zeros() as i32
 }
 
-/// The bytes after the characters with these first bytes; `inside` has the others of characters.
-/// A bit that is added to a run carries to the bit after it.
+/// Returns the bytes after the characters with these first bytes; `inside` has the other bytes of
+/// characters. A bit that is added to a run carries to the bit after it.
 #[inline(always)]
 pub fn next(leads: u64, inside: u64) -> u64 {
     (leads << 1).wrapping_add(inside) & !inside
 }
 
-/// Class bits of the character beyond ASCII that starts at `at`, 0 for those left to `scan`.
+/// Returns the class bits of the character beyond ASCII that starts at `at`; 0 for one that is left
+/// to `scan`.
 #[inline(always)]
 fn class_at<P: Pattern>(window: &[u8; WINDOW], at: usize) -> u8 {
     let [first, second, third] = [0, 1, 2].map(|n| usize::from(window[(at + n) % WINDOW]));

@@ -13,7 +13,7 @@ use super::tables::Tables;
 use super::words::{BATCH, Word, WordBatch, Words, block_at};
 use gristmill_simd::{Instructions, SimdLevel};
 
-/// Room for the tokens of a batch, unless many of its words have many.
+/// The room for the tokens of a batch, unless many of its words have many tokens.
 const STAGE: usize = 2 * (SLOT_TOKENS + 1) * BATCH;
 
 pub struct Lookup<T> {
@@ -33,12 +33,12 @@ pub struct Lookup<T> {
 #[derive(Default)]
 struct Many {
     tokens: Vec<i32>,
-    /// Where those of each word end.
+    /// The end of each word's tokens.
     ends: Vec<usize>,
 }
 
 impl Many {
-    /// Tokens of an ordinary batch; what one with a very long word took is given back.
+    /// The tokens of an ordinary batch; room beyond this, for a very long word, is given back.
     const USUAL: usize = 1 << 16;
 
     fn clear(&mut self) {
@@ -47,7 +47,7 @@ impl Many {
         self.ends.clear();
     }
 
-    /// Takes what was put at the end of the tokens as those of a word.
+    /// Takes the tokens that were appended as the tokens of one word.
     fn end_word(&mut self) -> Tokens {
         self.ends.push(self.tokens.len());
         Tokens::elsewhere(self.ends.len() - 1)
@@ -60,20 +60,20 @@ impl Many {
     }
 }
 
-/// Words on their way: what they need is asked for some time before it is looked at.
+/// Words that are being looked up: their memory is requested some time before it is used.
 pub struct Batch {
     words: WordBatch,
     count: usize,
-    /// The tokens of each.
+    /// The tokens of each word.
     found: [Tokens; BATCH],
     /// Which words are not in the cache.
     missing: [u8; BATCH],
-    /// Those of them that are looked for among all words, and then those that are nowhere.
+    /// The missing words that are looked for among all words, and then the ones that are nowhere.
     asked: [Asked; BATCH],
     asked_count: usize,
 }
 
-/// A word, and which one of its batch it is.
+/// A word, and its index in the batch.
 #[derive(Clone, Copy)]
 struct Asked {
     hash: u64,
@@ -110,8 +110,8 @@ impl<T: Tables> Lookup<T> {
         }
     }
 
-    /// Takes the next words of a text into the batch, and asks for what they will need. False at
-    /// the end of the text.
+    /// Takes the next words of a text into the batch, and requests the memory that they will need.
+    /// Returns false at the end of the text.
     #[inline(always)]
     pub fn take<I: Instructions, P: Pattern>(
         &self,
@@ -167,7 +167,7 @@ impl<T: Tables> Lookup<T> {
                     staged = 0;
                     continue;
                 }
-                // A loop: most are four or five.
+                // A loop: most words have four or five.
                 for &id in tokens {
                     stage[staged] = id;
                     staged += 1;
@@ -218,7 +218,7 @@ impl<T: Tables> Lookup<T> {
         }
     }
 
-    /// Makes the tokens of new words, `count` of them.
+    /// Makes the tokens of `count` new words.
     #[inline(never)]
     fn make(&mut self, text: &[u8], batch: &mut Batch, count: usize) {
         let Self { tables, cache, spelled, merger, many, .. } = self;
@@ -239,7 +239,7 @@ impl<T: Tables> Lookup<T> {
                 no_tokens += 1;
                 continue;
             };
-            // A word that is a token is a usual one: it comes again.
+            // A word that is a token is common: it comes again.
             let slot = slot_of_ids([id, NO_TOKEN, NO_TOKEN], 1);
             found[new.at] = Tokens::new(slot);
             let is_short = words.range(new.at).len() <= TOKEN_BYTES;

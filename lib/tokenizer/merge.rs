@@ -10,11 +10,11 @@ use super::parts::{MergeShort, MergeWords, Merged, first_merge, first_token};
 use super::tables::{NONE, Tables};
 use gristmill_simd::SimdLevel;
 
-/// Bytes of a window, and tokens at its end that the next one makes again.
+/// The bytes of a window, and how many tokens at its end the next window makes again.
 const WINDOW: usize = 1 << 12;
 const REDONE: usize = 8;
 
-/// Scratch room, reused from word to word.
+/// Scratch memory, reused from word to word.
 pub struct Merger {
     level: SimdLevel,
     nodes: Vec<Node>,
@@ -28,7 +28,7 @@ struct Node {
     next: u32,
     /// The token here, or [`NONE`] if it was merged into the one before it.
     id: u32,
-    /// What this token and the next merge to, or [`NONE`].
+    /// The token to which this one and the next merge, or [`NONE`].
     merged: u32,
 }
 

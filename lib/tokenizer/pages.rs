@@ -33,8 +33,8 @@ unsafe impl Send for Room {}
 unsafe impl Sync for Room {}
 
 impl Room {
-    /// `count` is not 0. Large rooms come straight from the system: the allocator might give
-    /// used memory, to be zeroed small page by small page.
+    /// Allocates `count` lines; `count` is not 0. Large rooms come straight from the system: the
+    /// allocator might return used memory, which would be zeroed small page by small page.
     pub fn zeroed(count: usize) -> Self {
         let size = count * size_of::<Line>();
         if size >= HUGE
@@ -45,7 +45,7 @@ impl Room {
             let first = NonNull::from(room).cast();
             #[cfg(target_os = "linux")]
             for advice in [memmap2::Advice::HugePage, memmap2::Advice::PopulateWrite] {
-                // Advice only: an older system may not know it, and it is not needed.
+                // This is advice only: an older system may not know it, and it is not needed.
                 let _ = map.advise_range(advice, start, size);
             }
             return Self { first, count, from: Source::Map { _map: map } };
@@ -73,7 +73,7 @@ impl Room {
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.count) }
     }
 
-    /// As [`line_of`].
+    /// Returns the line of a hash, as [`line_of`] does.
     #[inline(always)]
     pub fn line_of_mut(&mut self, hash: u64) -> &mut Line {
         let lines = self.lines_mut();
@@ -82,7 +82,7 @@ impl Room {
     }
 }
 
-/// The line of a hash, of a power of two of lines.
+/// Returns the line of a hash; the number of lines is a power of two.
 #[inline(always)]
 pub fn line_of(lines: &[Line], hash: u64) -> &Line {
     &lines[hash as usize & (lines.len() - 1)]

@@ -5,27 +5,28 @@ use super::slot::{SLOT_TOKENS, slot_of_ids};
 use super::tables::{NONE, Pair, Tables};
 use gristmill_simd::{Instructions, SimdTask};
 
-/// Words that start with up to this many tokens before merging are merged in arrays.
+/// The most tokens with which a word starts before merging if it is merged in arrays.
 pub const SHORT: usize = 48;
 
-/// The token that merging starts with at this place, and its length: a whole character if merging
-/// always makes it, else one byte.
+/// Returns the token with which merging starts at this place, and its length: a whole character if
+/// merging always makes it, else one byte.
 #[inline(always)]
 pub fn first_token<T: Tables>(tables: &T, word: &[u8], at: usize) -> (u32, usize) {
     tables.merged_character(word, at).unwrap_or((tables.byte_id(word[at]), 1))
 }
 
-/// A word starts with as many tokens at least.
+/// Returns a lower bound of the number of tokens with which a word starts.
 fn characters(word: &[u8]) -> usize {
     word.iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
 }
 
-/// Room for the words that are merged side by side.
+/// The room for each word that is merged side by side with others.
 const ROOM: usize = 32;
-/// How many of them: the next step of each waits for memory, so others are made meanwhile.
+/// How many words are merged side by side: each waits for memory at every step, and others go on
+/// meanwhile.
 const LANES: usize = 8;
 
-/// The merge of two neighbours that merging starts with; the second is at `at`.
+/// Returns the merge of two neighbours with which merging starts; the second is at `at`.
 #[inline(always)]
 pub fn first_merge<T: Tables>(
     tables: &T,
@@ -71,11 +72,11 @@ impl<T: Tables> SimdTask for MergeShort<'_, T> {
     }
 }
 
-/// What a word was merged to.
+/// The tokens of a merged word.
 pub enum Merged<'a> {
     /// A slot of up to three tokens.
     Few(u64),
-    /// The tokens, as many as they are.
+    /// All tokens.
     Many(&'a [i32]),
 }
 
@@ -84,7 +85,7 @@ pub enum Merged<'a> {
 pub struct MergeWords<'a, T, W, F> {
     pub tables: &'a T,
     pub count: usize,
-    /// A word by its number.
+    /// Returns a word by its number.
     pub word: W,
     pub made: F,
 }
@@ -101,7 +102,7 @@ where
     fn run<I: Instructions>(self) {
         let Self { tables, count, word, mut made } = self;
         let mut lanes: [Parts<ROOM>; LANES] = std::array::from_fn(|_| Parts::new());
-        // The word of each lane, and the lanes that have one.
+        // The word of each lane, and which lanes have a word.
         let mut words = [0; LANES];
         let mut order: [usize; LANES] = std::array::from_fn(|at| at);
         let mut busy = 0;
@@ -156,18 +157,18 @@ where
     }
 }
 
-/// The tokens of a word while it is merged. The first is at place 1, and on both sides is
-/// one that merges with none, so that every token has two neighbours.
+/// The tokens of a word while it is merged. The first is at place 1, and on both sides is a token
+/// that merges with none, so that every token has two neighbours.
 struct Parts<const ROOM: usize> {
     ids: [u32; 64],
-    /// What a token and the next one merge to, and the place, as one number, so that the
-    /// lowest is the next to be done; [`NONE`] if there is no token or they do not merge.
+    /// What a token and the next one merge to, and the place, as one number, so that the lowest is
+    /// merged next; [`NONE`] if there is no token or they do not merge.
     candidates: [u32; ROOM],
     /// Bit n is set while a token is at place n: the place of the first token merged into it.
     places: u64,
 }
 
-/// No token's id: it merges with none.
+/// An id of no token: it merges with none.
 const NOBODY: u32 = NO_TOKEN;
 
 #[inline(always)]
@@ -175,7 +176,7 @@ fn candidate(merged: u32, place: usize) -> u32 {
     merged << 6 | place as u32 | 0u32.wrapping_sub(u32::from(merged == NONE))
 }
 
-/// A merge for which only the new neighbours' merges are missing.
+/// A merge after which only the merges of the new neighbours have to be found.
 struct Step {
     place: usize,
     previous: usize,
@@ -193,8 +194,8 @@ impl<const ROOM: usize> Parts<ROOM> {
         Self { ids: [NOBODY; 64], candidates: [NONE; ROOM], places: 0 }
     }
 
-    /// False if the word starts with more tokens than there is room for, or than [`SHORT`]. All
-    /// candidates must be [`NONE`], as they are at the end.
+    /// Returns false if the word starts with more tokens than there is room for, or than [`SHORT`].
+    /// All candidates must be [`NONE`], as they are at the end.
     #[inline(always)]
     fn start<T: Tables>(&mut self, tables: &T, word: &[u8]) -> bool {
         let most = SHORT.min(ROOM - 1);
@@ -245,7 +246,7 @@ impl<const ROOM: usize> Parts<ROOM> {
         best
     }
 
-    /// Places that may have a candidate, in whole sixteens.
+    /// Returns how many places may have a candidate, a multiple of sixteen.
     #[inline(always)]
     fn used(&self) -> usize {
         (63 - self.places.leading_zeros() as usize).next_multiple_of(16)
@@ -258,8 +259,8 @@ impl<const ROOM: usize> Parts<ROOM> {
         self.end(tables, &step);
     }
 
-    /// Merges the best candidate with its neighbour, without the update of the candidates.
-    /// Without a branch: nothing here can be predicted.
+    /// Merges the best candidate with its neighbour, but does not update the candidates. It has no
+    /// branch: nothing here can be predicted.
     #[inline(always)]
     fn begin<T: Tables>(&mut self, tables: &T, best: u32) -> Step {
         let Self { ids, candidates, places } = self;
@@ -288,10 +289,10 @@ impl<const ROOM: usize> Parts<ROOM> {
         self.candidates[previous % ROOM] = candidate(tables.merged(before), previous);
     }
 
-    /// The slot of the tokens if they are few enough. Without a branch for their number.
+    /// Returns the slot of the tokens if they are few enough. It has no branch for their number.
     #[inline(always)]
     fn few(&self) -> Option<u64> {
-        // Behind the last token and in the first place is [`NOBODY`], who is not in a slot either.
+        // After the last token and in the first place is [`NOBODY`], which is not in a slot either.
         let mut places = self.places & self.places.wrapping_sub(1);
         let count = self.places.count_ones() as usize - 2;
         let ids: [u32; SLOT_TOKENS] = std::array::from_fn(|_| {
@@ -302,10 +303,10 @@ impl<const ROOM: usize> Parts<ROOM> {
         (count <= SLOT_TOKENS).then(|| slot_of_ids(ids, count))
     }
 
-    /// Writes the tokens, and gives their number.
+    /// Writes the tokens, and returns their number.
     #[inline(always)]
     fn finish(&self, out: &mut [i32; ROOM]) -> usize {
-        // Without the first and the last.
+        // Without the first and the last place.
         let mut places = self.places & self.places.wrapping_sub(1);
         let mut count = 0;
         while places & places.wrapping_sub(1) != 0 {

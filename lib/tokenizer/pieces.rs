@@ -4,8 +4,8 @@
 
 use super::tables::Tables;
 
-/// Where the piece that starts at `start`, which is before the end of `word`, ends. Nothing before
-/// `start` may be merged with it: it is the start of the word or the end of another piece.
+/// Returns the end of the piece that starts at `start`, which is before the end of `word`. Nothing
+/// before `start` may be merged with it: it is the start of the word or the end of another piece.
 #[inline]
 pub fn piece_end<T: Tables>(tables: &T, word: &[u8], start: usize) -> usize {
     let (mut left, mut length) = character(word, start);
@@ -41,7 +41,7 @@ pub fn may_be_cut<T: Tables>(tables: &T, piece: &[u8], at: usize, length: usize)
     !(is_alone && is_whole)
 }
 
-/// Code point and length of the character at `at`.
+/// Returns the code point and length of the character at `at`.
 #[inline(always)]
 pub fn character(word: &[u8], at: usize) -> (u32, usize) {
     let bits = |n: usize| word.get(at + n).map_or(0, |&byte| u32::from(byte & 0x3f));

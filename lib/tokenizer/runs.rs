@@ -19,8 +19,8 @@ pub fn may_start<P: Pattern>(start: &[u8]) -> bool {
     first >= 0xe3 && !is_among_hangul(first) || first == 0xe0 && start[at + 1] >= 0xb8
 }
 
-/// Whether the pre-token at `start` begins with a run: a letter of one, or any one character that
-/// belongs to the word behind it and such a letter or mark.
+/// Whether the pre-token at `start` begins with a run: with a letter of one, or with any one
+/// character that belongs to the word after it and then such a letter or mark.
 #[inline]
 pub fn starts<P: Pattern>(text: &[u8], start: usize) -> bool {
     let (class, length) = class_at::<P>(text, start);
@@ -29,7 +29,7 @@ pub fn starts<P: Pattern>(text: &[u8], start: usize) -> bool {
         && letter_at::<P>(text, if is_letter { start } else { start + length }).is_some()
 }
 
-/// The code point of a letter or mark without case, of three bytes.
+/// Returns the code point of a letter or mark without case, of three bytes.
 #[inline(always)]
 fn letter_at<P: Pattern>(text: &[u8], at: usize) -> Option<u32> {
     let &[first @ 0xe0..0xf0, second, third] = text.get(at..)?.first_chunk()? else { return None };
@@ -49,8 +49,8 @@ pub enum Cut {
     Rest(usize, usize),
 }
 
-/// Cuts the run that starts or goes on at `start`. `put` takes the start and the end of a piece, and
-/// says whether it takes another one.
+/// Cuts the run that starts or continues at `start`. `put` is called with the start and the end of
+/// a piece, and returns whether it takes another one.
 #[inline(always)]
 pub fn cut<T: Tables, P: Pattern>(
     tables: &T,

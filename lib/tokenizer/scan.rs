@@ -6,7 +6,7 @@ use super::hash::class::{
 };
 use super::pattern::{Contractions, Pattern, class_of};
 
-/// Class bits and length of the character that starts at `at`; `(0, 0)` at the end.
+/// Returns the class bits and the length of the character that starts at `at`; `(0, 0)` at the end.
 #[inline(always)]
 pub fn class_at<P: Pattern>(text: &[u8], at: usize) -> (u8, usize) {
     match text.get(at) {
@@ -29,7 +29,7 @@ fn class_of_long<P: Pattern>(text: &[u8], at: usize, first: u8) -> (u8, usize) {
     }
 }
 
-/// End of the run of characters with any of `bits`, from `at` on.
+/// Returns the end of the run of characters with any of `bits`, from `at` on.
 #[inline(always)]
 fn run<P: Pattern>(text: &[u8], mut at: usize, bits: u8) -> usize {
     loop {

@@ -2,20 +2,20 @@
 
 use super::hash::{ID_BITS, NO_TOKEN};
 
-/// Tokens of a slot, [`ID_BITS`] each from the lowest up.
+/// The most tokens of a slot, [`ID_BITS`] each from the lowest up.
 pub const SLOT_TOKENS: usize = 3;
 const TOKEN: u64 = (1 << ID_BITS) - 1;
-/// Above them is their number, in two bits; the caches may use what is above it.
+/// Above the tokens is their number, in two bits; the caches may use the bits above it.
 const COUNT_SHIFT: usize = SLOT_TOKENS * ID_BITS;
 pub const SLOT_BITS: usize = COUNT_SHIFT + 2;
 
-/// The slot of one to three tokens.
+/// Returns the slot of one to three tokens.
 pub fn slot_of(tokens: &[i32]) -> u64 {
     let ids = std::array::from_fn(|at| tokens.get(at).map_or(NO_TOKEN, |&id| id as u32));
     slot_of_ids(ids, tokens.len())
 }
 
-/// The slot of so many tokens; behind them are ids of no token.
+/// Returns the slot of `count` tokens; the ids after them are of no token.
 #[inline(always)]
 pub fn slot_of_ids(ids: [u32; SLOT_TOKENS], count: usize) -> u64 {
     let [first, second, third] = ids.map(u64::from);
@@ -32,14 +32,15 @@ pub fn slot_count(slot: u64) -> usize {
     (slot >> COUNT_SHIFT & 3) as usize
 }
 
-/// The tokens of a word: those of a slot or, if they are more, a number under which they are.
+/// The tokens of a word: those of a slot or, if there are more, a number under which they are
+/// stored.
 #[derive(Clone, Copy)]
 pub struct Tokens(u64);
 
 impl Tokens {
     pub const NONE: Self = Self(0);
 
-    /// Those of a slot that has nothing above its tokens.
+    /// Makes the tokens of a slot that has nothing above its tokens.
     #[inline(always)]
     pub fn new(slot: u64) -> Self {
         Self(slot)
@@ -59,20 +60,20 @@ impl Tokens {
         Self(number as u64)
     }
 
-    /// The number of tokens that are elsewhere.
+    /// Returns the number under which the tokens are stored elsewhere.
     #[inline(always)]
     pub fn place(self) -> usize {
         self.0 as usize
     }
 
-    /// The tokens that are here, and one place more so that all are written at once.
+    /// Returns the tokens that are here, and one place more so that all are written at once.
     #[inline(always)]
     pub fn ids(self) -> [i32; SLOT_TOKENS + 1] {
         let [first, second, third] = slot_ids(self.0);
         [first as i32, second as i32, third as i32, 0]
     }
 
-    /// How many tokens are here; 0 if they are elsewhere.
+    /// Returns how many tokens are here; 0 if they are elsewhere.
     #[inline(always)]
     pub fn count(self) -> usize {
         (self.0 >> COUNT_SHIFT) as usize

@@ -37,7 +37,7 @@ pub const SPECIAL_TOKENS: [(i32, &str); 9] = [
     (CALL, "<|call|>"),
 ];
 
-/// The name of a control token, reserved ones included (`<|reserved_200000|>`).
+/// Returns the name of a control token, reserved ones included (`<|reserved_200000|>`).
 pub fn special_name(id: i32) -> Option<&'static str> {
     if id < START_OF_TEXT {
         return None;
@@ -45,7 +45,7 @@ pub fn special_name(id: i32) -> Option<&'static str> {
     str::from_utf8(token_bytes(id)?).ok()
 }
 
-/// The control token with this name, reserved ones included.
+/// Returns the control token with this name, reserved ones included.
 pub fn special_id(name: &str) -> Option<i32> {
     if let Some((id, _)) = SPECIAL_TOKENS.iter().find(|(_, known)| *known == name) {
         return Some(*id);
@@ -54,7 +54,7 @@ pub fn special_id(name: &str) -> Option<i32> {
     (special_name(id) == Some(name)).then_some(id)
 }
 
-/// The bytes of a token (possibly a part of a character), or the name of a control token.
+/// Returns the bytes of a token (possibly a part of a character), or the name of a control token.
 /// `None` from 201,088 on and below 0.
 pub fn token_bytes(id: i32) -> Option<&'static [u8]> {
     if id >= PADDED_VOCABULARY_SIZE {
@@ -68,11 +68,10 @@ pub fn is_produced(id: i32) -> bool {
     (0..START_OF_TEXT).contains(&id) || SPECIAL_TOKENS.iter().any(|&(special, _)| special == id)
 }
 
-/// Appends the bytes of all tokens. On an error the bytes before the unknown token are in
-/// `out`.
+/// Appends the bytes of all tokens. On an error the bytes before the unknown token are in `out`.
 ///
-/// A token is copied as a whole block, whatever its length: to copy as many bytes as each has took
-/// two fifths of the time of `ds-check` (wrong guesses of the processor at the lengths).
+/// A token is copied as a whole block, whatever its length: copying exactly the bytes of each took
+/// two fifths of the time of `ds-check` (the processor's wrong guesses of the lengths).
 pub fn decode_into(tokens: &[i32], out: &mut Vec<u8>) -> Result<(), UnknownToken> {
     for (at, &id) in tokens.iter().enumerate() {
         let block = usize::try_from(id).ok().and_then(|id| embedded::blocks().get(id));
@@ -96,7 +95,7 @@ pub fn decode_into(tokens: &[i32], out: &mut Vec<u8>) -> Result<(), UnknownToken
 pub struct UnknownToken {
     /// The id.
     pub id: i32,
-    /// Its place among the tokens to be decoded.
+    /// Its index among the tokens to be decoded.
     pub at: usize,
 }
 

@@ -9,21 +9,21 @@ use super::slot::{SLOT_BITS, SLOT_TOKENS, Tokens, slot_count, slot_ids, slot_of}
 use super::tables::{Blocks, Tables};
 use gristmill_simd::{self as simd, Instructions};
 
-/// Lines at first, when twice as many words were put, and when twice as many again. A line holds
-/// five words or so.
+/// The numbers of lines: at first, after twice as many words were put, and after twice as many
+/// again. A line holds about five words.
 const SIZES: [usize; 3] = [1 << 10, 1 << 14, 9 << 14];
-/// The word goes on in the next slot.
+/// The word continues in the next slot.
 const GOES_ON: u64 = 1 << SLOT_BITS;
-/// Above it are bits of the word's hash, not all 0, in its first slot; 0 in the others.
+/// Above this are bits of the word's hash: not all 0 in its first slot, 0 in the others.
 const TAG_SHIFT: i32 = SLOT_BITS as i32 + 1;
 const SLOTS: usize = size_of::<Line>() / 8;
-/// A word has at most a line.
+/// The most tokens of a word: a whole line.
 const MOST_TOKENS: usize = SLOT_TOKENS * SLOTS;
 
 pub struct SpelledCache {
-    /// A word is in the line of its hash, the newest first.
+    /// The words, each in the line of its hash, the newest first.
     room: Room,
-    /// How many words more this room takes before it grows.
+    /// How many more words this room takes before it grows.
     left: usize,
 }
 
@@ -44,7 +44,7 @@ impl Place {
 pub struct Spelled<'a>(&'a [u64]);
 
 impl Spelled<'_> {
-    /// The tokens if they are few.
+    /// Returns the tokens if they are few.
     #[inline(always)]
     pub fn few(self) -> Option<Tokens> {
         match self.0 {
@@ -90,11 +90,11 @@ impl Spelled<'_> {
     }
 }
 
-/// Bytes of a text that tokens of a slot are compared with.
+/// How many bytes of a text the tokens of a slot are compared with.
 const VIEW: usize = 64;
 
-/// How many bytes of the text the tokens of a slot spell; 0 if they spell something else, or if
-/// one of them is a long one.
+/// Returns how many bytes of the text the tokens of a slot spell; 0 if they spell something else,
+/// or if one of them is a long token.
 #[inline(always)]
 fn spelled_at(blocks: &Blocks, slot: u64, view: &[u8; VIEW]) -> usize {
     let mut at = 0;
@@ -123,13 +123,14 @@ impl SpelledCache {
         ((u64::from(hash as u32) * self.room.lines().len() as u64) >> 32) as usize
     }
 
-    /// Asks for what a word with this hash will need.
+    /// Requests the memory that a word with this hash will need.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
         simd::prefetch(&self.room.lines()[self.line(hash)]);
     }
 
-    /// Where a word with this hash may be; asks for what [`SpelledCache::get_at`] will need.
+    /// Returns where a word with this hash may be; requests the memory that
+    /// [`SpelledCache::get_at`] will need.
     #[inline(always)]
     pub fn place<I: Instructions, T: Tables>(&self, tables: &T, hash: u64) -> Place {
         let line = self.line(hash);
@@ -142,8 +143,8 @@ impl SpelledCache {
         Place { slot, line: line as u32, same: same as u8 }
     }
 
-    /// The word of `length` bytes, which are not 0, at `start` of the text if it is there, has few
-    /// tokens and none of them is long: nearly all are such.
+    /// Returns the word of `length` bytes (not 0) at `start` of the text, if it is here, has few
+    /// tokens and none of them is long: nearly all words are such.
     #[inline(always)]
     pub fn few_at<T: Tables>(
         &self,
@@ -160,7 +161,7 @@ impl SpelledCache {
         is_it.then(|| Tokens::of_slot(slot))
     }
 
-    /// The word of `length` bytes at `start` of the text, if it is there.
+    /// Returns the word of `length` bytes at `start` of the text, if it is here.
     #[inline(never)]
     pub fn get_at<T: Tables>(
         &self,
@@ -216,7 +217,7 @@ impl SpelledCache {
     #[inline(always)]
     fn push(&mut self, line: usize, slots: &[u64]) {
         let line = &mut self.room.lines_mut()[line];
-        // All are looked at: where the same one is cannot be predicted.
+        // All slots are looked at: the place of the same one cannot be predicted.
         if line.iter().fold(false, |found, slot| found | (*slot == slots[0])) {
             return;
         }
@@ -224,7 +225,7 @@ impl SpelledCache {
             line.copy_within(..SLOTS - 1, 1);
             line[0] = slot;
         }
-        // A word whose end was driven out goes with it.
+        // A word whose end was pushed out is removed as a whole.
         let mut last = SLOTS - 1;
         if line[last] & GOES_ON != 0 {
             while line[last] >> TAG_SHIFT == 0 {
@@ -245,7 +246,7 @@ impl SpelledCache {
         self.left = 2 * size;
         let mut word = Vec::new();
         for line in few.lines() {
-            // The oldest first.
+            // The oldest comes first.
             for first in (0..line.len()).rev().filter(|&at| line[at] >> TAG_SHIFT != 0) {
                 let slots = word_at(line, first);
                 word.clear();
@@ -258,7 +259,7 @@ impl SpelledCache {
     }
 }
 
-/// The slots of the word whose first is at `first`.
+/// Returns the slots of the word whose first slot is at `first`.
 #[inline(always)]
 fn word_at(line: &Line, first: usize) -> &[u64] {
     let mut last = first;

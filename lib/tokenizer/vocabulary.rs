@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-/// sha256 of `o200k_base.tiktoken` as published: one `base64 rank` line for each rank.
+/// The sha256 of `o200k_base.tiktoken` as published: one `base64 rank` line for each rank.
 pub const VOCABULARY_SHA256: &str =
     "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d";
 

@@ -13,18 +13,18 @@ use super::tables::Tables;
 use super::window::{WINDOW, starts};
 use gristmill_simd::Instructions;
 
-/// Words that are cut off before the first of them is looked up. Of so many, several are new, and
-/// are merged side by side.
+/// How many words are cut off before the first of them is looked up. Of this many, several are new,
+/// and are merged side by side.
 pub const BATCH: usize = 4 * WINDOW;
 
 /// A pre-token, or a piece of one, on its way from the scanner to the caches.
 #[derive(Clone, Copy)]
 pub struct Word {
-    /// What [`key_of`] gives.
+    /// The result of [`key_of`].
     pub key: u128,
-    /// The hash of that.
+    /// The hash of the key.
     pub hash: u64,
-    /// Where it ends in the text.
+    /// Its end in the text.
     end: usize,
 }
 
@@ -44,7 +44,7 @@ impl WordBatch {
         &self.words
     }
 
-    /// Where a word is in the text.
+    /// Returns the place of a word in the text.
     #[inline(always)]
     pub fn range(&self, at: usize) -> Range<usize> {
         let start = if at == 0 { self.start } else { self.words[at - 1].end };
@@ -61,7 +61,7 @@ impl WordBatch {
     }
 }
 
-/// The bytes of a text from `start` on, with zeros after its end.
+/// Returns the bytes of a text from `start` on, with zeros after its end.
 #[inline(always)]
 pub fn block_at<const N: usize>(text: &[u8], start: usize) -> [u8; N] {
     let rest = &text[start..];
@@ -72,7 +72,7 @@ pub fn block_at<const N: usize>(text: &[u8], start: usize) -> [u8; N] {
     })
 }
 
-/// Bytes that are looked at together: a window, and after it as many as a key has.
+/// How many bytes are looked at together: a window, and as many bytes after it as a key has.
 const VIEW: usize = WINDOW + 16;
 
 /// Cuts a text into pre-tokens.
@@ -80,13 +80,13 @@ pub struct Words<'a, P> {
     _pattern: P,
     text: &'a [u8],
     at: usize,
-    /// The end of a pre-token that is being cut into pieces, if it is after `at`: all are that have
-    /// more than [`BLOCK_BYTES`].
+    /// The end of a pre-token that is being cut into pieces, if it is after `at`: every pre-token
+    /// with more than [`BLOCK_BYTES`] is.
     cut_end: usize,
     /// Whether a piece of a run starts at `at`.
     in_run: bool,
-    /// The last bytes of the text, and after it as many bytes that are not ASCII, so that there is
-    /// always a whole view and no pre-token seems to end with the text.
+    /// The last bytes of the text, and after them as many bytes that are not ASCII, so that there
+    /// is always a whole view and no pre-token seems to end with the text.
     tail: [u8; 2 * VIEW],
 }
 
@@ -104,8 +104,8 @@ impl<'a, P: Pattern> Words<'a, P> {
         self.text
     }
 
-    /// Fills the batch from the front, until no window more may fit; 0 only at the end of the
-    /// text.
+    /// Fills the batch from the front, until no further window may fit; returns 0 only at the end
+    /// of the text.
     #[inline(always)]
     pub fn next_batch<I: Instructions, T: Tables>(
         &mut self,
@@ -158,8 +158,8 @@ impl<'a, P: Pattern> Words<'a, P> {
                 batch.put(count, block, at + end, end - begin, sets);
                 count += 1;
             };
-            // One word for the scanner: the last of a window with what masks do not tell, or one
-            // that is longer than a window.
+            // One word for the scanner: the last of a window with characters that the masks do not
+            // cover, or a word longer than a window.
             let mut is_odd = is_run;
             if !is_odd && let Some(window) = view.first_chunk() {
                 let found = starts::<I, P>(window);

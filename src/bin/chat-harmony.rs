@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde_json::json;
 
-use gristmill::batch::{WEIGHTS, Wanted};
+use gristmill::batch::{WEIGHTS, WantedRecords};
 use gristmill::chat::{AnswerChoice, Conversations, Thinking};
 use gristmill::cli::{self, CommonArgs, ForPipelines, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
@@ -72,7 +72,8 @@ pub fn main() -> ExitCode {
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let settings = args.conversation.settings();
     let known_by = settings.read.fields.names();
-    let wanted = Wanted { schema: chat::schema(), known_by, ..Wanted::records(&CHAT) };
+    let wanted =
+        WantedRecords { schema: chat::schema(), known_by, ..WantedRecords::records(&CHAT) };
     args.source.input.is_shown = args.output.output.shows();
     let reader = args.source.open(wanted)?;
     let stated = json!({
@@ -84,7 +85,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     header.set(conversation::POLICY, Policy::Chat.name());
     header.set(WEIGHTS, true);
     if settings.thinking == Thinking::Split || settings.read.take.contains(&AnswerChoice::Wanted) {
-        // As many conversations come of them as the assistant has turns, or as are wanted.
+        // There are as many conversations as the assistant has turns, or as are wanted.
         args.source.forget_rows(&mut header);
     }
     if args.output.is_finished(&header, &args.source, &reader)? {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde_json::{Value, json};
 
-use gristmill::batch::{WEIGHTS, Wanted};
+use gristmill::batch::{WEIGHTS, WantedRecords};
 use gristmill::chat::AnswerChoice;
 use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, OutputArgs, Tool};
 use gristmill::error::Result;
@@ -74,7 +74,8 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         tool.tell(&model.note());
     }
     let known_by = chats.read.fields.names();
-    let wanted = Wanted { schema: chat::schema(), known_by, ..Wanted::records(&CHAT) };
+    let wanted =
+        WantedRecords { schema: chat::schema(), known_by, ..WantedRecords::records(&CHAT) };
     args.source.input.is_shown = args.output.shows();
     let reader = args.source.open(wanted)?.feeding(args.jobs.jobs);
     let mut chat = chats.read.to_json();

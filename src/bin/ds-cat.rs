@@ -97,7 +97,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let output = args.output.open(&schema, &header, tool)?;
     let runner = Runner::new(tool, &args.common, "records");
     if args.grid {
-        runner.run(reader, drawn, output)
+        runner.run(reader, draw_grids, output)
     } else {
         runner.run(reader, || check_json_members, output)
     }
@@ -107,8 +107,8 @@ fn open(args: &Args) -> Result<Reader> {
     dataset::open(&args.input, Request::Any)?.choose(&args.select)
 }
 
-/// Batches of puzzles as grids.
-fn drawn() -> impl FnMut(Batch) -> Result<Batch> {
+/// Returns a stage that turns batches of puzzles into grids.
+fn draw_grids() -> impl FnMut(Batch) -> Result<Batch> {
     let mut before = 0;
     move |mut batch| {
         let records = grids(&batch.records, before)?;

@@ -118,6 +118,6 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     match report.finish().map_err(|e| Error::write("stdout", &e))? {
         0 => Ok(()),
         1 => Err(Error::data("1 error")),
-        errors => Err(Error::data(cli::counted(errors, "error"))),
+        errors => Err(Error::data(gristmill::wording::counted(errors, "error"))),
     }
 }

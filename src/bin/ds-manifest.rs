@@ -96,7 +96,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
         tokens: args.max_tokens,
         shards: args.expected,
     };
-    // No part comes or goes between the look at the parts and the manifest.
+    // No part comes or goes between reading the parts and writing the manifest.
     let lock = TargetLock::take(&root)?;
     let manifest = KdRootManifest::collect(&root, &settings, BuildRun::since(start))?;
     manifest.publish(&root, &lock)?;
@@ -130,7 +130,7 @@ fn check_input(directory: &Path) -> Result<()> {
     Err(Error::usage(cause).at(directory).hint("the folder of the shards"))
 }
 
-/// The manifest of a folder of conversations.
+/// Writes the manifest of a folder of conversations.
 fn describe_shards(args: &Args, folder: &Path, start: Instant) -> Result<()> {
     let lock = TargetLock::take(folder)?;
     let source = SynthSource::new(&args.recorded);

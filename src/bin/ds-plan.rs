@@ -201,7 +201,7 @@ fn status(of: &TasksArgs, todo: bool, tool: &Tool) -> Result<()> {
     status.check(&of.root, todo)
 }
 
-/// The total again and again: in its place on a terminal, else a line when it changes.
+/// Shows the total again and again: in its place on a terminal, else as a line when it changes.
 fn watch(of: &TasksArgs, seconds: u64, tool: &Tool) -> Result<()> {
     let mut line = std::io::stderr().is_terminal().then(Line::new);
     let mut last = String::new();
@@ -222,13 +222,13 @@ fn watch(of: &TasksArgs, seconds: u64, tool: &Tool) -> Result<()> {
     }
 }
 
-/// A time given in seconds since 1970.
+/// Returns a time given in seconds since 1970.
 fn time(seconds: f64) -> Option<SystemTime> {
     let since = Duration::try_from_secs_f64(seconds).ok()?;
     UNIX_EPOCH.checked_add(since)
 }
 
-/// The path of ds-plan, which is the same on all machines that share its disk.
+/// Returns the path of ds-plan, which is the same on all machines that share its disk.
 fn program() -> Result<PathBuf> {
     gristmill::program::filter("ds-plan").map_err(|e| Error::io("ds-plan", &e))
 }

@@ -124,7 +124,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     }
 }
 
-/// Prints what all of it is, and the records; `numbers` count those.
+/// Prints the head, and the records; `numbers` are their numbers.
 fn print(
     args: &Args,
     mut reader: Reader,
@@ -133,7 +133,7 @@ fn print(
     mut numbers: impl Iterator<Item = u64>,
 ) -> Result<()> {
     let mut artist = Artist::new(drawing(args));
-    // The head is printed with the first record, which tells whether there are masks.
+    // The head is printed with the first record, which shows whether there are masks.
     let (mut printed, mut left) = (None, None);
     while let Some(batch) = reader.next_batch()? {
         for row in 0..batch.len() {

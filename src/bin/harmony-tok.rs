@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Parser;
 use serde_json::{Value, json};
 
-use gristmill::batch::{Header, WEIGHTS, Wanted, input_manifest};
+use gristmill::batch::{Header, WEIGHTS, WantedRecords, input_manifest};
 use gristmill::cli::{
     self, CommonArgs, ForPipelines, InputCheckArgs, JobsArgs, OnErrorArgs, OutputArgs, Tool,
 };
@@ -125,7 +125,7 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     let tokenizer = describe_tokenizer(args.vocab.as_deref())?;
     let ids = conversation::id_fields(args.id_field.as_deref());
     let schema = conversation::schema(&ids);
-    let wanted = Wanted { schema, ..Wanted::records(&CONVERSATION) };
+    let wanted = WantedRecords { schema, ..WantedRecords::records(&CONVERSATION) };
     let reader = if args.source.is_of_files() {
         args.source.open(wanted)?
     } else {
@@ -155,7 +155,7 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
 fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
     args.source.input.is_compared = args.input_check.no_input_check;
     args.source.input.is_shown = args.output.shows();
-    let reader = dataset::open(&args.source.input, Wanted::records(&TOKENS))?;
+    let reader = dataset::open(&args.source.input, WantedRecords::records(&TOKENS))?;
     let reader = reader.limited(args.source.limit());
     let stated = reader.header().parameters.get("tokenizer");
     let tokenizer = match &args.model {
@@ -179,7 +179,7 @@ fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
     )
 }
 
-/// The header for the filters that follow.
+/// Returns the header for the filters that follow.
 fn header(
     args: &Args,
     reader: &Reader,
@@ -201,7 +201,7 @@ fn header(
     }
     header.set("eod_token_id", EOD);
     header.set("tokenizer", tokenizer);
-    // What an earlier filter states of its files holds for a pipe.
+    // A pipe keeps what an earlier filter states of its files.
     if !reader.sources().is_empty() {
         header.set("inputs", reader.sources().to_vec());
     }

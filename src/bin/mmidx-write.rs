@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use gristmill::batch::Wanted;
+use gristmill::batch::WantedRecords;
 use gristmill::check::SequenceGate;
 use gristmill::cli::{self, CommonArgs, ForPipelines, InputArgs, OnErrorArgs, SinkArgs, Tool};
 use gristmill::dataset;
@@ -115,7 +115,7 @@ fn write(mut args: Args, tool: &Tool) -> Result<()> {
     args.input.is_compared = args.asserted.input_check.no_input_check;
     let target = args.target.target()?;
     refuse_existing(&target, args.sink.overwrite)?;
-    let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
+    let reader = dataset::open(&args.input, WantedRecords::records(&TOKENS))?;
     if reader.lacks_header() {
         tool.advise_arrow(&args.common);
     }

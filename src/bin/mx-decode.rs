@@ -90,7 +90,7 @@ pub fn main() -> ExitCode {
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
     inputs::name(&args.directories);
-    let games = listed(&args)?;
+    let games = list_games(&args)?;
     let mut header = Header::default().through(&GAME, args.output.entry(tool));
     header.set("legality", args.legality.name());
     if args.on_error.rejects.is_some() {
@@ -116,8 +116,8 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     runner.jobs(args.jobs.jobs).run(feed, stage, writer)
 }
 
-/// The games of the slice, up to the limit.
-fn listed(args: &Args) -> Result<Vec<GameFile>> {
+/// Returns the games of the slice, up to the limit.
+fn list_games(args: &Args) -> Result<Vec<GameFile>> {
     let mut games = raw_games::list(&args.directories)?;
     if let Some(slice) = args.slice {
         let part = slice.of(games.len() as u64);

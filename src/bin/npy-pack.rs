@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use gristmill::batch::Wanted;
+use gristmill::batch::WantedRecords;
 use gristmill::check::{GameGate, PuzzleGate};
 use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool, WithoutEffect};
 use gristmill::dataset;
@@ -95,7 +95,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let (for_games, for_puzzles) = (args.games.first_given(), args.puzzles.first_given());
     let are_puzzles = match reader.record() {
         Some(record) => record.name == PUZZLE.name,
-        // No records at all: only a flag can say of which type they would have been.
+        // There are no records: only a flag can say which type they would have had.
         None if for_games.or(for_puzzles).is_none() => {
             return Err(Error::data("got no record, so that it is not known what to write"));
         }
@@ -113,12 +113,12 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     }
 }
 
-/// Opens the input; `counted`: whether games are found by a look at all rows before the first is
-/// read, or where pools state them.
+/// Opens the input. `counted`: whether games are found by looking at all rows before the first is
+/// read, or by what pools state.
 fn open(args: &Args, counted: bool) -> Result<Reader> {
     let form = args.games.game_form(counted);
-    let games = Wanted { games: Some(form), ..Wanted::records(&GAME) };
-    dataset::open(&args.input, Request::OneOf(vec![games, Wanted::records(&PUZZLE)]))
+    let games = WantedRecords { games: Some(form), ..WantedRecords::records(&GAME) };
+    dataset::open(&args.input, Request::OneOf(vec![games, WantedRecords::records(&PUZZLE)]))
 }
 
 fn write_games(args: &Args, reader: Reader, tool: &Tool) -> Result<()> {

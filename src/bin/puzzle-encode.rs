@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use gristmill::batch::{Batch, Header};
 use gristmill::cli::{
-    self, CommonArgs, JobsArgs, OnErrorArgs, OutputArgs, Rejected, Rejection, Rejects, Slice, Tool,
-    counted,
+    self, CommonArgs, JobsArgs, OnErrorArgs, OutputArgs, RejectedContent, Rejection, Rejects,
+    Slice, Tool,
 };
 use gristmill::error::{Error, Result};
 use gristmill::format::puzzle_dir::AssertedConstants;
@@ -24,6 +24,7 @@ use gristmill::puzzle::{
 use gristmill::record::PUZZLE;
 use gristmill::runner::{Items, Runner};
 use gristmill::stream::{Writer, open_bytes};
+use gristmill::wording::counted;
 
 /// Encode puzzles as sequences of tokens, with reproducible augmentation
 ///
@@ -57,7 +58,7 @@ labels, build}.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
 (I/O error).";
 
-/// A domain, its own arguments as given, and the arguments that every domain has.
+/// A domain with its own arguments, and the arguments that every domain has.
 struct DomainArgs {
     domain: &'static dyn Domain,
     own: ArgMatches,
@@ -136,8 +137,8 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let mut rejects = Rejects::open(&on_error)?;
     let mut take = |bad: RejectedInput| {
         let RejectedInput { place, cause, text } = bad;
-        let input = text.map(|text| Rejected::json(move || Value::from(text).to_string()));
-        let input = input.unwrap_or(Rejected::Nothing);
+        let input = text.map(|text| RejectedContent::json(move || Value::from(text).to_string()));
+        let input = input.unwrap_or(RejectedContent::Nothing);
         rejects.take(vec![Rejection { place, id: None, reason: cause, input }])
     };
     let opener: Opener = Arc::new(|path: &Path| {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use gristmill::batch::{Header, Wanted};
+use gristmill::batch::{Header, WantedRecords};
 use gristmill::check::SequenceGate;
 use gristmill::cli::{
     self, CommonArgs, ForPipelines, InputArgs, JobsArgs, OnErrorArgs, Rejects, SinkArgs, Tool,
@@ -153,7 +153,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     inputs::name(&args.input.files);
     settings.check(&target)?;
     named(&target)?;
-    let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
+    let reader = dataset::open(&args.input, WantedRecords::records(&TOKENS))?;
     let mut header = reader.header().through(&TOKENS, Some(tool.entry()));
     state_model(&mut header, args.model.as_deref())?;
     settings.vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
@@ -172,7 +172,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     }
 }
 
-/// Lengths, then tokens in the order of the rows.
+/// Reads lengths, then tokens in the order of the rows.
 fn from_triples(
     args: &Args,
     (settings, target): (&RowsSettings, &RowsTarget),
@@ -192,7 +192,7 @@ fn from_triples(
     Ok(())
 }
 
-/// Records as they come, a window after the other.
+/// Reads records as they come, one window after the other.
 fn from_records(
     args: &Args,
     (settings, target): (&RowsSettings, &RowsTarget),
@@ -256,7 +256,7 @@ fn are_triples(paths: &[PathBuf]) -> Result<bool> {
     Ok(files::find(paths, is)?.is_some())
 }
 
-/// Refuses an output whose name readers would not know it by.
+/// Refuses an output whose name readers would not recognise.
 fn named(target: &RowsTarget) -> Result<()> {
     for path in [&target.rows, &target.index].into_iter().flatten() {
         if path.extension().is_none_or(|ending| ending != "parquet" && ending != "pq") {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use gristmill::batch::Wanted;
+use gristmill::batch::WantedRecords;
 use gristmill::cli::{self, CommonArgs, ForPipelines, InputArgs, OnErrorArgs, OutputArgs, Tool};
 use gristmill::dataset;
 use gristmill::error::Result;
@@ -63,7 +63,7 @@ pub fn main() -> ExitCode {
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
     args.input.is_shown = args.output.shows();
     let masking = Masking::new(&args.span, args.align);
-    let mut reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
+    let mut reader = dataset::open(&args.input, WantedRecords::records(&TOKENS))?;
     if reader.is_dataset() {
         // The masks of a triple are made again.
         reader.select(unmasked_schema().into());

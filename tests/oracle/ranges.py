@@ -16,7 +16,7 @@ import random
 import re
 import sys
 
-import chats
+import template_chats as chats
 import templates
 
 MARK = "\ue000"  # of the private use area, in no chat

@@ -18,7 +18,7 @@ import transformers.utils.chat_template_utils as utils
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
-import chats
+import template_chats as chats
 
 HERE = Path(__file__).parent
 DATE = "2026-03-09"

@@ -42,7 +42,7 @@ impl Written {
         true
     }
 
-    fn to_end(mut self) -> Vec<u8> {
+    fn into_all(mut self) -> Vec<u8> {
         self.parts.iter().for_each(|part| self.all.extend(part));
         self.all
     }
@@ -82,7 +82,7 @@ fn records_of_a_slow_pipe_are_shown_as_they_come() {
         ("harmony-tok", "-j 3"),
         ("span-mask", ""),
         ("ds-cat", ""),
-        ("ds-view", ""),
+        ("ds-view", "--limit 4"),
     ] {
         let lines = lines_for(filter);
         let arguments: Vec<&str> = jobs.split_whitespace().collect();
@@ -99,7 +99,7 @@ fn records_of_a_slow_pipe_are_shown_as_they_come() {
             assert!(written.comes(is_shown), "{filter} {jobs}: {id} is not shown");
         }
         drop(child.stdin.take());
-        let out = written.to_end();
+        let out = written.into_all();
         assert!(child.wait().unwrap().success(), "{filter} {jobs}");
         assert!(out == whole, "{filter} {jobs}: other bytes");
     }
@@ -114,7 +114,7 @@ fn a_pause_ends_no_stream() {
     assert!(written.comes(|out| out.ends_with(b"}")));
     child.kill().unwrap();
     child.wait().unwrap();
-    let out = written.to_end();
+    let out = written.into_all();
     assert!(!out.ends_with(b"\n"));
     let refused = tool("span-mask").input(out).run();
     assert_eq!(refused.code(), Some(75), "{refused:?}");

@@ -205,6 +205,29 @@ fn packs_of_others_are_not_resumed() {
     place.run("diff -r sets_before sets && test ! -e lain/tasks").silent();
 }
 
+/// What puzzles.sh makes is a folder of sets, which every reader opens.
+#[test]
+fn the_folder_of_all_sets_is_opened_by_every_reader() {
+    let place = Place::new(&[]);
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/example");
+    let inputs = format!("--sudoku {0}/sudoku --arc {0}/arc --domino 20", example.display());
+    for set in ["one", "two"] {
+        place.run(&format!("bash scripts/puzzles.sh {set} -q {inputs}")).ok();
+    }
+    let each = "one/arc one/domino one/sudoku";
+    let count = |what: &str| place.run(&format!("ds-cat --count {what}")).ok().text();
+    assert_eq!(count("one"), count(each));
+    assert_eq!(
+        place.run("ds-cat one").ok().text(),
+        place.run(&format!("ds-cat {each}")).ok().text()
+    );
+    let numbers = |what: &str| place.run(&format!("ds-stat {what} | tail -n +2")).ok().text();
+    assert_eq!(numbers("one"), numbers(each));
+    assert!(place.run("ds-view one --nth 0").ok().text().contains("puzzles"));
+    place.run("ds-diff one two").ok();
+    place.run("ds-check one").ok();
+}
+
 /// Puzzle sets: each is a task of its own, made of all its inputs.
 #[test]
 fn puzzle_sets_are_resumed() {

@@ -1,74 +1,74 @@
 //! What became of records: how many were read, and what was dropped on the way, as far as known.
 //!
 //! **Unknown is `None`**, null in JSON, and never a default. What earlier filters have dropped is
-//! known where an Arrow header says it, or where a file begins the count; [`Dropped::without_header`]
+//! known where an Arrow header says it, or where a file begins the count; [`DroppedRecords::without_header`]
 //! is the one rule for records that came without a header. A sink takes [`Counts`] as they are; a join
 //! adds them with [`Counts::plus`] or `RecordCounts::sum`, in which unknown plus anything is unknown.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Header, Skipped};
+use super::{Header, SkippedRecords};
 use crate::record::RecordType;
 
 /// Records that were dropped before the end of a run, and are not in the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dropped {
-    /// Bad records; `None` if it is not known how many.
+pub struct DroppedRecords {
+    /// Bad records; `None` if the number is not known.
     pub rejected: Option<u64>,
-    /// Records that were left out on purpose; `None` if it is not known how many.
-    pub skipped: Option<Skipped>,
+    /// Records that were left out on purpose; `None` if the number is not known.
+    pub skipped: Option<SkippedRecords>,
 }
 
 /// Nothing is dropped.
-impl Default for Dropped {
-    fn default() -> Dropped {
-        Dropped { rejected: Some(0), skipped: Some(Skipped::default()) }
+impl Default for DroppedRecords {
+    fn default() -> DroppedRecords {
+        DroppedRecords { rejected: Some(0), skipped: Some(SkippedRecords::default()) }
     }
 }
 
-impl Dropped {
-    /// It is not known what was dropped.
-    pub const UNKNOWN: Dropped = Dropped { rejected: None, skipped: None };
+impl DroppedRecords {
+    /// It is not known how many records were dropped.
+    pub const UNKNOWN: DroppedRecords = DroppedRecords { rejected: None, skipped: None };
 
-    /// What was dropped before records of a type (`None`: of no known type) that came without a header
-    /// of ours: NDJSON, and Arrow and Parquet of other programs.
+    /// Returns what was dropped before records of a type (`None`: of no known type) that came
+    /// without a header of ours: NDJSON, and Arrow and Parquet of other programs.
     ///
-    /// A file of what people write themselves (conversations, raw rows) begins the count: nothing was
-    /// dropped before. Of what came through a pipe, and of what only a filter makes (tokens, games,
-    /// puzzles), it is not known.
-    pub fn without_header(record: Option<&RecordType>, is_piped: bool) -> Dropped {
+    /// A file of records that people write themselves (conversations, raw rows) begins the count:
+    /// nothing was dropped before. For a pipe, and for records that only filters make (tokens,
+    /// games, puzzles), it is not known.
+    pub fn without_header(record: Option<&RecordType>, is_piped: bool) -> DroppedRecords {
         if is_piped || record.is_some_and(|record| record.is_derived) {
-            Dropped::UNKNOWN
+            DroppedRecords::UNKNOWN
         } else {
-            Dropped::default()
+            DroppedRecords::default()
         }
     }
 
-    /// The header of records without one: the filters before are null in its chain where it is not known
-    /// what they dropped.
+    /// Returns the header of records without one: its chain has a null for the filters before if it
+    /// is not known what they dropped.
     pub fn header(&self) -> Header {
-        let chain = if *self == Dropped::UNKNOWN { vec![Value::Null] } else { Vec::new() };
+        let chain = if *self == DroppedRecords::UNKNOWN { vec![Value::Null] } else { Vec::new() };
         Header { provenance: chain, ..Header::default() }
     }
 
-    /// Both together; numbers that are too large stay at the largest.
-    pub fn and(&self, other: &Dropped) -> Dropped {
-        let both = |a: &Option<Skipped>, b: &Option<Skipped>| {
+    /// Adds both; numbers that are too large stay at the largest.
+    pub fn and(&self, other: &DroppedRecords) -> DroppedRecords {
+        let both = |a: &Option<SkippedRecords>, b: &Option<SkippedRecords>| {
             let mut sum = a.clone()?;
             sum.add(b.as_ref()?);
             Some(sum)
         };
         let rejected = self.rejected.zip(other.rejected).map(|(a, b)| a.saturating_add(b));
-        Dropped { rejected, skipped: both(&self.skipped, &other.skipped) }
+        DroppedRecords { rejected, skipped: both(&self.skipped, &other.skipped) }
     }
 
-    /// What was dropped of a part of the records: nothing, or it is not known.
-    pub fn of_part(self) -> Dropped {
-        if self.is_nothing() { self } else { Dropped::UNKNOWN }
+    /// Returns what was dropped from a part of the records: nothing, or it is not known.
+    pub fn of_part(self) -> DroppedRecords {
+        if self.is_nothing() { self } else { DroppedRecords::UNKNOWN }
     }
 
-    /// All of it; `None` if that is not known.
+    /// Returns the number of all dropped records; `None` if it is not known.
     pub fn records(&self) -> Option<u64> {
         Some(self.rejected?.saturating_add(self.skipped.as_ref()?.records()))
     }
@@ -79,40 +79,42 @@ impl Dropped {
     }
 }
 
-/// What became of the records of a run: read = written + rejected + skipped.
+/// The counts of a run's records: read = written + rejected + skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// All records, including those that earlier filters dropped or left out; `None` if it is not
-    /// known how many these are.
+    /// All records, including the ones that earlier filters dropped or left out; `None` if the
+    /// number of these is not known.
     pub read: Option<u64>,
-    /// All dropped records, here and before; `None` if that is not known.
+    /// All dropped records, here and before; `None` if the number is not known.
     pub rejected: Option<u64>,
-    /// All records that were left out on purpose, here and before; `None` if that is not known.
-    pub skipped: Option<Skipped>,
+    /// All records that were left out on purpose, here and before; `None` if the number is not
+    /// known.
+    pub skipped: Option<SkippedRecords>,
 }
 
 /// Nothing is read.
 impl Default for Counts {
     fn default() -> Counts {
-        Counts::new(0, Dropped::default())
+        Counts::new(0, DroppedRecords::default())
     }
 }
 
 impl Counts {
-    /// The counts of a run that has written `written` records and dropped the others, here and before.
-    pub fn new(written: u64, dropped: Dropped) -> Counts {
+    /// Returns the counts of a run that has written `written` records and dropped the others, here
+    /// and before.
+    pub fn new(written: u64, dropped: DroppedRecords) -> Counts {
         let read = dropped.records().map(|dropped| written.saturating_add(dropped));
-        let Dropped { rejected, skipped } = dropped;
+        let DroppedRecords { rejected, skipped } = dropped;
         Counts { read, rejected, skipped }
     }
 
-    /// What is dropped of them.
-    pub fn dropped(&self) -> Dropped {
-        Dropped { rejected: self.rejected, skipped: self.skipped.clone() }
+    /// Returns how many of them were dropped.
+    pub fn dropped(&self) -> DroppedRecords {
+        DroppedRecords { rejected: self.rejected, skipped: self.skipped.clone() }
     }
 
-    /// The counts of two runs together, unknown where one of them is; `None` if they are more than a
-    /// number holds.
+    /// Adds the counts of two runs; a count is unknown if one of them is. `None` if a sum does not
+    /// fit its number.
     pub fn plus(&self, other: &Counts) -> Option<Counts> {
         Some(Counts {
             read: known_sum(self.read, other.read)?,
@@ -125,8 +127,8 @@ impl Counts {
     }
 }
 
-/// The sum of two numbers, unknown (the inner `None`) if one of them is; `None` if it is more than a
-/// number holds.
+/// Adds two numbers; the sum is unknown (the inner `None`) if one of them is. `None` if it does not
+/// fit its number.
 pub fn known_sum(a: Option<u64>, b: Option<u64>) -> Option<Option<u64>> {
     match (a, b) {
         (Some(a), Some(b)) => a.checked_add(b).map(Some),

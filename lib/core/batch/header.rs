@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use arrow_schema::{Schema, SchemaRef};
 use serde_json::{Map, Value, json};
 
-use super::{Counts, Dropped, Skipped};
+use super::{Counts, DroppedRecords, SkippedRecords};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -21,33 +21,34 @@ const PARAMETERS: &str = "gristmill.parameters";
 const PROVENANCE: &str = "gristmill.provenance";
 const REJECTED: &str = "gristmill.rejected";
 const SKIPPED: &str = "gristmill.skipped";
-/// In the place of a number that is not known.
+/// The text for a number that is not known.
 const UNKNOWN: &str = "null";
-/// All our keys begin so.
+/// The prefix of all our keys.
 const OURS: &str = "gristmill.";
 const COUNTS: &str = "gristmill.counts";
 
-/// Record type, the parameters that matter downstream, and the chain of filters so far.
+/// The record type, the parameters that matter downstream, and the chain of filters so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Header {
-    /// Name and version of the record type; `None` if the stream does not state it.
+    /// The name and version of the record type; `None` if the stream does not state it.
     pub record: Option<(String, u64)>,
     /// Vocabulary hash, policy, alignment, limits, inputs: see SPEC.md.
     pub parameters: Map<String, Value>,
     /// One entry for each filter that the records came through, the first filter first.
     pub provenance: Vec<Value>,
-    /// What the filters so far have dropped. Known only at the end, so it is in the header of an empty
-    /// stream after the records' stream, see [`Writer::finish`](crate::stream::Writer::finish).
-    pub dropped: Dropped,
+    /// What the filters so far have dropped. It is known only at the end, so it is in the header of
+    /// an empty stream after the records' stream, see
+    /// [`Writer::finish`](crate::stream::Writer::finish).
+    pub dropped: DroppedRecords,
 }
 
 impl Header {
-    /// The header of records about which nothing more is known.
+    /// Returns the header of records about which nothing more is known.
     pub fn of_record(record: &RecordType) -> Header {
         Header::default().through(record, None)
     }
 
-    /// Reads the metadata of a schema; one without ours gives an empty header.
+    /// Reads the metadata of a schema; metadata without our keys gives an empty header.
     pub fn of(schema: &Schema) -> Result<Header> {
         let metadata = schema.metadata();
         let parse = |key: &str| -> Result<Option<Value>> {
@@ -82,10 +83,10 @@ impl Header {
             Some(skipped) => {
                 skipped.map_err(|e| Error::data(format!("schema metadata {SKIPPED}: {e}")))?
             }
-            None => Some(Skipped::default()),
+            None => Some(SkippedRecords::default()),
         };
         let record = metadata.get(RECORD).map(|name| (name.clone(), version));
-        Ok(Header { record, parameters, provenance, dropped: Dropped { rejected, skipped } })
+        Ok(Header { record, parameters, provenance, dropped: DroppedRecords { rejected, skipped } })
     }
 
     /// Whether a schema has a header of ours.
@@ -93,7 +94,7 @@ impl Header {
         schema.metadata().keys().any(|key| key.starts_with(OURS))
     }
 
-    /// The schema with this header as its metadata.
+    /// Returns the schema with this header as its metadata.
     pub fn put_into(&self, schema: &Schema) -> SchemaRef {
         let mut metadata = HashMap::new();
         if let Some((name, version)) = &self.record {
@@ -108,7 +109,7 @@ impl Header {
             let text = Value::Array(self.provenance.clone()).to_string();
             metadata.insert(PROVENANCE.to_string(), text);
         }
-        let Dropped { rejected, skipped } = &self.dropped;
+        let DroppedRecords { rejected, skipped } = &self.dropped;
         if *rejected != Some(0) {
             metadata.insert(REJECTED.to_string(), json!(rejected).to_string());
         }
@@ -118,8 +119,8 @@ impl Header {
         SchemaRef::new(schema.clone().with_metadata(metadata))
     }
 
-    /// The header of a filter's output for this stream: the filter's record type, and its entry at
-    /// the end of the chain (or no chain at all).
+    /// Returns the header of a filter's output for this stream: the filter's record type, and its
+    /// entry at the end of the chain (or no chain at all).
     pub fn through(&self, record: &RecordType, entry: Option<Value>) -> Header {
         let provenance = match entry {
             Some(entry) => self.provenance.iter().cloned().chain([entry]).collect(),
@@ -129,16 +130,16 @@ impl Header {
             record: Some((record.name.to_string(), record.version)),
             parameters: self.parameters.clone(),
             provenance,
-            dropped: Dropped::default(),
+            dropped: DroppedRecords::default(),
         }
     }
 
-    /// This header at the end, when it is known what became of the records.
+    /// Returns the header for the end of the stream, when the counts are known.
     pub fn with_counts(self, counts: &Counts) -> Header {
         Header { dropped: counts.dropped(), ..self }
     }
 
-    /// The type of the records as it is stated, else as the columns show it.
+    /// Returns the stated type of the records, or else the type that the columns show.
     pub fn record_type(&self, schema: &Schema) -> Option<&'static RecordType> {
         match &self.record {
             Some((name, _)) => record_type(name),
@@ -151,17 +152,17 @@ impl Header {
         self.provenance.iter().any(|entry| entry["name"] == filter)
     }
 
-    /// A parameter that is text.
+    /// Returns a parameter that is text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).and_then(Value::as_str)
     }
 
-    /// Whether it says that masks are about their own token.
+    /// Whether the header states that masks are about their own token.
     pub fn is_token_aligned(&self) -> bool {
         self.text("alignment") == Some(Alignment::Token.name())
     }
 
-    /// Refuses masks that are about their own token: what is written from them would be shifted.
+    /// Refuses masks that are about their own token: the output would be shifted.
     pub fn refuse_token_aligned(&self) -> Result<()> {
         if self.is_token_aligned() {
             Err(Error::usage("the masks are token-aligned (span-mask --align token)")
@@ -171,8 +172,8 @@ impl Header {
         }
     }
 
-    /// The header of inputs one after another: a parameter that differs is null, and the chains of their
-    /// filters stand one after another, equal ones once.
+    /// Returns the header of inputs that follow one another: a parameter that differs is null, and
+    /// the chains of their filters stand one after another, equal ones once.
     pub fn and(self, next: &Header) -> Header {
         let parameters = joined_parameters(&self.parameters, &next.parameters);
         let mut provenance = self.provenance;
@@ -187,7 +188,8 @@ impl Header {
     }
 }
 
-/// What two inputs state, each name once: null where it is not the same, but weights may come if one has them.
+/// Joins the parameters of two inputs, each name once: a value is null if it is not the same, but
+/// weights may come if one input has them.
 pub fn joined_parameters(
     first: &Map<String, Value>,
     second: &Map<String, Value>,
@@ -202,18 +204,18 @@ pub fn joined_parameters(
     names.map(value).collect()
 }
 
-/// A parameter: whether messages may have weights (`train`).
+/// The parameter that says whether messages may have weights (`train`).
 pub const WEIGHTS: &str = "weights";
 
 impl Counts {
-    /// The counts in the metadata of a file's schema, if there are any.
+    /// Reads the counts from the metadata of a file's schema, if there are any.
     pub fn of(schema: &Schema) -> Result<Option<Counts>> {
         let counts = schema.metadata().get(COUNTS).map(|text| serde_json::from_str(text));
         counts.transpose().map_err(|e| Error::data(format!("schema metadata {COUNTS}: {e}")))
     }
 }
 
-/// A header, and what became of the records, as the metadata of a file, sorted by their keys.
+/// Returns a header and the counts as the metadata of a file, sorted by their keys.
 pub fn file_metadata(header: &Header, counts: &Counts) -> Vec<(String, String)> {
     let schema = header.put_into(&Schema::empty());
     let counts = [(COUNTS.to_string(), json!(counts).to_string())];
@@ -223,8 +225,8 @@ pub fn file_metadata(header: &Header, counts: &Counts) -> Vec<(String, String)> 
     metadata
 }
 
-/// The manifest beside the input files, if they are all in one directory: its path and sha256, and
-/// whether the inputs were compared with it; null if there is none.
+/// Returns the manifest beside the input files, if they are all in one directory: its path and
+/// sha256, and whether the inputs were compared with it; null if there is none.
 pub fn input_manifest(files: &[PathBuf], compared: bool) -> Result<Value> {
     let mut directories = files.iter().map(|file| file.parent());
     let Some(Some(directory)) = directories.next() else { return Ok(Value::Null) };
@@ -236,12 +238,13 @@ pub fn input_manifest(files: &[PathBuf], compared: bool) -> Result<Value> {
     Ok(json!({"path": shown(&path), "sha256": sha256, "compared": compared}))
 }
 
-/// What changes from run to run in a manifest of conversations of ours; the published format wants the
-/// first two on top.
+/// The fields of a manifest of conversations of ours that change from run to run; the published
+/// format wants the first two at the top level.
 const OF_RUN: [&str; 3] = ["created_unix_s", "dataset_dir", "run"];
 
-/// The sha256 (hex) of an input's manifest, as others record it: of the file, or, if it is one of ours,
-/// which alone have a `run`, of its compact JSON without what changes from run to run.
+/// Returns the sha256 (hex) of an input's manifest, as other manifests record it. It is the hash of
+/// the file; for one of ours, which alone have a `run`, the hash of its compact JSON without the
+/// fields that change from run to run.
 pub fn manifest_sha256(path: &Path) -> Result<String> {
     let failed = |e: std::io::Error| Error::io(shown(path), &e);
     let text = files::read_member(path).map_err(failed)?;

@@ -17,7 +17,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::take::take_record_batch;
 
-use crate::cli::{Rejected, Rejection};
+use crate::cli::{RejectedContent, Rejection};
 use crate::error::{Error, Place, Position, Result};
 use crate::game2048::{ALIGNED_ROW, StoredGame};
 use crate::record::{
@@ -25,32 +25,32 @@ use crate::record::{
 };
 use crate::way_on;
 
-pub use counts::{Counts, Dropped, known_sum};
+pub use counts::{Counts, DroppedRecords, known_sum};
 pub use header::{
     Header, WEIGHTS, file_metadata, input_manifest, joined_parameters, manifest_sha256,
 };
 pub use pieces::{Pieces, TooLarge, row_sizes};
-pub use sink::{Finished, Sink};
-pub use skipped::Skipped;
+pub use sink::{Sink, SinkSummary};
+pub use skipped::SkippedRecords;
 
 /// The name of stdin in places.
 pub const STDIN: &str = "stdin";
 
-/// A batch of records and where they come from.
+/// A batch of records and the places from which they come.
 #[derive(Debug)]
 pub struct Batch {
     pub records: RecordBatch,
-    /// The records as games, if they are from a pool and [`Wanted::games`] asks for that: then
+    /// The records as games, if they are from a pool and [`WantedRecords::games`] asks for that: then
     /// `records` is empty.
     pub games: Option<Vec<StoredGame>>,
     pub origin: Origin,
     /// Lines that are not records of the type, in their order.
     pub rejected: Vec<Rejection>,
-    /// Records that were left out of it on purpose.
-    pub skipped: Skipped,
-    /// Size of the input that the batch was made of.
+    /// Records that were left out of the batch on purpose.
+    pub skipped: SkippedRecords,
+    /// The size of the input from which the batch was made.
     pub bytes: u64,
-    /// Progress to count for it, if that is not counted in records.
+    /// The progress of the batch, if progress is not counted in records.
     pub progress: Option<u64>,
 }
 
@@ -65,14 +65,14 @@ impl Batch {
         Batch { origin, bytes, ..Batch::empty(records) }
     }
 
-    /// Records of which nothing is known.
+    /// Makes a batch of records about which nothing is known.
     fn empty(records: RecordBatch) -> Batch {
         Batch {
             records,
             games: None,
             origin: Origin::default(),
             rejected: Vec::new(),
-            skipped: Skipped::default(),
+            skipped: SkippedRecords::default(),
             bytes: 0,
             progress: None,
         }
@@ -84,18 +84,18 @@ impl Batch {
         Batch { games: Some(games), origin, bytes, ..Batch::empty(records) }
     }
 
-    /// Records that were made, not read: they have no places.
+    /// Makes a batch of records that were made, not read: they have no places.
     pub fn made(records: RecordBatch) -> Batch {
         let bytes = records.get_array_memory_size() as u64;
         Batch { bytes, ..Batch::empty(records) }
     }
 
-    /// A record that could not be made.
+    /// Makes a batch for a record that could not be made.
     pub fn of_rejection(schema: SchemaRef, rejection: Rejection) -> Batch {
         Batch { rejected: vec![rejection], ..Batch::made(RecordBatch::new_empty(schema)) }
     }
 
-    /// Records, without the rejected.
+    /// Returns the number of records, without rejected ones.
     pub fn len(&self) -> usize {
         self.games.as_ref().map_or(self.records.num_rows(), Vec::len)
     }
@@ -104,13 +104,13 @@ impl Batch {
         self.len() == 0
     }
 
-    /// Refuses one of the records.
-    pub fn reject(&mut self, row: usize, id: Option<&str>, reason: String, input: Rejected) {
+    /// Rejects one of the records.
+    pub fn reject(&mut self, row: usize, id: Option<&str>, reason: String, input: RejectedContent) {
         let (place, id) = (self.origin.place(row), id.map(str::to_string));
         self.rejected.push(Rejection { place, id, reason, input });
     }
 
-    /// Refuses one of the records; `to_json` makes the JSON of its row.
+    /// Rejects one of the records; `to_json` makes the JSON of its row.
     pub fn reject_row(
         &mut self,
         (records, row): (&RecordBatch, usize),
@@ -119,10 +119,10 @@ impl Batch {
         to_json: fn(&RecordBatch, usize) -> String,
     ) {
         let records = records.clone();
-        self.reject(row, id, reason, Rejected::json(move || to_json(&records, row)));
+        self.reject(row, id, reason, RejectedContent::json(move || to_json(&records, row)));
     }
 
-    /// Keeps the first `most` records, rejected ones counted too; says how many there are now.
+    /// Keeps the first `most` records, rejected ones counted too; returns how many there are now.
     pub fn truncate(&mut self, most: u64) -> u64 {
         let entries = self.entries().take(usize::try_from(most).unwrap_or(usize::MAX));
         let (rows, rejected) = entries.fold((0, 0), |(rows, rejected), entry| match entry {
@@ -137,7 +137,7 @@ impl Batch {
         (rows + rejected) as u64
     }
 
-    /// Its records in the order in which they came, rejected ones among them.
+    /// Returns its records in the order in which they came, rejected ones among them.
     pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
         let came = self.len();
         let (mut rows, mut rejected) = (0, 0);
@@ -161,7 +161,7 @@ impl Batch {
         })
     }
 
-    /// Keeps only these rows, ascending. (Of records, not of games.)
+    /// Keeps only these rows, ascending. (It works for records, not for games.)
     pub fn keep_rows(&mut self, rows: &[usize]) -> Result<()> {
         let (first, last) = (rows.first().copied().unwrap_or(0), rows.last().map_or(0, |r| r + 1));
         if rows.len() == self.len() {
@@ -189,7 +189,7 @@ impl Batch {
     }
 }
 
-/// One of the records that came in a batch, by its index among its like.
+/// One of the records that came in a batch, by its index among its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
     Row(usize),
@@ -199,32 +199,32 @@ pub enum Entry {
 /// The places of a batch's records.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
-    /// Records of one source with consecutive numbers: the row of the first.
+    /// Runs of records of one source with consecutive numbers: the row and the place of the first.
     runs: Vec<(usize, Place)>,
     /// The line of each row, if the source has lines.
     lines: Vec<u64>,
-    /// What a person should know of the place of each row; of most sources nothing.
+    /// A remark about the place of each row; most sources have none.
     remarks: Vec<String>,
 }
 
 impl Origin {
-    /// Records of one source, numbered from `first` on.
+    /// Makes the places of records of one source, numbered from `first` on.
     pub fn numbered(source: Arc<str>, first: u64) -> Origin {
         let position = Position::Record(first);
         Origin { runs: vec![(0, Place { source, position })], ..Origin::default() }
     }
 
-    /// These places with a remark for each row.
+    /// Adds a remark for each row.
     pub fn with_remarks(self, remarks: Vec<String>) -> Origin {
         Origin { remarks, ..self }
     }
 
-    /// What a person should know of the place of a row.
+    /// Returns the remark about the place of a row.
     pub fn remark(&self, row: usize) -> Option<&str> {
         self.remarks.get(row).map(String::as_str)
     }
 
-    /// Rows from these lines.
+    /// Makes the places of rows from these lines.
     pub fn lines(source: Arc<str>, lines: Vec<u64>) -> Origin {
         Origin { lines, ..Origin::numbered(source, 0) }
     }
@@ -260,7 +260,7 @@ impl Origin {
         }
     }
 
-    /// The places of some rows.
+    /// Returns the places of some rows.
     fn of_rows(&self, rows: &[usize]) -> Origin {
         let mut origin = Origin::default();
         rows.iter().enumerate().for_each(|(index, &row)| origin.add(index, self.place(row)));
@@ -283,8 +283,8 @@ impl Origin {
 }
 
 impl Origin {
-    /// The name of the file that a row came from, and its record or line there, from 0; `None` if
-    /// it came from stdin or a pipe with a name like `/dev/fd/63`.
+    /// Returns the name of the file from which a row came, and its record or line there, from 0;
+    /// `None` if it came from stdin or a pipe with a name like `/dev/fd/63`.
     pub fn in_file(&self, row: usize) -> Option<(String, u64)> {
         let Place { source, position } = self.place(row);
         let number = match position {
@@ -299,40 +299,40 @@ impl Origin {
     }
 }
 
-/// How the games of a pool may be given to who can take them as such.
+/// The forms in which the games of a pool may be given to a filter that accepts games.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GameForm {
     /// Columns of steps.
     Columns,
-    /// The rows of a pack where the pool has them, else columns. Which rows are whose is counted
-    /// before, or taken as `metadata.db` states it: then it is compared as the rows are copied, and an
-    /// error that [is misstated](Error::is_misstated) ends the run where it is not so.
+    /// The rows of a pack if the pool has them, else columns. Whose rows they are is counted
+    /// before, or taken from `metadata.db`: then the rows are compared while they are copied, and
+    /// an error that [is misstated](Error::is_misstated) ends the run if they are not as stated.
     Rows { counted: bool },
 }
 
-/// What a filter wants to read.
+/// The records that a filter asks for.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct WantedRecords {
     pub record: &'static RecordType,
     /// The record type's schema, or a part of it.
     pub schema: SchemaRef,
     /// Whether the games of a pool may be given as [`Batch::games`], without columns of records.
     pub games: Option<GameForm>,
-    /// Whether the schema only names the columns: their types are those of the first input, and
+    /// Whether the schema only names the columns: their types are taken from the first input, and
     /// later inputs are cast to them.
     pub any_types: bool,
-    /// Of those, columns that there are though the first input may not show them; of type Null if the
-    /// type is not stated: it is that of the first input, else text.
+    /// Columns of the schema that exist although the first input may not show them. The type is
+    /// Null if it is not stated: then it is the type in the first input, or else text.
     pub stated: Vec<Field>,
-    /// Fields that the user names: a record that has one of them is none of another type.
+    /// Fields that the user names: a record that has one of them is of no other type.
     pub known_by: Vec<String>,
 }
 
-impl Wanted {
-    pub fn records(record: &'static RecordType) -> Wanted {
+impl WantedRecords {
+    pub fn records(record: &'static RecordType) -> WantedRecords {
         let schema = record.schema();
         let (stated, known_by) = (Vec::new(), Vec::new());
-        Wanted { record, schema, games: None, any_types: false, stated, known_by }
+        WantedRecords { record, schema, games: None, any_types: false, stated, known_by }
     }
 
     /// Whether a record with these fields is known to be a wanted one.
@@ -340,19 +340,19 @@ impl Wanted {
         self.known_by.iter().any(|name| has(name)) || self.record.is_known_by(has)
     }
 
-    /// Whether conversations are wanted, and a record with these fields has no id for one.
+    /// Whether conversations are wanted, and a record with these fields lacks an id.
     pub fn lacks_id(&self, has: impl Fn(&str) -> bool) -> bool {
         let names = self.schema.fields().iter().map(|field| field.name());
         let mut ids = names.take_while(|name| *name != conversation::MESSAGES);
         self.record.name == CONVERSATION.name && !ids.any(|name| has(name))
     }
 
-    /// Whether people write such records, in whatever shape.
+    /// Whether people write such records, in any shape.
     pub fn is_of_people(&self) -> bool {
         [CHAT.name, RAW_SYNTH.name].contains(&self.record.name)
     }
 
-    /// Columns of any types that are clearly those of another record type are a wrong pipe.
+    /// Refuses columns of any types if they are clearly the columns of another record type: a wrong pipe.
     pub fn refuse_other_columns(&self, name: &str, schema: &Schema) -> Result<()> {
         let has = |name: &str| schema.fields().iter().any(|field| field.name() == name);
         match named_type_with(has).filter(|_| !self.is_known_by(has)) {
@@ -361,8 +361,8 @@ impl Wanted {
         }
     }
 
-    /// What states its record type must have the wanted one. What another program wrote, which does
-    /// not state it, is judged by its columns.
+    /// Fails if the input states another record type than the wanted one. The input of another
+    /// program, which states none, is judged by its columns.
     pub fn check_record(&self, name: &str, header: &Header) -> Result<()> {
         let Some((came, version)) = &header.record else { return Ok(()) };
         if came != self.record.name {
@@ -380,13 +380,14 @@ impl Wanted {
         Ok(())
     }
 
-    /// The error of a wrong pipe: what was read, what is expected, and which filters make it.
+    /// Returns the error of a wrong pipe: the type that was read, the type that is expected, and which
+    /// filters make it.
     pub fn instead_of(&self, name: &str, came: &RecordType) -> Error {
         let way = came.way_to(self.record).map(|filters| way_on::through(&filters, name));
         self.expected(name, came.plural, way.as_deref().unwrap_or(self.record.made_by))
     }
 
-    /// The error of chats in a wrong pipe; `filter` makes conversations of them.
+    /// Returns the error of chats in a wrong pipe; `filter` makes conversations from them.
     pub fn instead_of_chats(&self, name: &str, filter: &str) -> Error {
         let filters = match self.record.name == CONVERSATION.name {
             true => Some(filter.to_string()),
@@ -402,74 +403,79 @@ impl Wanted {
     }
 }
 
-/// What was found of the records that a reader is asked for by their ids.
+/// The records that a reader found by their ids.
 #[derive(Debug, Default)]
-pub struct Selected {
+pub struct SelectedRecords {
     pub records: u64,
-    /// The ids that were found, those of first turns of these ids too.
+    /// The ids that were found, also ids of first turns of these ids.
     pub found: HashSet<String>,
 }
 
-/// What is open and read as records: a file or stream in one of the encodings, or all datasets of one format
-/// that are read together.
+/// An open input that is read as records: a file or stream in one of the encodings, or all datasets
+/// of one format that are read together.
 pub trait RecordSource: Send {
-    /// The type of the records, by the first of them or the header, or `default` if these do not
-    /// show it; `None` if there is neither. Call it before `begin`.
+    /// Returns the type of the records, by the first of them or the header, or `default` if these
+    /// do not show it; `None` if there is neither. It must be called before `begin`.
     fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>>;
 
-    /// Looks at the header and the schema before any record is asked for. Of datasets the header is what
-    /// they state: parameters and the chain of filters.
-    fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)>;
+    /// Reads the header and the schema before any record is asked for. For datasets the header is
+    /// what they state: parameters and the chain of filters.
+    fn begin(&mut self, wanted: Option<&WantedRecords>) -> Result<(Header, SchemaRef)>;
 
-    /// The next batch; `None` at the end. Its schema is the one given, of datasets their own (the reader makes
-    /// it fit). No more than `most` records of it are used.
+    /// Returns the next batch; `None` at the end. Its schema is the given one; for datasets it is
+    /// their own (the reader makes it fit). At most `most` records of it are used.
     fn next(
         &mut self,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
         schema: &SchemaRef,
         most: u64,
     ) -> Result<Option<Batch>>;
 
-    /// How values are stored, where the format leaves a choice, else its name: for people who compare datasets.
+    /// Returns how values are stored if the format has a choice, else the format's name: for people
+    /// who compare datasets.
     fn encoding(&self) -> String;
 
-    /// Records that have not been read yet, if the input knows or states it.
+    /// Returns the records that have not been read yet, if the input knows or states the number.
     fn records(&self) -> Option<u64> {
         None
     }
 
-    /// Counts the records of a dataset that only states how many it has. Before the first batch.
+    /// Counts the records of a dataset that only states its number. It must be called before the
+    /// first batch.
     fn count(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Steps of all games that have not been read yet, if they are known and all games are read.
+    /// Returns the steps of all games that have not been read yet, if they are known and all games
+    /// are read.
     fn steps(&self) -> Option<u64> {
         None
     }
 
-    /// Records that earlier filters have dropped, as far as read by now; of datasets what was dropped when they
-    /// were made, if a copy of them has to count it too.
-    fn dropped(&self) -> Dropped {
-        Dropped::default()
+    /// Returns the records that earlier filters have dropped, as far as the input was read; for
+    /// datasets the records that were dropped when they were made, if a copy of them has to count
+    /// these too.
+    fn dropped(&self) -> DroppedRecords {
+        DroppedRecords::default()
     }
 
-    /// Reads only the records with these ids from now on, if they can be found without reading
-    /// the others; `None` if not.
-    fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<Selected>> {
+    /// From now on reads only the records with these ids, if they can be found without reading the
+    /// others; `None` if not.
+    fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<SelectedRecords>> {
         Ok(None)
     }
 
-    /// Reads only these ascending runs of its records from now on, counted from its first; false if
-    /// it cannot leave out the others unread. Before the first batch.
+    /// From now on reads only these ascending runs of its records, counted from its first; returns
+    /// false if it would have to read the others too. It must be called before the first batch.
     fn read_runs(&mut self, _runs: &[Range<u64>]) -> Result<bool> {
         Ok(false)
     }
 
-    /// Decodes on so many threads from now on, if it can. Before the first batch.
+    /// From now on decodes on this many threads, if it can. It must be called before the first
+    /// batch.
     fn decode_on(&mut self, _threads: NonZeroUsize) {}
 
-    /// Notes for people: what is on disk and not in the records.
+    /// Returns notes for people: what is on disk and not in the records.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }

@@ -12,9 +12,9 @@ use arrow_schema::{DataType, Schema};
 
 use crate::error::Error;
 
-/// A piece has no more bytes, unless one record has.
+/// The most bytes of a piece, unless one record has more.
 const PIECE_BYTES: u64 = 4 << 20;
-/// A piece has no more rows: columns of nulls have rows without any bytes.
+/// The most rows of a piece: columns of nulls have rows without any bytes.
 const PIECE_ROWS: usize = 1 << 16;
 
 /// A batch that is handed out in pieces.
@@ -25,12 +25,12 @@ pub struct Pieces {
     start: usize,
 }
 
-/// The row of this index has more bytes than a record may have.
+/// The error for the row with this index, which has more bytes than a record may have.
 #[derive(Debug)]
 pub struct TooLarge(pub usize);
 
 impl TooLarge {
-    /// The error of a record, or line, that is longer than `--max-record-bytes` allows.
+    /// Returns the error for a record, or line, that is longer than `--max-record-bytes` allows.
     pub fn error(most: u64) -> Error {
         Error::data(format!("a record of more than {most} bytes"))
             .hint("--max-record-bytes N, if it is good")
@@ -90,14 +90,14 @@ fn repeats(schema: &Schema) -> bool {
     schema.fields().iter().any(|field| of(field.data_type()))
 }
 
-/// The size of each row once nothing of it is shared with others.
+/// Returns the size of each row without sharing: as if nothing of it were shared with other rows.
 pub fn row_sizes(batch: &RecordBatch) -> Vec<u64> {
     let mut sizes = vec![0; batch.num_rows()];
     batch.columns().iter().for_each(|column| add_sizes(column, &mut sizes));
     sizes
 }
 
-/// Adds the size that each row of a column has once nothing of it is shared.
+/// Adds the size of each row of a column without sharing.
 fn add_sizes(array: &dyn Array, sizes: &mut [u64]) {
     match array.data_type() {
         DataType::Utf8View => add_views(array.as_string_view(), sizes),
@@ -181,7 +181,7 @@ fn add_items(items: &dyn Array, rows: impl Iterator<Item = Range<usize>>, sizes:
     }
     let mut each = vec![0; items.len()];
     add_sizes(items, &mut each);
-    // Where each item begins, were all of them one after another.
+    // Where each item would begin if all of them stood one after another.
     let mut starts = Vec::with_capacity(each.len() + 1);
     starts.push(0u64);
     for size in each {

@@ -5,7 +5,7 @@ use crate::cli::Rejects;
 use crate::error::Result;
 use crate::ordered::Flow;
 
-/// A stream or a dataset that is being written. What is dropped before [`Sink::finish`] leaves
+/// A stream or a dataset that is being written. If it is dropped before [`Sink::finish`], it leaves
 /// nothing that looks finished.
 pub trait Sink {
     /// Whether it writes to stdout.
@@ -13,23 +13,24 @@ pub trait Sink {
         false
     }
 
-    /// Takes the records of a batch. Records that it refuses go to `rejects`, and so do those that
-    /// the batch has rejected already, in the order of the input.
+    /// Writes the records of a batch. Records that it refuses go to `rejects`, and so do records
+    /// that the batch has rejected already, in the order of the input.
     fn write(&mut self, batch: Batch, rejects: &mut Rejects) -> Result<Flow>;
 
-    /// Works on what still waits, after the last batch; what it refuses goes to `rejects`.
+    /// Writes records that still wait, after the last batch; records that it refuses go to
+    /// `rejects`.
     fn end(&mut self, _rejects: &mut Rejects) -> Result<()> {
         Ok(())
     }
 
     /// Completes the output.
-    fn finish(self, counts: Counts) -> Result<Finished>;
+    fn finish(self, counts: Counts) -> Result<SinkSummary>;
 }
 
-/// What a sink has to say at its end.
+/// The report of a sink at its end.
 #[derive(Debug, Default)]
-pub struct Finished {
-    /// What was made, in a line; of a stream nothing.
+pub struct SinkSummary {
+    /// The output in one line; `None` for a stream.
     pub made: Option<String>,
     pub warnings: Vec<String>,
 }

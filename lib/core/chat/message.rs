@@ -439,7 +439,8 @@ impl Draft<'_> {
         }
         self.thinking = self.thinking.filter(|text| !text.is_empty());
         let tagged = self.text().and_then(|content| {
-            let thought = thought(content).map(|(thinking, answer)| (Some(thinking), answer));
+            let thought =
+                split_thinking(content).map(|(thinking, answer)| (Some(thinking), answer));
             thought.or_else(|| harmony_output(content))
         });
         if let Some((thinking, answer)) = tagged {
@@ -489,7 +490,7 @@ fn is_torn(content: &str) -> bool {
 }
 
 /// Splits `<think>..</think>` from the text after it; new lines around both are removed.
-fn thought(content: &str) -> Option<(&str, &str)> {
+fn split_thinking(content: &str) -> Option<(&str, &str)> {
     let (thinking, answer) =
         content.trim_start().strip_prefix("<think>")?.split_once("</think>")?;
     Some((thinking.trim_matches('\n'), answer.trim_start_matches('\n')))

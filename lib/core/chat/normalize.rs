@@ -42,7 +42,7 @@ pub fn normalize<'a>(
     Ok(Json::Object(entries))
 }
 
-/// Does the same for a line of which only the shape is asked for.
+/// Normalizes the lists of messages of a line of which only the shape is asked for.
 pub fn for_recognition(record: Json<'_>) -> Json<'_> {
     let Json::Object(mut entries) = record else { return record };
     // Errors are reported when the record is read.
@@ -100,7 +100,7 @@ fn lists(entries: &mut Entries<'_>) -> Result<(), String> {
         if let Some(parsed) = parsed.filter(is_list) {
             *value = parsed;
         }
-        if let Some(list) = transposed(key, value)? {
+        if let Some(list) = transpose(key, value)? {
             *value = list;
         }
         if let Json::List(items) = value
@@ -125,7 +125,7 @@ fn holds_messages(value: &Json<'_>) -> bool {
 
 /// Returns the objects of a struct of lists, the form in which `datasets` stores a sequence of
 /// objects.
-fn transposed<'a>(name: &str, value: &Json<'a>) -> Result<Option<Json<'a>>, String> {
+fn transpose<'a>(name: &str, value: &Json<'a>) -> Result<Option<Json<'a>>, String> {
     if value.list().is_some() || is_message(value) || !holds_messages(value) {
         return Ok(None);
     }

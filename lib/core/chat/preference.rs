@@ -153,11 +153,7 @@ fn context<'r>(
     }
 }
 
-/// Splits a text of Anthropic's hh into turns: `
-///
-/// Human: ..
-///
-/// Assistant: ..`.
+/// Splits a text of Anthropic's hh into turns: `\n\nHuman: ..\n\nAssistant: ..`.
 fn turns(text: &str) -> Option<Vec<Draft<'_>>> {
     const MARKS: [(&str, Role); 2] =
         [("\n\nHuman:", Role::User), ("\n\nAssistant:", Role::Assistant)];

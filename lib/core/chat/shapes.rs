@@ -44,7 +44,7 @@ const SHAPES: [Shape; 9] = [
     Shape {
         wanted: "instruction and output",
         knows: |record| record.get("instruction").is_some() && record.get("output").is_some(),
-        read: |record, _| answered(record, "instruction", "output"),
+        read: |record, _| question_and_answer(record, "instruction", "output"),
     },
     Shape {
         wanted: "input (and output)",
@@ -62,7 +62,7 @@ const SHAPES: [Shape; 9] = [
     Shape {
         wanted: "query and response",
         knows: |record| record.get("query").is_some() && record.get("response").is_some(),
-        read: |record, _| answered(record, "query", "response"),
+        read: |record, _| question_and_answer(record, "query", "response"),
     },
     Shape { wanted: "traj", knows: |record| has_list(record, "traj"), read: of_messages },
     Shape {
@@ -72,8 +72,8 @@ const SHAPES: [Shape; 9] = [
     },
 ];
 
-/// The command that makes conversations of rows like this line, if it is a chat: of a known shape, or with fields that
-/// can be named. A conversation of Harmony is none.
+/// Returns the command that makes conversations from rows like this line, if it is a chat: of a
+/// known shape, or with fields that can be named. A conversation of Harmony is not a chat.
 pub fn filter_of(line: &str) -> Option<String> {
     let record = Json::parse(line).ok()?;
     if has_list(&record, "messages") && !has_messages_of_chat(&record) {
@@ -86,8 +86,8 @@ pub fn filter_of(line: &str) -> Option<String> {
     named_fields(&record).map(|options| format!("chat-harmony {options}"))
 }
 
-/// Whether the messages of a record are those of a chat: Harmony's answers have channels, and chats have calls and
-/// reasoning in fields of their own.
+/// Whether the messages of a record are a chat's: Harmony's answers have channels, and chats have
+/// calls and reasoning in fields of their own.
 fn has_messages_of_chat(record: &Json<'_>) -> bool {
     const OF_CHATS: [&str; 4] = ["tool_calls", "function_call", "reasoning_content", "reasoning"];
     let messages = record.get("messages").and_then(Json::list);
@@ -146,12 +146,12 @@ fn no_shape(record: &Json<'_>) -> String {
     format!("no chat shape: wanted {wanted}, or {last}; found {found}; try: {way}")
 }
 
-/// Names that prompts have in public data, and their answers.
+/// The names of prompts in public data, and of their answers.
 const PROMPTS: [&str; 6] = ["prompt", "question", "problem", "instruction", "query", "input"];
 const ANSWERS: [&str; 6] = ["completion", "answer", "response", "output", "solution", "reply"];
 
-/// The options that name the fields of a record that no shape knows, as far as their names or values show them: one list of
-/// messages, or two texts.
+/// Returns the options that name the fields of a record of no known shape, as far as their names or
+/// values show them: one list of messages, or two texts.
 fn named_fields(record: &Json<'_>) -> Option<String> {
     let is_messages = |value: &Json<'_>| {
         value.list().is_some_and(|list| !list.is_empty() && list.iter().all(Json::is_object))
@@ -291,7 +291,11 @@ fn column<'r>(record: &'r Json<'r>, name: &str) -> Result<&'r str, String> {
 }
 
 /// Reads a question in one column and its answer in another.
-fn answered<'r>(record: &'r Json<'r>, asked: &str, answer: &str) -> Result<Messages<'r>, String> {
+fn question_and_answer<'r>(
+    record: &'r Json<'r>,
+    asked: &str,
+    answer: &str,
+) -> Result<Messages<'r>, String> {
     let mut drafts = question(record, asked)?;
     drafts.push(Draft::of_text(drafts.len(), Role::Assistant, column(record, answer)?));
     after(record, None, drafts)
@@ -389,7 +393,7 @@ fn item<'r>(
             })
         }
         "function_call" => {
-            let calls = vec![printed(read_call(item).map_err(within)?)];
+            let calls = vec![with_printed_arguments(read_call(item).map_err(within)?)];
             Some(Draft { calls, ..Draft::new(index, Role::Assistant) })
         }
         "function_call_output" => {
@@ -404,7 +408,7 @@ fn item<'r>(
 
 /// Writes the arguments of a call as Python prints them. In this shape they are text in every
 /// record, so that their spacing is not the model's.
-fn printed(call: Call<'_>) -> Call<'_> {
+fn with_printed_arguments(call: Call<'_>) -> Call<'_> {
     // (A number too large for a float stays as it was written.)
     let printed = Json::parse(&call.arguments).map(|value| value.python_json()).ok();
     let printed = printed.filter(|text| Json::parse(text).is_ok_and(|value| value.is_finite()));

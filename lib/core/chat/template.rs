@@ -111,7 +111,7 @@ fn type_of(spec: &Json<'_>) -> Result<String, String> {
     Ok(match spec.get("type") {
         Some(Json::Text(name)) if name == "array" => format!("{}{or_null}", array(spec)?),
         Some(Json::List(types)) if !types.is_empty() => {
-            types.iter().map(printed).collect::<Vec<String>>().join(" | ")
+            types.iter().map(python_str).collect::<Vec<String>>().join(" | ")
         }
         _ if variants.is_some() => {
             let variants = variants.and_then(Json::list).ok_or("a oneOf that is no list")?;
@@ -122,7 +122,7 @@ fn type_of(spec: &Json<'_>) -> Result<String, String> {
             "string" => match spec.get("enum").filter(|values| values.is_true()) {
                 Some(values) => {
                     let values = values.list().ok_or("an enum that is no list")?;
-                    let values: Vec<String> = values.iter().map(printed).collect();
+                    let values: Vec<String> = values.iter().map(python_str).collect();
                     format!("\"{}\"", values.join("\" | \""))
                 }
                 None => format!("string{or_null}"),
@@ -178,7 +178,7 @@ fn variant(spec: &Json<'_>) -> Result<String, String> {
 }
 
 /// Returns `str(value)` of Python, for the values of enums and of lists of types.
-fn printed(value: &Json<'_>) -> String {
+fn python_str(value: &Json<'_>) -> String {
     match value {
         Json::Null => "None".to_string(),
         Json::Boolean(true) => "True".to_string(),

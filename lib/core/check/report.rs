@@ -11,10 +11,9 @@ use serde_json::{Map, Value, json};
 
 use super::catalogue::Severity;
 use super::findings::{Finding, FindingGroup, Outcome};
-use crate::cli::{counted, grouped};
 use crate::error::shown;
 use crate::visible;
-use crate::wording::of_plural;
+use crate::wording::{counted, grouped, of_plural};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
@@ -247,5 +246,5 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 fn size(bytes: u64) -> String {
-    crate::cli::size(bytes as f64)
+    crate::wording::size(bytes as f64)
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::progress::{Progress, When};
 use super::tool::{Tool, WithoutEffect};
 
-/// A path of what cannot go to stdout: `-` is refused.
+/// Reads the path of an output that cannot go to stdout: `-` is refused.
 pub fn on_disk() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
         if path.as_os_str() == "-" {
@@ -54,7 +54,8 @@ pub struct CommonArgs {
 }
 
 impl CommonArgs {
-    /// Counts `total` of what is named in the plural. `uses_stdout`: the results go there.
+    /// Makes the progress of `total` units; `what` is their name in the plural. `uses_stdout`: the
+    /// results go there.
     pub fn progress(
         &self,
         tool: &Tool,
@@ -102,8 +103,8 @@ pub struct InputArgs {
     )]
     pub max_record_bytes: u64,
 
-    /// Whether a folder of shards need not be compared with its manifest: a filter has done it, or was
-    /// told not to.
+    /// Whether a folder of shards need not be compared with its manifest: a filter has done it, or
+    /// the user switched it off.
     #[arg(skip)]
     pub is_compared: bool,
 
@@ -113,7 +114,7 @@ pub struct InputArgs {
     pub is_shown: bool,
 }
 
-/// What a record may have if nothing else is said: text of 2^31 bytes does not fit a column.
+/// The most bytes of a record by default: text of 2^31 bytes does not fit a column.
 pub const MAX_RECORD_BYTES: u64 = 1 << 30;
 
 impl Default for InputArgs {
@@ -194,7 +195,7 @@ impl OutputArgs {
         self.to == Encoding::Ndjson
     }
 
-    /// The tool's entry in the provenance chain, unless it is switched off.
+    /// Returns the tool's entry in the provenance chain, unless it is switched off.
     pub fn entry(&self, tool: &Tool) -> Option<Value> {
         (!self.no_provenance).then(|| tool.entry())
     }
@@ -245,8 +246,8 @@ pub enum Slice {
 }
 
 impl Slice {
-    /// The half-open range among `total` units; of a part `[I*total/N, (I+1)*total/N)`, so that all
-    /// parts together are the whole, each unit in exactly one.
+    /// Returns the half-open range among `total` units. A part is `[I*total/N, (I+1)*total/N)`, so
+    /// that all parts together are the whole, each unit in exactly one.
     pub fn of(self, total: u64) -> std::ops::Range<u64> {
         match self {
             Slice::Part { index, count } => {

@@ -12,7 +12,7 @@ use super::print;
 use super::tool::ForPipelines;
 use crate::error::{Error, Result};
 
-/// The date in the title of the manual pages: that of the version in CHANGELOG.md.
+/// The date in the title of the manual pages: the date of the version in CHANGELOG.md.
 const RELEASED: &str = "2026-11-22";
 
 /// Prints what `--generate` asks for, if the command line is that and nothing else.
@@ -47,7 +47,7 @@ pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<
     })
 }
 
-/// A line for each option that scripts pass on: its name, and that of its value.
+/// Returns a line for each option that scripts pass on: its name, and the name of its value.
 fn for_pipelines(command: &Command) -> String {
     let mut lines = String::new();
     for argument in command.get_arguments().filter(|a| a.get::<ForPipelines>().is_some()) {
@@ -70,8 +70,8 @@ fn completions(mut command: Command, shell: Shell) -> Result<()> {
     print(&script)
 }
 
-/// In bash a command with a hyphen in its name has two names in the script of clap_complete 4.6: one where
-/// words are looked at, another where options are offered. Both become the first.
+/// Mends the bash script of clap_complete 4.6, which has two names for a command with a hyphen: one
+/// where words are looked at, another where options are offered. Both become the first.
 fn with_hyphens(command: &Command, script: &mut String) {
     let name = command.get_name();
     if name.contains('-') {
@@ -81,8 +81,8 @@ fn with_hyphens(command: &Command, script: &mut String) {
     command.get_subcommands().for_each(|subcommand| with_hyphens(subcommand, script));
 }
 
-/// The manual page of a filter, or of its subcommand. The help's end is ours: examples stay as they are
-/// written, which the crate would fill as a paragraph.
+/// Returns the manual page of a filter, or of its subcommand. The end of the help is written here:
+/// examples stay as they are, which the crate would fill as a paragraph.
 fn page(command: &Command, filter: &Command) -> Result<String> {
     // `puzzle-encode sudoku` is a command, puzzle-encode-sudoku(1) its page.
     let typed = command.get_bin_name().unwrap_or(command.get_name());
@@ -97,7 +97,7 @@ fn page(command: &Command, filter: &Command) -> Result<String> {
     let mut page = Vec::new();
     man.render(&mut page).map_err(|error| Error::write("stdout", &error))?;
     let mut page = String::from_utf8_lossy(&page).into_owned();
-    page += &closing(&text(filter.get_after_long_help()), typed);
+    page += &end_of_help(&text(filter.get_after_long_help()), typed);
     page += ".SH SEE ALSO\n";
     if typed != filter.get_name() {
         page += &format!(".BR {} (1),\n", escaped(filter.get_name()));
@@ -105,14 +105,14 @@ fn page(command: &Command, filter: &Command) -> Result<String> {
     Ok(page + ".BR gristmill (7)\n")
 }
 
-/// What stands after the options in the help: examples, what goes in and comes out, exit codes.
-fn closing(help: &str, typed: &str) -> String {
+/// Returns the part of the help after the options: examples, input and output, exit codes.
+fn end_of_help(help: &str, typed: &str) -> String {
     let (examples, rest) =
         match help.strip_prefix("Examples:\n").map(|help| help.split_once("\n\n")) {
             Some(Some((examples, rest))) => (examples, rest),
             _ => ("", help),
         };
-    // The page of a subcommand has its own examples only. What is further in goes on with a line.
+    // The page of a subcommand has its own examples only. An indented line continues an example.
     let mut is_own = false;
     let is_shown = |line: &&str| {
         is_own = if line.starts_with("   ") { is_own } else { line.contains(typed) };
@@ -145,12 +145,12 @@ fn text(styled: Option<&StyledStr>) -> String {
     styled.map(StyledStr::to_string).unwrap_or_default()
 }
 
-/// A text as roff: its minus signs can be copied, and no backslash is a command.
+/// Returns a text as roff: its minus signs can be copied, and no backslash is a command.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\e").replace('-', "\\-")
 }
 
-/// A line that roff does not take for a request.
+/// Returns a line that roff does not take for a request.
 fn line_start(line: &str) -> String {
     if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line.to_string() }
 }

@@ -34,7 +34,7 @@ pub use args::{
 pub use generate::generated;
 pub use memory::keep_freed_memory;
 pub use progress::{EveryMinute, Line, Progress, Report, When, far, time_left};
-pub use rejects::{Rejected, Rejection, Rejects, join_rejects};
+pub use rejects::{RejectedContent, Rejection, Rejects, join_rejects};
 pub use rejects_file::is_of_manifests;
 pub use select::{Choice, RecordRange, SelectArgs, all_there, draw, records_in, runs_within};
 pub use terminal::{ColorArgs, ColorWhen, Screen, TerminalEvent, screen_size};
@@ -60,7 +60,7 @@ pub fn main<A: Parser>(
         Ok((arguments, tool)) => exit_code(inputs::confirm(run(arguments, &tool)), &tool),
         Err(error) if error.use_stderr() => {
             let error = in_plain_words::<A>(error, &arguments);
-            // What can be understood says where the results would go.
+            // The arguments that can be understood show where the results would go.
             let command = A::command().ignore_errors(true);
             if let Ok(matches) = command.clone().try_get_matches_from(&arguments) {
                 let text = error.to_string();
@@ -89,15 +89,16 @@ fn tell_usage(tool: &str, error: &clap::Error) {
     let _ = std::io::stderr().write_all(format!("{tool}:{rest}\n").as_bytes());
 }
 
-/// The usage error of a command line whose arguments are written as they may be printed: what they
-/// contain may be from anywhere (`*`, `xargs`).
+/// Returns the usage error of a command line with its arguments in printable form: their content
+/// may be from anywhere (`*`, `xargs`).
 fn in_plain_words<A: Parser>(error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let plain = |argument: &OsString| visible::line(&argument.to_string_lossy()).into_owned();
     let plain: Vec<OsString> = arguments.iter().map(|argument| plain(argument).into()).collect();
     if plain == *arguments { error } else { parse::<A>(&plain).err().unwrap_or(error) }
 }
 
-/// Prints the one line of a failure, unless the filter before has printed it.
+/// Prints the one line of a failure, unless the filter before has printed it; returns the exit
+/// code.
 fn exit_code(outcome: Result<()>, tool: &Tool) -> ExitCode {
     let Err(error) = outcome else { return ExitCode::SUCCESS };
     if error.failure().is_none() || tool.is_verbose {
@@ -109,7 +110,7 @@ fn exit_code(outcome: Result<()>, tool: &Tool) -> ExitCode {
 
 static STREAM_HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
-/// The stream on stdout is complete: what fails from now on is not told to its reader.
+/// Notes that the stream on stdout is complete: later failures are not sent to its reader.
 pub fn stream_ends() {
     inputs::settle();
     STREAM_HAS_ENDED.store(true, Ordering::Relaxed);
@@ -127,7 +128,7 @@ fn end_stream(tool: &Tool, error: &Error) {
         exit_code: error.exit_code(),
         message: error.to_string(),
     });
-    // A reader that has gone does not change the exit code, and neither does a full disk.
+    // Neither a reader that has gone nor a full disk changes the exit code.
     signals::survive_closed_pipes();
     let _ = stdout.write_all(&failure.to_trailer()).and_then(|()| stdout.flush());
 }
@@ -141,14 +142,15 @@ fn parse<A: Parser>(arguments: &[OsString]) -> Result<(A, Tool), clap::Error> {
     Ok((parsed, tool))
 }
 
-/// What `--version` says of this program.
+/// Returns the text of `--version`.
 pub fn version() -> &'static str {
     static VERSION: OnceLock<String> = OnceLock::new();
     VERSION.get_or_init(|| Build::own().in_words())
 }
 
-/// The command as it is used: help of 80 columns at most; what stands under a heading is rare, and not in
-/// `-h`; and options take `-1` for a value, so that an error says what is wrong with it.
+/// Returns the command as it is used: the help has 80 columns at most, options under a heading are
+/// rare and not in `-h`, and options accept `-1` as a value, so that an error says what is wrong
+/// with it.
 pub fn as_used(command: Command) -> Command {
     let takes = |argument: &Arg| argument.get_action().takes_values() && !argument.is_positional();
     let command = command.mut_args(|argument| {
@@ -159,15 +161,15 @@ pub fn as_used(command: Command) -> Command {
     command.max_term_width(80).mut_subcommands(as_used)
 }
 
-/// Prints a line for the user on stderr. (That stderr cannot be written is no reason to fail.) Whatever
-/// data and names brought into the message stays in the line, and is nothing that a terminal obeys.
+/// Prints a line for the user on stderr. (A stderr that cannot be written is no reason to fail.)
+/// Text from data and names stays in the line, and contains nothing that a terminal obeys.
 pub fn tell(message: &str) {
     // In one piece: the filters of a pipeline often fail together.
     let line = format!("{}\n", visible::line(message));
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// Refuses to write results where nothing is open: they would be lost, and the exit code 0.
+/// Refuses to write results to a closed stdout: they would be lost, with exit code 0.
 pub fn refuse_closed_stdout() -> Result<()> {
     match program::is_closed(program::STDOUT) {
         true => Err(Error::usage("stdout is closed, and the results go there")),
@@ -175,12 +177,12 @@ pub fn refuse_closed_stdout() -> Result<()> {
     }
 }
 
-/// Prints a report for people to stdout, whose lines are ours.
+/// Prints a report for people to stdout, in lines of ours.
 pub fn print_text(text: &str) -> Result<()> {
     print(&visible::lines(text))
 }
 
-/// Writes a result that is no stream of records to stdout.
+/// Writes a result that is not a stream of records to stdout.
 pub fn print(text: &str) -> Result<()> {
     refuse_closed_stdout()?;
     let mut stdout = std::io::stdout().lock();
@@ -197,8 +199,8 @@ pub fn refuse_terminal(to: Encoding) -> Result<()> {
     Ok(())
 }
 
-/// `--expect-records N`: replaces the end marker in NDJSON. With too few records another try may
-/// help (the producer died); too many are always wrong.
+/// Checks `--expect-records N`, which replaces the end marker in NDJSON. With too few records
+/// another try may help (the producer died); too many are always wrong.
 pub fn expect_records(expected: Option<u64>, came: u64) -> Result<()> {
     match expected {
         Some(expected) if came < expected => Err(Error::unavailable(format!(

@@ -26,7 +26,7 @@ pub enum When {
 }
 
 impl When {
-    /// The same; never if nothing was said and only errors are wanted.
+    /// Returns this choice, or never if the user has made none and only errors are wanted.
     pub fn unless(self, quiet: bool) -> When {
         match self {
             When::Auto if quiet => When::Never,
@@ -35,7 +35,7 @@ impl When {
     }
 }
 
-/// Counts what is done. A terminal shows it from the first second until this is dropped.
+/// Counts what is done. A terminal shows it from the first second until it is dropped.
 #[derive(Debug)]
 pub struct Progress {
     tool: String,
@@ -44,20 +44,20 @@ pub struct Progress {
     records: u64,
     bytes: u64,
     start: Instant,
-    /// What is in the records, in the plural, and how much of it.
+    /// The unit of what is in the records, in the plural, and its count.
     inside: (&'static str, u64),
-    /// When something is shown or reported next.
+    /// When the count is next shown or reported.
     due: Option<Instant>,
-    /// What a terminal shows.
+    /// The line on a terminal.
     line: Option<Line>,
-    /// Where reports go, and when the next is due.
+    /// The file of reports, and when the next report is due.
     reports: Option<(File, Instant)>,
-    /// Stderr is a file or a pipe: a line a minute, and one of the end.
+    /// For a stderr that is a file or a pipe: a line a minute, and one at the end.
     logged: Option<EveryMinute>,
 }
 
-/// When something is said where no terminal shows it: a minute after the beginning, and every minute
-/// from then on.
+/// When a line is due if there is no terminal: a minute after the beginning, and every minute from
+/// then on.
 #[derive(Debug)]
 pub struct EveryMinute {
     next: Instant,
@@ -70,17 +70,17 @@ pub struct Line {
     bar: Option<ProgressBar>,
 }
 
-/// A line of what `--progress-to` names.
+/// A line in the file of `--progress-to`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub tool: String,
-    /// What is counted, in the plural.
+    /// The unit that is counted, in the plural.
     pub unit: String,
     pub done: u64,
-    /// How many there are, if that is known.
+    /// The number of all units, if it is known.
     pub of: Option<u64>,
     pub bytes: u64,
-    /// What is in them, in the plural, and how much of it was made.
+    /// The unit of what is in them, in the plural; `made` is its count.
     pub inside: Option<String>,
     pub made: u64,
 }
@@ -88,7 +88,7 @@ pub struct Report {
 const FIRST: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(200);
 const REPORTS: Duration = Duration::from_secs(1);
-/// How often something is said where no terminal shows it.
+/// How often a line is written if there is no terminal.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Where a count is shown.
@@ -105,7 +105,7 @@ impl EveryMinute {
         EveryMinute { next: start + MINUTE }
     }
 
-    /// Whether a minute is over; the next begins now.
+    /// Whether a minute is over; if so, the next begins now.
     pub fn is_due(&mut self, now: Instant) -> bool {
         let is_due = now >= self.next;
         if is_due {
@@ -116,7 +116,7 @@ impl EveryMinute {
 }
 
 impl Progress {
-    /// `what` is the plural of what is counted ("conversations"); `total` in the same unit.
+    /// `what` is the unit in the plural ("conversations"); `total` is in the same unit.
     /// `uses_stdout`: results go there.
     pub fn new(
         tool: &str,
@@ -166,7 +166,7 @@ impl Progress {
         }
     }
 
-    /// The same, which also appends reports to a file, a line a second. (What cannot be reported is no
+    /// Also appends reports to a file, a line a second. (A report that cannot be written is no
     /// reason to fail.)
     pub(super) fn reporting_to(mut self, path: &Path) -> Progress {
         let mut options = OpenOptions::new();
@@ -176,12 +176,12 @@ impl Progress {
         self
     }
 
-    /// Whether [`Progress::add_inside`] is of any use.
+    /// Whether [`Progress::add_inside`] has any effect.
     pub fn is_reporting(&self) -> bool {
         self.reports.is_some()
     }
 
-    /// Counts what is in the records: `what` in the plural.
+    /// Counts what is in the records; `what` is its unit in the plural.
     pub fn add_inside(&mut self, what: &'static str, count: u64) {
         self.inside = (what, self.inside.1 + count);
     }
@@ -199,7 +199,7 @@ impl Progress {
         }
     }
 
-    /// Shows the count on a terminal and reports it; gives the line for a log if one is due.
+    /// Shows the count on a terminal and reports it; returns the line for a log if one is due.
     fn show(&mut self, now: Instant) -> Option<String> {
         self.due = Some(now + INTERVAL);
         let text = self.line(now - self.start);
@@ -227,7 +227,7 @@ impl Progress {
         let _ = file.write_all(text.as_bytes());
     }
 
-    /// Clears the line. Nothing more is counted.
+    /// Clears the line. Nothing is counted after this.
     pub fn finish(&mut self) {
         self.report(Instant::now());
         (self.due, self.line, self.reports) = (None, None, None);
@@ -239,7 +239,7 @@ impl Progress {
     fn line(&self, elapsed: Duration) -> String {
         let seconds = elapsed.as_secs_f64().max(1e-3);
         let rate = self.records as f64 / seconds;
-        // What is asked first comes first: a terminal cuts the rest.
+        // The most important part comes first: a terminal cuts the rest.
         let mut line = format!("{}: {}", self.tool, far(self.records, self.total, self.what));
         if let Some(left) = time_left(self.records, self.total, rate) {
             line += &format!(", {left}");
@@ -253,7 +253,8 @@ impl Progress {
     }
 }
 
-/// How far something is: "500,000 of 2,000,000 records (25%)"; `what` in the plural.
+/// Returns the progress in words: "500,000 of 2,000,000 records (25%)"; `what` is the unit in the
+/// plural.
 pub fn far(done: u64, total: Option<u64>, what: &str) -> String {
     match total.filter(|&total| total > 0) {
         None => format!("{} {}", grouped(done), of_plural(done, what)),
@@ -265,7 +266,7 @@ pub fn far(done: u64, total: Option<u64>, what: &str) -> String {
     }
 }
 
-/// The time that is left at so many in a second: "00:00:30 left".
+/// Returns the time left at `rate` units a second: "00:00:30 left".
 pub fn time_left(done: u64, total: Option<u64>, rate: f64) -> Option<String> {
     let left = total?.checked_sub(done).filter(|left| *left > 0 && rate > 0.0)?;
     let left = Duration::from_secs((left as f64 / rate).round() as u64);
@@ -277,14 +278,14 @@ impl Line {
         Line { start: Instant::now(), bar: None }
     }
 
-    /// Shows a text in the place of the one before.
+    /// Shows a text in place of the one before.
     pub fn show(&mut self, text: &str) {
         if self.start.elapsed() >= FIRST {
             self.bar.get_or_insert_with(line_on_stderr).set_message(text.to_string());
         }
     }
 
-    /// Does something that prints.
+    /// Clears the line while `print` runs.
     pub fn apart<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some(bar) => bar.suspend(print),
@@ -293,7 +294,7 @@ impl Line {
     }
 }
 
-/// A line of a log. (That it cannot be written is no reason to fail.)
+/// Writes a line of a log. (A failure to write it is no reason to fail.)
 fn log(line: &str) {
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
@@ -304,7 +305,7 @@ impl Default for Line {
     }
 }
 
-/// A line that is cleared when dropped, so that an error message starts at the margin.
+/// Makes a line that is cleared when dropped, so that an error message starts at the margin.
 fn line_on_stderr() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let bar = bar.with_finish(ProgressFinish::AndClear);
@@ -333,7 +334,7 @@ mod tests {
         );
     }
 
-    /// In a file or pipe: nothing before the first minute is over, then one line in each.
+    /// In a file or pipe there is no line before the first minute is over, and then one in each.
     #[test]
     fn a_log_has_a_line_a_minute() {
         let start = Instant::now();
@@ -352,7 +353,7 @@ mod tests {
             let mut progress = Progress::on(screen, "ds-cat", ("records", None), start);
             assert_eq!(progress.show(start + MINUTE), None, "{screen:?}");
         }
-        // Before its first minute a log does not even read the clock's hand.
+        // Before its first minute a log does not even read the clock.
         let progress = Progress::on(Screen::Log, "ds-cat", ("records", None), start);
         assert_eq!(progress.due, Some(start + MINUTE));
     }

@@ -19,31 +19,31 @@ pub struct Rejection {
     pub place: Place,
     pub id: Option<String>,
     pub reason: String,
-    pub input: Rejected,
+    pub input: RejectedContent,
 }
 
-/// A record that is rejected, as it goes to the file of rejects.
-pub enum Rejected {
-    /// It is not kept.
+/// The content of a rejected record, for the file of rejects.
+pub enum RejectedContent {
+    /// The content is not kept.
     Nothing,
-    /// The text that came; it may be no JSON.
+    /// The text of the input; it need not be JSON.
     Text(String),
-    /// Makes such a text, which can be far larger than the record: only a file of rejects needs it.
+    /// Makes the text, which can be far larger than the record: only a file of rejects needs it.
     Json(Box<dyn FnOnce() -> String + Send>),
 }
 
-impl Rejected {
-    /// A record whose JSON is made when it is written.
-    pub fn json(make: impl FnOnce() -> String + Send + 'static) -> Rejected {
-        Rejected::Json(Box::new(make))
+impl RejectedContent {
+    /// Makes the content of a record whose JSON is made when it is written.
+    pub fn json(make: impl FnOnce() -> String + Send + 'static) -> RejectedContent {
+        RejectedContent::Json(Box::new(make))
     }
 
-    /// The value of a line of rejects.
+    /// Returns the JSON value for a line of rejects.
     fn into_json(self) -> Vec<u8> {
         let text = match self {
-            Rejected::Nothing => return b"null".to_vec(),
-            Rejected::Json(make) => make(),
-            Rejected::Text(text) => text,
+            RejectedContent::Nothing => return b"null".to_vec(),
+            RejectedContent::Json(make) => make(),
+            RejectedContent::Text(text) => text,
         };
         let mut reader = Reader::new(&text);
         if is_value(&mut reader).and_then(|()| reader.end()).is_ok() && !text.contains(['\n', '\r'])
@@ -56,7 +56,7 @@ impl Rejected {
     }
 }
 
-/// Whether a JSON value comes next, all of whose texts are Unicode.
+/// Checks that the next value is JSON and that all its texts are Unicode.
 fn is_value(reader: &mut Reader<'_>) -> Result<(), crate::json::Error> {
     match reader.peek()? {
         Kind::Object => reader.object(|reader, key| {
@@ -69,18 +69,18 @@ fn is_value(reader: &mut Reader<'_>) -> Result<(), crate::json::Error> {
     }
 }
 
-impl fmt::Debug for Rejected {
+impl fmt::Debug for RejectedContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Rejected::Nothing => "Nothing",
-            Rejected::Text(_) => "Text",
-            Rejected::Json(_) => "Json",
+            RejectedContent::Nothing => "Nothing",
+            RejectedContent::Text(_) => "Text",
+            RejectedContent::Json(_) => "Json",
         })
     }
 }
 
 impl Rejection {
-    /// The rejection as an error, which names the place, the id and the reason.
+    /// Returns the rejection as an error, which names the place, the id and the reason.
     pub fn to_error(&self) -> Error {
         Error::data(&self.reason).at(&self.place).id(self.id.as_deref())
     }
@@ -117,7 +117,7 @@ impl Rejects {
         Rejects::open_for_any(args)
     }
 
-    /// Opens the rejects of a run that keeps more there than bad records: see [`Rejects::keep`].
+    /// Opens the rejects of a run that keeps more than bad records there: see [`Rejects::keep`].
     pub fn open_for_any(args: &OnErrorArgs) -> Result<Rejects> {
         let file = match &args.rejects {
             Some(path) => {
@@ -153,7 +153,7 @@ impl Rejects {
         self.file.is_some()
     }
 
-    /// Writes a record that is left out on purpose to the file; it is not a bad one.
+    /// Writes a record that is left out on purpose to the file; it does not count as bad.
     pub fn keep(&mut self, rejection: Rejection) -> Result<()> {
         if let Some(file) = &mut self.file {
             let mut line = Map::new();

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, shown};
 use crate::files::{self, FileId};
 use crate::inputs;
 
-/// The names of JSON files and databases of datasets, and the endings of others.
+/// The names of JSON files and databases of datasets, and the endings of their other files.
 const NAMES: [&str; 7] = [
     "manifest.json",
     "metadata.json",
@@ -22,9 +22,10 @@ const NAMES: [&str; 7] = [
 ];
 const ENDINGS: [&str; 5] = ["idx", "bin", "npy", "parquet", "arrows"];
 
-/// How the first line of a file of rejects begins, and what is in it.
+/// The beginning of the first line of a file of rejects, and a text that it contains.
 const SIGNS: (&[u8], &[u8]) = (b"{\"source\":\"", b"\"reason\":\"");
-/// Where these signs are looked for: only the names of source and record are before them.
+/// How many bytes are searched for these signs: only the names of source and record come before
+/// them.
 const HEAD: u64 = 1 << 16;
 
 /// Refuses a file that may not be replaced.
@@ -55,13 +56,13 @@ pub(super) fn check(path: &Path) -> Result<()> {
     }
 }
 
-/// Whether files of datasets have such a name. Some of them are made at the end of a run only, when
+/// Whether files of datasets have such a name. Some of them are made only at the end of a run, when
 /// the rejects are published.
 fn is_of_datasets(path: &Path) -> bool {
     is_of_manifests(path) || ENDINGS.contains(&text(path.extension()).as_str())
 }
 
-/// Whether the files that describe datasets have such a name.
+/// Whether files that describe datasets have such a name.
 pub fn is_of_manifests(path: &Path) -> bool {
     let (name, directory) = (text(path.file_name()), text(path.parent().and_then(Path::file_name)));
     NAMES.contains(&name.as_str())

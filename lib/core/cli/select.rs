@@ -50,7 +50,7 @@ pub struct SelectArgs {
     pub id: Vec<String>,
 }
 
-/// Consecutive records as `--nth` names them: `17`, or `500-510` with both ends.
+/// Consecutive records in the form of `--nth`: `17`, or `500-510` with both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordRange {
     pub first: u64,
@@ -75,13 +75,13 @@ impl FromStr for RecordRange {
     }
 }
 
-/// What is chosen of a sequence of records.
+/// Which records of a sequence are chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
     All,
-    /// Ascending runs that do not touch; each of their records must be there.
+    /// Ascending runs that do not touch; each of their records must exist.
     Named(Vec<Range<u64>>),
-    /// A part of a run, as much of it as there is.
+    /// A part of a run, as much of it as exists.
     Within(Range<u64>),
     Last(u64),
     Sample {
@@ -91,12 +91,13 @@ pub enum Choice {
 }
 
 impl SelectArgs {
-    /// Whether they choose records at all.
+    /// Whether the arguments choose records at all.
     pub fn is_given(&self) -> bool {
         !self.id.is_empty() || self.choice() != Choice::All
     }
 
-    /// The numbers of the chosen records among all, from 0, as far as they are known beforehand.
+    /// Returns the numbers of the chosen records among all, from 0, as far as they are known
+    /// beforehand.
     pub fn numbers(&self, total: Option<u64>) -> Result<Box<dyn Iterator<Item = u64>>> {
         if !self.id.is_empty() {
             return Ok(Box::new(std::iter::empty()));
@@ -111,7 +112,7 @@ impl SelectArgs {
         Ok(Box::new(runs.into_iter().flatten()))
     }
 
-    /// What the arguments choose; ids choose among those of [`Choice::All`].
+    /// Returns the choice of the arguments; ids choose among the records of [`Choice::All`].
     pub fn choice(&self) -> Choice {
         if !self.nth.is_empty() {
             return Choice::Named(runs_of(&self.nth));
@@ -132,7 +133,7 @@ impl SelectArgs {
     }
 }
 
-/// Ranges in any order as ascending runs.
+/// Returns ranges in any order as ascending runs.
 fn runs_of(ranges: &[RecordRange]) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = ranges.iter().map(|r| r.first..r.last + 1).collect();
     ranges.sort_unstable_by_key(|range| range.start);
@@ -147,7 +148,7 @@ fn runs_of(ranges: &[RecordRange]) -> Vec<Range<u64>> {
 }
 
 impl Choice {
-    /// The ascending runs that are chosen of `total` records.
+    /// Returns the ascending runs that are chosen of `total` records.
     pub fn of(&self, total: u64) -> Result<Vec<Range<u64>>> {
         let within = |range: Range<u64>| {
             let range = range.start.min(total)..range.end.min(total);
@@ -166,7 +167,7 @@ impl Choice {
     }
 }
 
-/// An error if one of the records named is not among the first `total`.
+/// Fails if one of the named records is not among the first `total`.
 pub fn all_there(named: &[Range<u64>], total: u64) -> Result<()> {
     let Some(last) = named.last().filter(|run| run.end > total) else { return Ok(()) };
     let first_missing = last.start.max(total);
@@ -174,9 +175,10 @@ pub fn all_there(named: &[Range<u64>], total: u64) -> Result<()> {
     Err(Error::data(cause))
 }
 
-/// The place of a record in the order of the draw: those that come first are the sample. So it is
-/// the same whether the number of records is known before, and records can be drawn as they come.
-/// (The finalizer of splitmix64; equal draws, which do not matter, go to the first.)
+/// Returns the place of a record in the order of the draw: the first places are the sample. So the
+/// sample is the same whether the number of records is known before or not, and records can be
+/// drawn as they come. (The finalizer of splitmix64; if draws are equal, which does not matter, the
+/// first record wins.)
 pub fn draw(seed: u64, number: u64) -> (u64, u64) {
     let mix = |mut z: u64| {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -214,7 +216,7 @@ impl RecordRange {
     }
 }
 
-/// The part of ascending runs that lies in a range, counted from its start.
+/// Returns the part of ascending runs that is in a range, counted from its start.
 pub fn runs_within(runs: &[Range<u64>], range: &Range<u64>) -> Vec<Range<u64>> {
     let from = runs.partition_point(|run| run.end <= range.start);
     let overlapping = runs.iter().skip(from).take_while(|run| run.start < range.end);
@@ -224,7 +226,7 @@ pub fn runs_within(runs: &[Range<u64>], range: &Range<u64>) -> Vec<Range<u64>> {
     overlapping.map(cut).filter(|run| !run.is_empty()).collect()
 }
 
-/// How many records are in runs.
+/// Returns how many records are in runs.
 pub fn records_in(runs: &[Range<u64>]) -> u64 {
     runs.iter().map(|run| run.end - run.start).sum()
 }

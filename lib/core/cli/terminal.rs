@@ -51,8 +51,8 @@ impl ColorWhen {
     }
 }
 
-/// Columns and lines of what stdout is shown on: of the terminal; else `COLUMNS` and `LINES`; else,
-/// in a pipe to a pager, of the terminal that stderr is; else 80 and 24.
+/// Returns columns and lines of the screen that shows stdout: of the terminal; else `COLUMNS` and
+/// `LINES`; else, in a pipe to a pager, of the terminal of stderr; else 80 and 24.
 pub fn screen_size() -> (usize, usize) {
     let of = |size: rustix::termios::Winsize| {
         let (columns, lines) = (usize::from(size.ws_col), usize::from(size.ws_row));
@@ -66,12 +66,12 @@ pub fn screen_size() -> (usize, usize) {
     (number("COLUMNS").unwrap_or(columns), number("LINES").unwrap_or(lines))
 }
 
-/// What happens while a terminal is held.
+/// An event while a terminal is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TerminalEvent {
-    /// A byte of what was typed.
+    /// A byte that was typed.
     Key(u8),
-    /// Its size has changed, or what was drawn is gone.
+    /// The size has changed, or the drawing is gone.
     Redraw,
 }
 
@@ -81,8 +81,8 @@ enum Raw {
     Closed,
 }
 
-/// A terminal on which pictures follow one another: another screen, no cursor, keys at once. All of
-/// it is taken back when this is dropped, and before a signal ends the process.
+/// A terminal on which pictures follow one another: an alternate screen, no cursor, keys at once.
+/// All of this is undone when it is dropped, and before a signal ends the process.
 pub struct Screen {
     keyboard: File,
     before: Termios,
@@ -90,12 +90,12 @@ pub struct Screen {
     is_held: bool,
 }
 
-/// Another screen, no cursor; and back.
+/// Enters the alternate screen without a cursor, and leaves it.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[0m\x1b[?25h\x1b[?1049l";
 
 impl Screen {
-    /// Takes the terminal that stdout is; keys come from it too, not from stdin.
+    /// Takes the terminal of stdout; keys come from it too, not from stdin.
     pub fn take() -> Result<Screen> {
         let failed = |e: io::Error| Error::io("/dev/tty", &e);
         let keyboard = File::options().read(true).write(true).open("/dev/tty").map_err(failed)?;
@@ -124,15 +124,15 @@ impl Screen {
         }
     }
 
-    /// Draws lines from the top, and nothing below them.
+    /// Draws lines from the top, and clears the lines below them.
     pub fn draw(&self, lines: &[String]) -> Result<()> {
         let lines: Vec<String> = lines.iter().map(|line| format!("{line}\x1b[K")).collect();
         let frame = format!("\x1b[H{}\x1b[J", lines.join("\r\n"));
         write_all(&frame).map_err(|e| Error::write("stdout", &e))
     }
 
-    /// Waits for a key; `None` if the time is over before. A signal that ends the process does so
-    /// here.
+    /// Waits for a key; `None` if the time is over before. If a signal is to end the process, it
+    /// ends here.
     pub fn wait(&mut self, time: Option<Duration>) -> Option<TerminalEvent> {
         let event = match time {
             Some(time) => match self.events.recv_timeout(time) {
@@ -146,7 +146,7 @@ impl Screen {
             Raw::Signal(SIGWINCH) => {}
             Raw::Signal(SIGTSTP) => {
                 self.release();
-                // A stop that cannot be caught: the shell goes on until the process is continued.
+                // A stop that cannot be caught: the shell continues until the process is continued.
                 let _ = kill_process(rustix::process::getpid(), Signal::STOP);
                 let _ = self.hold();
             }

@@ -17,8 +17,8 @@ pub struct WithoutEffect;
 
 impl ArgExt for WithoutEffect {}
 
-/// Marks an option that scripts pass on to the filter as it is: they ask for these
-/// (`--generate options`), so that an option is declared here alone.
+/// Marks an option that scripts pass on to the filter unchanged: they ask for these options
+/// (`--generate options`), so that an option is declared only here.
 #[derive(Debug, Clone, Copy)]
 pub struct ForPipelines;
 
@@ -30,27 +30,27 @@ pub struct NoStream;
 
 impl ArgExt for NoStream {}
 
-/// The filter that runs.
+/// The running filter.
 #[derive(Debug, Clone)]
 pub struct Tool {
     name: String,
     arguments: Vec<String>,
-    /// The arguments that the command line gives, by their ids in the definition.
+    /// The arguments on the command line, by their ids in the definition.
     given: Vec<String>,
     /// Whether its stdout is an Arrow stream.
     pub(super) streams_arrow: bool,
-    /// `--verbose`.
+    /// Whether `--verbose` is given.
     pub(super) is_verbose: bool,
 }
 
 impl Tool {
-    /// The tool of a parsed command line.
+    /// Returns the tool of a parsed command line.
     pub(super) fn of(command: &Command, matches: &ArgMatches) -> Tool {
         let is_verbose = matches!(matches.try_get_one("verbose"), Ok(Some(true)));
         Tool {
             name: command.get_name().to_string(),
             arguments: with_effect(command, matches),
-            given: given(matches),
+            given: given_arguments(matches),
             streams_arrow: streams_arrow(command, matches),
             is_verbose,
         }
@@ -66,12 +66,12 @@ impl Tool {
         &self.name
     }
 
-    /// Whether the command line gives an argument (a variable or a default does not).
+    /// Whether the command line gives an argument (a variable or a default does not count).
     pub fn is_given(&self, id: &str) -> bool {
         self.given.iter().any(|given| given == id)
     }
 
-    /// Its entry in the provenance chain: name, version, arguments.
+    /// Returns its entry in the provenance chain: name, version, arguments.
     pub fn entry(&self) -> Value {
         let Tool { name, arguments, .. } = self;
         json!({"name": name, "version": env!("CARGO_PKG_VERSION"), "arguments": arguments})
@@ -82,7 +82,7 @@ impl Tool {
         super::tell(&format!("{}: {line}", self.name));
     }
 
-    /// Says to somebody at a terminal that what earlier filters know did not come along.
+    /// Tells a user at a terminal that facts known to earlier filters did not arrive.
     pub fn advise_arrow(&self, common: &CommonArgs) {
         if !common.quiet && std::io::stderr().is_terminal() {
             let lost = "what earlier filters dropped and were told did not come with NDJSON";
@@ -90,7 +90,7 @@ impl Tool {
         }
     }
 
-    /// Prints what was made, where somebody looks: on a terminal, or with `--progress always`.
+    /// Prints what was made, if somebody looks: on a terminal, or with `--progress always`.
     pub fn tell_made(&self, made: Option<&str>, common: &CommonArgs) {
         let is_told = match common.progress.unless(common.quiet) {
             When::Auto => std::io::stderr().is_terminal(),
@@ -112,7 +112,7 @@ impl Tool {
 const TO: &str = "to";
 const ARROW: &str = "arrow";
 
-fn given(matches: &ArgMatches) -> Vec<String> {
+fn given_arguments(matches: &ArgMatches) -> Vec<String> {
     let ids = matches.ids().map(|id| id.as_str());
     let on_line = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
     ids.filter(on_line).map(str::to_string).collect()
@@ -136,8 +136,8 @@ fn streams_arrow(command: &Command, matches: &ArgMatches) -> bool {
     value.is_some_and(|value| value == ARROW) && !command.get_arguments().any(is_elsewhere)
 }
 
-/// The arguments of the command line that change what is made, in their order there, each written
-/// in one way: `-c 1`, `--count=1` and `--count 1` are `--count 1`.
+/// Returns the arguments of the command line that change the output, in their order there, each
+/// written in one way: `-c 1`, `--count=1` and `--count 1` are `--count 1`.
 fn with_effect(command: &Command, matches: &ArgMatches) -> Vec<String> {
     let mut given: Vec<(usize, Vec<String>)> = Vec::new();
     let counts = |argument: &&Arg| {
@@ -165,7 +165,7 @@ fn with_effect(command: &Command, matches: &ArgMatches) -> Vec<String> {
     arguments
 }
 
-/// One occurrence of an argument as words.
+/// Returns one occurrence of an argument as words.
 fn written(argument: &Arg, values: Vec<String>) -> Vec<String> {
     let flag = match (argument.get_long(), argument.get_short()) {
         (Some(long), _) => Some(format!("--{long}")),

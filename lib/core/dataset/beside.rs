@@ -14,7 +14,7 @@ use crate::stream::open_bytes;
 use crate::walk;
 use crate::way_on::{self, shown_word};
 
-/// How a folder of raw data is known: how its files end, and what reads it.
+/// Folders of raw data: the endings of their files, and the filter that reads them.
 const RAW: [(&[&str], &str); 5] = [
     (&META, "mx-decode DIR"),
     (
@@ -27,19 +27,19 @@ const RAW: [(&[&str], &str); 5] = [
 ];
 /// The sidecars of raw games.
 const META: [&str; 2] = [".meta.json", ".meta.json.gz"];
-/// Their steps.
+/// The steps of raw games.
 const STEPS: &str = ".jsonl.gz";
-/// A folder is for a kind of files if one in so many is of it.
+/// A folder is for a kind of files if one file in this many is of that kind.
 const SHARE: usize = 4;
-/// So many files of a folder are looked at.
+/// How many files of a folder are looked at.
 const LOOKED_AT: usize = 1000;
-/// So many bytes of a first line are looked at.
+/// How many bytes of a first line are looked at.
 const FIRST_LINE: u64 = 1 << 20;
 
-/// What reads a folder of raw data, and hands records to the filter that runs.
+/// Returns the command that reads a folder of raw data, and hands records to the running filter.
 pub(super) fn way_to_read(folder: &Path) -> Result<Option<String>> {
     let found = walk::files(folder, |_| true).take(LOOKED_AT).map(|file| file.map_err(Error::from));
-    // What may not be looked at has its own error where it is read.
+    // A file that may not be looked at has its own error where it is read.
     let found = found.filter(|file| !file.as_ref().is_err_and(|e| e.kind() != Kind::Unavailable));
     let found = found.collect::<Result<Vec<PathBuf>>>()?;
     let mut tasks = HashSet::new();
@@ -53,7 +53,7 @@ pub(super) fn way_to_read(folder: &Path) -> Result<Option<String>> {
             ending_of(path, endings).is_some() && (!way.contains(" arc ") || tasks.contains(path))
         };
         let raw: Vec<&PathBuf> = found.iter().filter(is_raw).collect();
-        // A few files among many others are not what a folder is for.
+        // A few files among many others do not decide what a folder is for.
         let ending = raw.first().and_then(|path| ending_of(path, endings));
         let ending = ending.filter(|_| raw.len() * SHARE >= found.len())?;
         // Files of records need no other filter.
@@ -71,7 +71,8 @@ pub(super) fn way_to_read(folder: &Path) -> Result<Option<String>> {
     Ok(way)
 }
 
-/// Whether the first line of a file is a chat. (What cannot be read has its own error where it is read.)
+/// Whether the first line of a file is a chat. (A file that cannot be read has its own error where
+/// it is read.)
 fn begins_with_chat(path: &Path) -> bool {
     let mut line = Vec::new();
     let read = open_bytes(path)
@@ -112,7 +113,7 @@ pub(super) fn refuse_part(path: &Path) -> Result<()> {
     }
 }
 
-/// How a path ends.
+/// Returns the ending of a path.
 fn ending_of<'a>(path: &Path, endings: &[&'a str]) -> Option<&'a str> {
     let path = path.to_str()?;
     endings.iter().find(|ending| path.ends_with(**ending)).copied()

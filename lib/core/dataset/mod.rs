@@ -14,7 +14,7 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::data_files::LINES;
 use crate::format::stated::{Comparison, refuse_other_sizes};
-use crate::format::unchanged::Unchanged;
+use crate::format::unchanged::InputSnapshot;
 use crate::format::{FORMATS, Format, Open, parquet};
 use crate::stream::{Reader, Request};
 use crate::walk;
@@ -24,8 +24,8 @@ use beside::refuse_part;
 pub use on_disk::size_on_disk;
 pub use raw_files::{describe_raw, raw_files, shard_of};
 
-/// Every family of checks, in the order of reports: first the formats, then records in files
-/// and streams.
+/// Returns every family of checks, in the order of reports: first the formats, then records in
+/// files and streams.
 pub fn families() -> [&'static dyn Family; 6] {
     [
         &check::MegatronFamily,
@@ -37,14 +37,14 @@ pub fn families() -> [&'static dyn Family; 6] {
     ]
 }
 
-/// Checks whatever a path names.
+/// Checks the dataset or stream at a path.
 pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
     // A prefix names files but is not a file itself.
     if let Some(family) = files::find(&families(), |family| family.knows(path))? {
         if path.as_os_str() != "-" && !is_dataset(path)? {
             refuse_part(path)?;
         }
-        let unchanged = Unchanged::of(std::slice::from_ref(&path.to_path_buf()))?;
+        let unchanged = InputSnapshot::of(std::slice::from_ref(&path.to_path_buf()))?;
         let mut outcome = unchanged.confirm(family.check(path, context))?;
         unchanged.check()?;
         outcome.bytes = size_on_disk(&[path.to_path_buf()])?.unwrap_or(outcome.bytes);
@@ -56,14 +56,14 @@ pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
     Err(no_dataset(path).hint(way.unwrap_or_else(other)))
 }
 
-/// The path alone, or if it is a folder of datasets, in folders of their own, each of these in the order
-/// of their names.
+/// Returns the path alone; if it is a folder of datasets, in folders of their own, returns each of
+/// these in the order of their names.
 pub fn each_dataset(path: &Path) -> Result<Vec<PathBuf>> {
     if path.as_os_str() == "-" || !files::is_directory(path)? || is_dataset(path)? {
         return Ok(vec![path.to_path_buf()]);
     }
     let mut found = Vec::new();
-    // What is not looked at yet, the next last, with the folders that it is in.
+    // Paths that are not looked at yet, the next one last, with the folders that contain them.
     let mut left = vec![(path.to_path_buf(), Vec::new())];
     while let Some((folder, mut above)) = left.pop() {
         if is_dataset(&folder)? {
@@ -85,10 +85,10 @@ pub fn each_dataset(path: &Path) -> Result<Vec<PathBuf>> {
     if found.is_empty() { Ok(vec![path.to_path_buf()]) } else { Ok(found) }
 }
 
-/// Opens what the arguments name: datasets of one format, or files and streams.
+/// Opens the inputs of the arguments: datasets of one format, or files and streams.
 pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
     let (mut args, request) = (args.clone(), request.into());
-    // What people look at may be of several splits.
+    // An input that people look at may have several splits.
     let is_looked_at = matches!(request, Request::Any);
     let named = std::mem::take(&mut args.files);
     args.files = with_splits(&named, is_looked_at)?;
@@ -102,7 +102,7 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
                 let cause = format!("{} and other files cannot be read together", format.name);
                 return Err(Error::usage(cause).at(other.as_path()));
             }
-            let unchanged = Unchanged::of(&args.files)?;
+            let unchanged = InputSnapshot::of(&args.files)?;
             let source = unchanged.confirm(open(&args.files, args.slice))?;
             let mut all = args.files.iter();
             unchanged.confirm(all.try_for_each(|path| (format.refuse_missing)(path)))?;
@@ -120,7 +120,7 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
             })
         }
         Open::Files(files_of) => {
-            let unchanged = Unchanged::of(&args.files)?;
+            let unchanged = InputSnapshot::of(&args.files)?;
             let mut all = Vec::new();
             for path in &args.files {
                 if is_of(path, format)? {
@@ -143,18 +143,19 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
     }
 }
 
-/// Compares a folder with the manifest in it. Its files are not compared if they are named themselves.
+/// Compares a folder with the manifest in it. Its files are not compared if they are named
+/// themselves.
 fn compare_folder(path: &Path) -> Result<()> {
     let compared = parquet::compare_inputs(&[path]);
     let way = || format!("{}/*.parquet, to read what is there", shown(path));
     compared.map_err(|error| error.hint(way()))
 }
 
-/// The folders that splits of Parquet shards stand in, as in the `ids` of a root.
+/// The folders of splits of Parquet shards, as in the `ids` of a root.
 const SPLIT_FOLDERS: [&str; 3] = ["train", "valid", "test"];
 
-/// The same paths, with what a folder holds in its place: splits, if these alone hold Parquet shards; where people
-/// look at it, datasets in folders of their own.
+/// Returns the paths; a folder is replaced by the folders of its splits if only these hold Parquet
+/// shards, and, where people look at it, by datasets in folders of their own.
 fn with_splits(paths: &[PathBuf], is_looked_at: bool) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in paths {
@@ -183,7 +184,7 @@ fn with_splits(paths: &[PathBuf], is_looked_at: bool) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// The format of the first path that is a dataset.
+/// Returns the format of the first path that is a dataset.
 fn format_of(paths: &[PathBuf]) -> Result<Option<&'static Format>> {
     for path in paths {
         if let Some(format) = files::find(&FORMATS, |format| is_of(path, format))? {
@@ -201,11 +202,12 @@ fn is_of(path: &Path, format: &Format) -> Result<bool> {
     Ok(path.as_os_str() != "-" && (format.knows)(path)?)
 }
 
-/// Refuses what is no file of records: directories, and files that belong to something else.
+/// Refuses paths that are not files of records: directories, and files that belong to something
+/// else.
 fn refuse_others(paths: &[PathBuf], is_looked_at: bool) -> Result<()> {
     if let Some(directory) = files::find(paths, |path| files::is_directory(path))? {
         if !is_looked_at {
-            // The way on would be to all of them.
+            // The hint would be about all of them.
             let found = walk::files(directory, |_| true).filter_map(Result::ok);
             let found: Vec<PathBuf> = found.filter(|path| LINES.has(path)).collect();
             splits::refuse_several(directory, &found)?;

@@ -8,8 +8,8 @@ use crate::format::kd_root::prefix_of;
 use crate::publish::directory_of;
 use crate::walk;
 
-/// The bytes of files, of all files below folders, and of those with a prefix; `None` if one of the paths
-/// is a pipe, or if there is none.
+/// Returns the bytes of files, of all files below folders, and of the files with a prefix; `None`
+/// if one of the paths is a pipe, or if there are no paths.
 pub fn size_on_disk(paths: &[PathBuf]) -> Result<Option<u64>> {
     let mut sum = Some(0u64);
     for path in paths {
@@ -36,7 +36,8 @@ fn size_of(path: &Path) -> Result<Option<u64>> {
     Ok(metadata.is_file().then_some(metadata.len()))
 }
 
-/// The files beside a prefix whose names begin with it: `shard_00_tokens.bin`, `shard_00.bin`.
+/// Returns the files beside a prefix whose names begin with it: `shard_00_tokens.bin`,
+/// `shard_00.bin`.
 fn with_prefix(prefix: &Path) -> Result<Vec<PathBuf>> {
     let Some(name) = prefix.file_name() else { return Ok(Vec::new()) };
     let mut paths = files::paths_in(&directory_of(prefix))?;

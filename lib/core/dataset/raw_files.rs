@@ -18,14 +18,15 @@ use crate::walk::{self, WalkError};
 
 use super::splits::refuse_several;
 
-/// How files of rows end: those of a folder are of one of these kinds.
+/// The kinds of files of rows: all files of a folder are of one of these.
 const KINDS: [&Kind; 3] = [&PARQUET, &LINES, &ARROW];
-/// What `save_to_disk` of Hugging Face `datasets` writes beside the files of a set, and above its splits.
+/// The files that `save_to_disk` of Hugging Face `datasets` writes beside the files of a set, and
+/// above its splits.
 const STATE: &str = "state.json";
 const SPLITS: &str = "dataset_dict.json";
 
-/// The paths, and in the place of a folder the files below it: hidden ones are left out, the others
-/// are sorted by their whole paths, as code points.
+/// Returns the paths; a folder is replaced by the files below it: hidden ones are left out, the
+/// others are sorted by their whole paths, as code points.
 pub fn raw_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in paths {
@@ -40,8 +41,8 @@ pub fn raw_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// Name, bytes, rows and sha256 of each file of raw rows; rows are null where only decoding counts them
-/// (compressed files, Arrow). None of stdin.
+/// Returns name, bytes, rows and sha256 of each file of raw rows; rows are null if only decoding
+/// counts them (compressed files, Arrow). For stdin there is nothing.
 pub fn describe_raw(paths: &[PathBuf]) -> Result<Vec<Value>> {
     paths.iter().filter(|path| path.as_os_str() != "-").map(|path| describe(path)).collect()
 }
@@ -63,11 +64,11 @@ fn describe(path: &Path) -> Result<Value> {
     Ok(json!({"name": name, "bytes": bytes, "rows": rows, "sha256": sha256}))
 }
 
-/// Counts the lines that are not blank, as they are read.
+/// Counts the lines that are not blank while they are read.
 struct LineCount {
     file: File,
     lines: u64,
-    /// Whether the line that is read is not blank.
+    /// Whether the current line is not blank.
     is_open: bool,
 }
 
@@ -84,7 +85,7 @@ impl Read for LineCount {
     }
 }
 
-/// Refuses what is no regular file: a FIFO that lies in a folder would be waited for without end.
+/// Refuses files that are not regular: reading a FIFO in a folder would wait without end.
 fn refuse_endless(path: &Path) -> Result<()> {
     match files::metadata(path)? {
         Some(found) if !found.is_file() && !found.is_dir() => {
@@ -94,8 +95,8 @@ fn refuse_endless(path: &Path) -> Result<()> {
     }
 }
 
-/// A contiguous part of the files. The I-th of N parts: all have as many files, but that the first may
-/// have one more.
+/// Returns a contiguous part of the files. All of the N parts have as many files, except that the
+/// first may have one more.
 pub fn shard_of(files: &[PathBuf], shard: Slice) -> &[PathBuf] {
     let range = match shard {
         Slice::Part { index, count } => {
@@ -140,8 +141,8 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     Err(Error::usage(cause).at(folder))
 }
 
-/// The files of a set that `save_to_disk` has written, which are below its folder; others beside them
-/// are caches.
+/// Returns the files of a set that `save_to_disk` has written, which are below its folder; other
+/// files beside them are caches.
 fn saved_files(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
     let path = folder.join(STATE);
     let state: Option<Value> = json_file::if_there(&path, json_file::read)?;

@@ -7,19 +7,20 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result, shown};
 use crate::wording::shell_word;
 
-/// A split, and how it is called in names of files and folders. The first is the one to train on.
+/// The splits, and their words in names of files and folders. The first split is the one to train
+/// on.
 const SPLITS: [(&str, &[&str]); 3] = [
     ("train", &["train", "training"]),
     ("validation", &["validation", "valid", "val", "dev"]),
     ("test", &["test", "testing", "eval", "evaluation"]),
 ];
-/// What stands around such a word, beside digits.
+/// The characters around such a word, besides digits.
 const AROUND: &[u8] = b"-._ ";
 
-/// The split of a file, and where it is said.
-struct Said {
+/// The split of a file, and the part of its path that states it.
+struct StatedSplit {
     split: usize,
-    /// The path as far as the word goes.
+    /// The path up to the end of the word.
     path: PathBuf,
     is_folder: bool,
 }
@@ -27,31 +28,32 @@ struct Said {
 /// Refuses a folder whose files are of several splits.
 pub(super) fn refuse_several(folder: &Path, files: &[PathBuf]) -> Result<()> {
     let said = |path: &PathBuf| Some((said_of(folder, path)?, path.clone()));
-    let said: Vec<(Said, PathBuf)> = files.iter().filter_map(said).collect();
+    let said: Vec<(StatedSplit, PathBuf)> = files.iter().filter_map(said).collect();
     let is_there = |split: &usize| said.iter().any(|(said, _)| said.split == *split);
     let there: Vec<usize> = (0..SPLITS.len()).filter(is_there).collect();
     let [first, _, ..] = *there else { return Ok(()) };
     let names: Vec<&str> = there.iter().filter_map(|&split| Some(SPLITS.get(split)?.0)).collect();
     let cause =
         format!("has files of several splits ({}), of which one is for training", names.join(", "));
-    let of_first: Vec<&(Said, PathBuf)> =
+    let of_first: Vec<&(StatedSplit, PathBuf)> =
         said.iter().filter(|(said, _)| said.split == first).collect();
     let way = way(&of_first, files);
     Err(Error::usage(cause).at(folder).hint(way.unwrap_or_else(|| "name the FILEs".to_string())))
 }
 
-/// What a path below the folder says: its name, else the next folder above that says something.
-fn said_of(folder: &Path, path: &Path) -> Option<Said> {
+/// Returns what a path below the folder states: its name, or else the nearest folder above it that
+/// states a split.
+fn said_of(folder: &Path, path: &Path) -> Option<StatedSplit> {
     path.ancestors().take_while(|above| *above != folder).find_map(|above| {
         let name = above.file_name()?.to_str()?;
         let (split, end) = word_in(name)?;
         let is_folder = above != path;
         let path = if is_folder { above.to_path_buf() } else { above.with_file_name(&name[..end]) };
-        Some(Said { split, path, is_folder })
+        Some(StatedSplit { split, path, is_folder })
     })
 }
 
-/// The first word in a name that is one for a split, and where it ends.
+/// Returns the first word in a name that is one for a split, and where the word ends.
 fn word_in(name: &str) -> Option<(usize, usize)> {
     let is_around = |byte: &u8| AROUND.contains(byte) || byte.is_ascii_digit();
     let mut end = 0;
@@ -66,8 +68,8 @@ fn word_in(name: &str) -> Option<(usize, usize)> {
     None
 }
 
-/// A word of shell for these files alone: their folder, the file, or a pattern.
-fn way(chosen: &[&(Said, PathBuf)], files: &[PathBuf]) -> Option<String> {
+/// Returns a shell word for these files alone: their folder, the file, or a pattern.
+fn way(chosen: &[&(StatedSplit, PathBuf)], files: &[PathBuf]) -> Option<String> {
     let (said, first) = chosen.first()?;
     if said.is_folder {
         let is_below = |path: &PathBuf| path.starts_with(&said.path);
@@ -76,7 +78,7 @@ fn way(chosen: &[&(Said, PathBuf)], files: &[PathBuf]) -> Option<String> {
     }
     let (name, before) = (shown(first), shown(&said.path));
     let after = name.strip_prefix(&before)?;
-    // `train.jsonl`: nothing but the ending follows.
+    // `train.jsonl`: only the ending follows.
     let Some(after) = after.strip_prefix(['-', '_', ' ']) else {
         return (chosen.len() == 1).then(|| shell_word(&name));
     };
@@ -132,7 +134,7 @@ mod tests {
         ] {
             assert!(!other(name), "{name}");
         }
-        // The folder that is named says nothing of what is in it.
+        // The folder that is named states nothing about its content.
         let paths = ["a.jsonl", "train.jsonl"].map(|name| Path::new("test").join(name));
         assert!(refuse_several(Path::new("test"), &paths).is_ok());
     }

@@ -6,10 +6,9 @@ use serde_json::{Value, json};
 
 use super::compare::{DiffResult, Difference};
 use super::parts::in_a_line;
-use crate::cli::grouped;
 use crate::record::plural_of;
 use crate::visible;
-use crate::wording::of_plural;
+use crate::wording::{grouped, of_plural};
 
 /// The most characters of a line about a record's content.
 const WIDTH: usize = 74;

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use descriptor::{Format, Open};
 
-use crate::batch::{Counts, Skipped};
+use crate::batch::{Counts, SkippedRecords};
 use crate::error::{Error, Result};
 
 /// Every format of datasets; a path belongs to the first that recognises it.
@@ -58,15 +58,15 @@ pub struct RecordCounts {
     /// Records that were left out on purpose, by reason: rows without a text. Absent if there are
     /// none; null if it is not known.
     #[serde(default = "none_skipped", skip_serializing_if = "is_none_skipped")]
-    pub skipped: Option<Skipped>,
+    pub skipped: Option<SkippedRecords>,
 }
 
-fn none_skipped() -> Option<Skipped> {
-    Some(Skipped::default())
+fn none_skipped() -> Option<SkippedRecords> {
+    Some(SkippedRecords::default())
 }
 
-fn is_none_skipped(skipped: &Option<Skipped>) -> bool {
-    skipped.as_ref().is_some_and(Skipped::is_empty)
+fn is_none_skipped(skipped: &Option<SkippedRecords>) -> bool {
+    skipped.as_ref().is_some_and(SkippedRecords::is_empty)
 }
 
 /// No records.

@@ -19,7 +19,7 @@ use crate::publish::{marked, refuse_half_published};
 
 /// The files of the input, as they were when reading began.
 #[derive(Debug, Default)]
-pub struct Unchanged {
+pub struct InputSnapshot {
     members: Vec<FileSnapshot>,
 }
 
@@ -49,19 +49,19 @@ fn is_of_datasets(name: &str, path: &Path) -> bool {
     !name.starts_with('.') && known.any(|known| ending == *known)
 }
 
-impl Unchanged {
+impl InputSnapshot {
     /// Notes the inputs of this run: the files of datasets (directories or prefixes), and files
     /// that are read alone. Fails if a dataset is half published.
-    pub fn of(paths: &[PathBuf]) -> Result<Unchanged> {
-        let noted = Unchanged::of_parts(paths)?;
+    pub fn of(paths: &[PathBuf]) -> Result<InputSnapshot> {
+        let noted = InputSnapshot::of_parts(paths)?;
         inputs::name(paths);
         inputs::note(&noted.members)?;
         Ok(noted)
     }
 
     /// Notes the files of parts that this run joins: they may become its outputs.
-    pub fn of_parts(paths: &[PathBuf]) -> Result<Unchanged> {
-        let mut noted = Unchanged::default();
+    pub fn of_parts(paths: &[PathBuf]) -> Result<InputSnapshot> {
+        let mut noted = InputSnapshot::default();
         for path in paths.iter().filter(|path| path.as_os_str() != "-") {
             if files::is_directory(path)? {
                 noted.directory(path)?
@@ -154,7 +154,7 @@ mod tests {
         let write = |name: &str| fs::write(at(name), "x").unwrap();
         for name in files {
             files.into_iter().for_each(write);
-            let noted = Unchanged::of_parts(&[directory.path().to_path_buf()]).unwrap();
+            let noted = InputSnapshot::of_parts(&[directory.path().to_path_buf()]).unwrap();
             noted.check().unwrap();
             fs::write(at("steps-00001.npy"), "").unwrap();
             fs::write(at("log.txt"), "").unwrap();
@@ -182,10 +182,10 @@ mod tests {
         fs::write(at("parts/.s.json.gristmill-half"), "").unwrap();
         fs::write(at("train/s_tokens.idx"), "").unwrap();
         for path in [directory.path().to_path_buf(), at("train/s")] {
-            let error = Unchanged::of(std::slice::from_ref(&path)).unwrap_err();
+            let error = InputSnapshot::of(std::slice::from_ref(&path)).unwrap_err();
             assert_eq!(error.kind().exit_code(), 75, "{error}");
         }
         fs::write(at("parts/s.json"), "").unwrap();
-        assert!(Unchanged::of(&[directory.path().to_path_buf(), at("train/s")]).is_ok());
+        assert!(InputSnapshot::of(&[directory.path().to_path_buf(), at("train/s")]).is_ok());
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn rendered(literal: &str) -> Option<String> {
     let significand = format!("{whole}{fraction}").parse().ok()?;
     let exponent: i32 = exponent.parse().ok()?;
     let fraction_digits = i32::try_from(fraction.len()).ok()?;
-    let read = scaled(significand, exponent - fraction_digits)?;
+    let read = scale(significand, exponent - fraction_digits)?;
     Some(ryu_text(if value.is_sign_negative() { -read } else { read }))
 }
 
@@ -54,13 +54,13 @@ fn integer(negative: bool, digits: &str) -> Option<String> {
             return Some(format!("-{significand}"));
         }
     }
-    let value = scaled(significand, i32::try_from(digits.len() - used).ok()?)?;
+    let value = scale(significand, i32::try_from(digits.len() - used).ok()?)?;
     Some(ryu_text(if negative { -value } else { value }))
 }
 
 /// Returns `significand * 10^exponent` as serde_json computes it: one rounding for the significand
 /// and one for each scaling by a power of ten. `None` if it is too large.
-fn scaled(significand: u64, mut exponent: i32) -> Option<f64> {
+fn scale(significand: u64, mut exponent: i32) -> Option<f64> {
     let mut value = significand as f64;
     while exponent < -308 && value != 0.0 {
         value /= 1e308;

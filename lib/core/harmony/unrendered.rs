@@ -56,7 +56,7 @@ impl IgnoredFields {
         let is_said =
             |(known, meaning): &(&str, Meaning)| *known == name && says_of_record(*meaning, value);
         match of_records().find(is_said) {
-            Some((_, meaning)) if self.refuses(name) => Err(refused(name, meaning)),
+            Some((_, meaning)) if self.refuses(name) => Err(refusal(name, meaning)),
             _ => Ok(()),
         }
     }
@@ -74,7 +74,7 @@ impl IgnoredFields {
             return Ok(reader.skip()?);
         };
         match says(meaning, reader.raw()?) && self.refuses(name) {
-            true => Err(RefusalCause::Field(refused(name, meaning))),
+            true => Err(RefusalCause::Field(refusal(name, meaning))),
             false => Ok(()),
         }
     }
@@ -122,7 +122,7 @@ fn unquoted(value: &str) -> &str {
     value.trim().trim_matches('"')
 }
 
-fn refused(name: &str, meaning: Meaning) -> RenderError {
+fn refusal(name: &str, meaning: Meaning) -> RenderError {
     RenderError::new(match meaning {
         Meaning::Media => not_text(name),
         _ => format!(

@@ -3,15 +3,15 @@
 use super::Piece;
 use super::room::{FirstRoom, Rooms};
 
-/// Gives each item, in the order of the weights, its bin, counted from 0 in the order of opening; and
-/// the number of bins. No weight is more than the capacity.
+/// Returns the bin of each item, in the order of the weights, and the number of bins. Bins are
+/// numbered from 0 in the order of opening. No weight may be more than the capacity.
 pub(super) type Fit = fn(&mut dyn ExactSizeIterator<Item = u32>, u32) -> (Vec<u32>, usize);
 
-/// The pieces, longest first; those of one length in their order. (What follows then goes through them in
-/// line: to look up each by its place is a miss of the cache for each.)
+/// Returns the pieces, longest first; pieces of one length keep their order. (The next step then
+/// reads them in sequence: looking up each by its place would be a cache miss each time.)
 pub(super) fn longest_first(pieces: Vec<Piece>, most: u32) -> Vec<Piece> {
     let longest = pieces.iter().map(|piece| piece.length).max().unwrap_or(0).min(most);
-    // Where the pieces of each length go.
+    // The next place for a piece of each length.
     let mut next = vec![0usize; longest as usize + 1];
     pieces.iter().for_each(|piece| next[piece.length as usize] += 1);
     let mut sum = 0;
@@ -27,7 +27,7 @@ pub(super) fn longest_first(pieces: Vec<Piece>, most: u32) -> Vec<Piece> {
     sorted
 }
 
-/// Each into the bin with the least room that takes it.
+/// Puts each item into the bin with the least room that takes it.
 pub(super) fn best_fit(
     weights: &mut dyn ExactSizeIterator<Item = u32>,
     capacity: u32,
@@ -46,7 +46,7 @@ pub(super) fn best_fit(
     (bin_of, bins as usize)
 }
 
-/// Each into the first bin that takes it.
+/// Puts each item into the first bin that takes it.
 pub(super) fn first_fit(
     weights: &mut dyn ExactSizeIterator<Item = u32>,
     capacity: u32,

@@ -54,39 +54,39 @@ pub enum RowUnit {
     Inputs,
 }
 
-/// How a set of sequences is packed.
+/// The settings of packing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packing {
-    /// Positions in a row; `None` if rows are as long as their sequences.
+    /// The positions of a row; `None` if rows are as long as their sequences.
     pub seq_length: Option<u32>,
     pub algorithm: Algorithm,
     pub overflow: Overflow,
     pub counted: RowUnit,
-    /// Each piece is padded until it takes a multiple of so many positions; 1: none is.
+    /// Each piece is padded to a multiple of this many positions; 1 means no padding.
     pub multiple: NonZeroU32,
 }
 
 /// Consecutive tokens of one sequence in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// Counted from 0 over the whole set.
+    /// The number of the sequence in the whole set, from 0.
     pub sequence: u64,
     /// Its first token in the sequence.
     pub start: u32,
-    /// In tokens, at least 1.
+    /// The length in tokens, at least 1.
     pub length: u32,
 }
 
 impl Piece {
-    /// What a place has before its piece comes.
+    /// The value of a place before its piece comes.
     const NONE: Piece = Piece { sequence: 0, start: 0, length: 0 };
 }
 
-/// The rows, each of one piece or more.
+/// The rows; each has one piece or more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rows {
     pieces: Vec<Piece>,
-    /// The number of pieces up to the end of each row.
+    /// How many pieces there are up to the end of each row.
     ends: Vec<u64>,
 }
 
@@ -99,7 +99,7 @@ impl Rows {
         self.ends.is_empty()
     }
 
-    /// All pieces, row after row.
+    /// Returns all pieces, row after row.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
@@ -109,7 +109,7 @@ impl Rows {
         &self.pieces[start as usize..self.ends[row] as usize]
     }
 
-    /// The number of pieces up to the end of a row.
+    /// Returns how many pieces there are up to the end of a row.
     pub fn end(&self, row: usize) -> usize {
         self.ends[row] as usize
     }
@@ -119,7 +119,7 @@ impl Rows {
     }
 }
 
-/// A number of sequences, and of tokens of them.
+/// A number of sequences and the number of their tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
     pub sequences: u64,
@@ -138,14 +138,14 @@ impl Amount {
     }
 }
 
-/// What is not in the rows as it was.
+/// The sequences that are not in the rows as they were.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackingChanges {
     /// Sequences without a token.
     pub empty: u64,
     /// Sequences that are in no row, and their tokens.
     pub dropped: Amount,
-    /// Sequences that have lost their end, and the tokens lost.
+    /// Sequences that have lost their end, and the tokens that they lost.
     pub cut: Amount,
     /// Sequences that are in several pieces, and all their tokens.
     pub split: Amount,
@@ -160,17 +160,17 @@ impl PackingChanges {
     }
 }
 
-/// Sequences that do not fit, where that is an error.
+/// The error for sequences that do not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong {
     pub sequences: u64,
     pub longest: u32,
-    /// The first of them.
+    /// The first of these sequences.
     pub first: u64,
 }
 
 impl Packing {
-    /// The most tokens of one piece; the most of a row are as many where every token counts.
+    /// Returns the most tokens of one piece; a row has as many at most if every token counts.
     pub fn most_tokens(&self) -> u32 {
         match (self.seq_length, self.counted) {
             (None, _) => u32::MAX,
@@ -179,12 +179,12 @@ impl Packing {
         }
     }
 
-    /// The positions that every row has; `None` if rows are as long as their sequences.
+    /// Returns the positions that every row has; `None` if rows are as long as their sequences.
     pub fn row_length(&self) -> Option<u32> {
         self.seq_length.filter(|_| self.algorithm != Algorithm::None)
     }
 
-    /// What a piece of so many tokens takes of a row, with its padding.
+    /// Returns the positions of a piece in a row, with its padding.
     pub fn weight(&self, tokens: u32) -> u32 {
         let own = self.positions(tokens);
         match self.multiple.get() {
@@ -193,12 +193,12 @@ impl Packing {
         }
     }
 
-    /// The tokens of padding behind a piece of so many tokens.
+    /// Returns the number of padding tokens after a piece.
     pub fn padding(&self, tokens: u32) -> u32 {
         self.weight(tokens) - self.positions(tokens)
     }
 
-    /// The positions of so many tokens without padding.
+    /// Returns the positions of a piece without padding.
     fn positions(&self, tokens: u32) -> u32 {
         match self.counted {
             RowUnit::Tokens => tokens,
@@ -206,23 +206,23 @@ impl Packing {
         }
     }
 
-    /// Packs sequences of these lengths, the first of which has the number `first`.
+    /// Packs sequences of these lengths; the first one has the number `first`.
     pub fn pack(&self, lengths: &[u32], first: u64) -> Result<(Rows, PackingChanges), TooLong> {
         let empty = lengths.iter().filter(|&&length| length == 0).count() as u64;
         let mut changed = PackingChanges { empty, ..PackingChanges::default() };
         if self.algorithm == Algorithm::Wrapped {
-            return Ok((self.wrapped(lengths, first, &mut changed), changed));
+            return Ok((self.wrap_pieces(lengths, first, &mut changed), changed));
         }
         let pieces = self.pieces(lengths, first, &mut changed)?;
         let rows = match (self.algorithm, self.seq_length) {
-            (Algorithm::Bfd, Some(length)) => self.fitted(pieces, length, fit::best_fit),
-            (Algorithm::Ffd, Some(length)) => self.fitted(pieces, length, fit::first_fit),
+            (Algorithm::Bfd, Some(length)) => self.fit_pieces(pieces, length, fit::best_fit),
+            (Algorithm::Ffd, Some(length)) => self.fit_pieces(pieces, length, fit::first_fit),
             _ => Rows { ends: (1..=pieces.len() as u64).collect(), pieces },
         };
         Ok((rows, changed))
     }
 
-    /// The sequences as pieces that fit into a row, in their order.
+    /// Returns the sequences as pieces that fit into a row, in their order.
     fn pieces(
         &self,
         lengths: &[u32],
@@ -260,9 +260,9 @@ impl Packing {
         Ok(pieces)
     }
 
-    /// Puts pieces into rows: in the order in which rows were opened, and in each in the order of
-    /// placing.
-    fn fitted(&self, pieces: Vec<Piece>, capacity: u32, fit: fit::Fit) -> Rows {
+    /// Puts pieces into rows, in the order in which the rows were opened; pieces of a row are in
+    /// the order of placing.
+    fn fit_pieces(&self, pieces: Vec<Piece>, capacity: u32, fit: fit::Fit) -> Rows {
         let pieces = fit::longest_first(pieces, self.most_tokens());
         let mut weights = pieces.iter().map(|piece| self.weight(piece.length));
         let (row_of, rows) = fit(&mut weights, capacity);
@@ -270,7 +270,7 @@ impl Packing {
         row_of.iter().for_each(|&row| ends[row as usize] += 1);
         let mut sum = 0;
         for end in &mut ends {
-            // The start of each row, which filling it moves to its end.
+            // Each item is the start of a row; filling the row moves it to the row's end.
             sum += std::mem::replace(end, sum);
         }
         let mut placed = vec![Piece::NONE; pieces.len()];
@@ -282,8 +282,8 @@ impl Packing {
         Rows { pieces: placed, ends }
     }
 
-    /// All tokens in one line, cut into rows of one length; the last may be shorter.
-    fn wrapped(&self, lengths: &[u32], first: u64, changed: &mut PackingChanges) -> Rows {
+    /// Joins all tokens and cuts them into rows of one length; the last may be shorter.
+    fn wrap_pieces(&self, lengths: &[u32], first: u64, changed: &mut PackingChanges) -> Rows {
         let room = self.seq_length.unwrap_or(u32::MAX);
         let mut rows = Rows::default();
         let mut left = room;

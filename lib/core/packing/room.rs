@@ -1,16 +1,16 @@
 //! The room that is left in bins, and how the right bin is found.
 
-/// No bin.
+/// Marks that there is no bin.
 const NONE: u32 = u32::MAX;
 
-/// Bins by the room that they have: of each room a queue.
+/// Bins by their room: a queue for each amount of room.
 pub(super) struct Rooms {
-    /// First and last bin of the queue of each room.
+    /// The first and the last bin of each queue.
     queues: Vec<(u32, u32)>,
-    /// The bin behind each bin in its queue.
+    /// The bin after each bin in its queue.
     behind: Vec<u32>,
-    /// Which rooms have a bin: bits in words of 64; of each level a bit for each word of the one before
-    /// that is not 0.
+    /// Which amounts of room have a bin: bits in words of 64. Each level has a bit for every word
+    /// of the level before that is not 0.
     levels: Vec<Vec<u64>>,
 }
 
@@ -55,7 +55,7 @@ impl Rooms {
         *last = bin;
     }
 
-    /// Takes the first bin of the least room of at least `least`, and says its room.
+    /// Takes the first bin with the least room of at least `least`; returns it with its room.
     pub fn take(&mut self, least: u32) -> Option<(u32, u32)> {
         let room = self.least_room(least as usize)?;
         let (first, last) = &mut self.queues[room];
@@ -76,7 +76,7 @@ impl Rooms {
         Some((bin, room as u32))
     }
 
-    /// The first set bit from `from` on.
+    /// Returns the first set bit from `from` on.
     fn least_room(&self, from: usize) -> Option<usize> {
         let mut at = from;
         for (height, level) in self.levels.iter().enumerate() {
@@ -94,10 +94,10 @@ impl Rooms {
     }
 }
 
-/// Bins in the order of opening, in a tree whose nodes know the most room below them.
+/// Bins in the order of opening, in a tree whose nodes have the most room below them.
 #[derive(Default)]
 pub(super) struct FirstRoom {
-    /// The root is the node 1, the children of `n` are `2n` and `2n + 1`; the last half are the bins.
+    /// Node 1 is the root, the children of `n` are `2n` and `2n + 1`; the last half are the bins.
     most: Vec<u32>,
     bins: usize,
 }
@@ -107,7 +107,7 @@ impl FirstRoom {
         self.bins
     }
 
-    /// Takes room in the first bin that has it, or in a new one.
+    /// Takes room in the first bin that has enough, or in a new one.
     pub fn take(&mut self, weight: u32, capacity: u32) -> u32 {
         let leaves = self.most.len() / 2;
         let is_new = self.most.get(1).is_none_or(|&most| most < weight);
@@ -142,7 +142,7 @@ impl FirstRoom {
         }
     }
 
-    /// Twice as many leaves.
+    /// Doubles the number of leaves.
     fn grow(&mut self) {
         let leaves = self.most.len() / 2;
         let wider = (2 * leaves).max(1);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::{Plan, Task};
-use crate::cli::{Report, far, grouped, time_left};
-use crate::wording::of_plural;
+use crate::cli::{Report, far, time_left};
+use crate::wording::{grouped, of_plural};
 
 /// How many bytes are read from the end of a file of reports.
 const TAIL: i64 = 4096;

@@ -68,7 +68,7 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
             options.warnings && is_warning
         };
         messages.iter().filter(is_shown).for_each(|line| cli::tell(line));
-        return task.source.check(&plan).and_then(|()| task.finished(root));
+        return task.source.check(&plan).and_then(|()| task.write_receipt(root));
     }
     let exit_code = match status.code() {
         Some(code @ (1 | 2)) => code as u8,
@@ -80,7 +80,7 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
     if messages.is_empty() {
         cli::tell(&format!("ds-plan: {name}: ended with {status}"));
     }
-    task.failed(root, failure.exit_code, &failure.message)?;
+    task.record_failure(root, failure.exit_code, &failure.message)?;
     drop(lock);
     Err(Error::passed_on(failure))
 }

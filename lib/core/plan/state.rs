@@ -202,7 +202,7 @@ impl Task<'_> {
     }
 
     /// Writes the receipt of the part; no other copy of the task replaces the part meanwhile.
-    pub(super) fn finished(&self, root: &Path) -> Result<()> {
+    pub(super) fn write_receipt(&self, root: &Path) -> Result<()> {
         let (part, directory) = (self.part(root), self.directory(root));
         let _lock = TargetLock::take(&part)?;
         let receipt = Receipt {
@@ -213,7 +213,7 @@ impl Task<'_> {
             slice: self.slice_text(),
             rows: self.source.rows,
             manifest_sha256: digest(&self.manifest(root))?,
-            files: listed(&part, self.plan.product.recipe().is_one_file)?,
+            files: list_files(&part, self.plan.product.recipe().is_one_file)?,
             host: host(),
         };
         publish_file(json_file::pending(&directory.join(RECEIPT), &receipt)?, true)?;
@@ -221,7 +221,7 @@ impl Task<'_> {
     }
 
     /// Records that a run has failed.
-    pub(super) fn failed(&self, root: &Path, exit_code: u8, message: &str) -> Result<()> {
+    pub(super) fn record_failure(&self, root: &Path, exit_code: u8, message: &str) -> Result<()> {
         let run = FailedRun {
             plan: self.plan.id.clone(),
             input: self.source.identity.clone(),
@@ -285,7 +285,7 @@ fn digest(manifest: &Path) -> Result<String> {
 }
 
 /// Lists the files of a part. Temporary files of another copy of the task may vanish meanwhile.
-fn listed(part: &Path, is_one_file: bool) -> Result<Vec<FileEntry>> {
+fn list_files(part: &Path, is_one_file: bool) -> Result<Vec<FileEntry>> {
     let mut listed = Vec::new();
     for path in walk::files(part, |name| !name.as_encoded_bytes().starts_with(b".")) {
         let path = path?;

@@ -4,12 +4,12 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use super::{Plan, State, Task, TaskList, is_finished, line, states};
-use crate::cli::{counted, far, grouped};
+use crate::cli::far;
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
 use crate::format::FORMATS;
 use crate::visible;
-use crate::wording::exactly;
+use crate::wording::{counted, exactly, grouped};
 
 /// The counts of tasks by state, and the lines of tasks.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Status {
         jobs: NonZeroUsize,
         todo: Option<&Path>,
     ) -> Result<Status> {
-        let Some(plan) = Plan::find(root)? else { return Status::finished(root, list, todo) };
+        let Some(plan) = Plan::find(root)? else { return Status::of_finished(root, list, todo) };
         let read = |path| -> Result<(&Path, TaskList)> { Ok((path, TaskList::read(path, &plan)?)) };
         let list = list.map(read).transpose()?;
         let mut status = Status { unit: plan.product.recipe().unit, ..Status::empty() };
@@ -58,7 +58,7 @@ impl Status {
     /// Returns the status of a root whose plan was deleted with its parts, after they were joined
     /// and checked: all is done if the files that the root states exist. (Whether the input was
     /// changed since then is not known.)
-    fn finished(root: &Path, list: Option<&Path>, todo: Option<&Path>) -> Result<Status> {
+    fn of_finished(root: &Path, list: Option<&Path>, todo: Option<&Path>) -> Result<Status> {
         if !is_finished(root)? {
             Plan::read(root)?;
         }

@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::cli::{grouped, size};
 use crate::error::{Result, shown};
 use crate::format::RecordCounts;
 use crate::format::kd_root::KdRootManifest;
 use crate::format::pack::PackManifest;
 use crate::format::synth_shards::SynthManifest;
-use crate::wording::{exactly, of_plural};
+use crate::wording::{exactly, grouped, of_plural, size};
 
 /// What was made of which inputs, in words.
 pub(super) struct Summary {

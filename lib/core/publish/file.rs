@@ -36,8 +36,8 @@ pub fn publish_file(file: PendingFile, overwrite: bool) -> Result<()> {
     publish(&OneFile(&path), vec![file], overwrite).map(|_| ())
 }
 
-/// Publishes one file in place of what has its name, under a lock that is held already: it was
-/// made from what stands there.
+/// Publishes one file in place of the file with its name, under a lock that is held already: it was
+/// made from that file.
 pub fn publish_file_locked(file: PendingFile, lock: &TargetLock) -> Result<()> {
     let path = file.path().to_path_buf();
     let mut files = [file];
@@ -45,8 +45,8 @@ pub fn publish_file_locked(file: PendingFile, lock: &TargetLock) -> Result<()> {
     change(&OneFile(&path), &mut files, true, lock).map(|_| ())
 }
 
-/// Publishes one file in place of what has its name. This run writes no other of that name as long
-/// as `file` lives.
+/// Publishes one file in place of the file with its name. This run writes no other file of that
+/// name as long as `file` lives.
 pub fn publish_kept(file: &mut PendingFile) -> Result<()> {
     let path = file.path().to_path_buf();
     let files = std::slice::from_mut(file);

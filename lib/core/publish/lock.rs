@@ -10,15 +10,16 @@ use super::staging::cannot_lock;
 use crate::error::{Error, Result, shown};
 use crate::files;
 
-/// The lock where directories cannot be locked.
+/// The file that is locked where directories cannot be locked.
 const LOCK: &str = ".gristmill-lock";
-/// Publishing takes moments. Who waits longer than this waits for another program.
+/// How long a run waits for the lock. Publishing takes moments: a longer wait is for another
+/// program.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Nobody else publishes in a directory as long as this lives: a lock (`flock`) on the directory
-/// itself, or, where a file system locks only files that can be written (NFS), on the file
-/// `.gristmill-lock` in it, which is removed afterwards. Where a file system has no locks at all,
-/// nothing is locked: there two runs must not write to one place.
+/// A lock on a directory: nobody else publishes there while it lives. It is a `flock` on the
+/// directory itself, or, where a file system locks only files that can be written (NFS), on the
+/// file `.gristmill-lock` in it, which is removed afterwards. Where a file system has no locks at
+/// all, nothing is locked: there two runs must not write to one place.
 #[derive(Debug)]
 pub struct TargetLock {
     _directory: Option<File>,
@@ -30,7 +31,7 @@ impl TargetLock {
     pub fn take(directory: &Path) -> Result<TargetLock> {
         let failed = |error: &io::Error| Error::write(shown(directory), error);
         let end = Instant::now() + PATIENCE;
-        // (To open a FIFO would wait for a writer.)
+        // (Opening a FIFO would wait for a writer.)
         let mut options = OpenOptions::new();
         let options = options.read(true).custom_flags(libc::O_DIRECTORY | libc::O_NONBLOCK);
         let handle = options.open(directory).map_err(|e| failed(&e))?;
@@ -46,7 +47,7 @@ impl TargetLock {
             options.write(true).create(true).truncate(false).custom_flags(libc::O_NOFOLLOW);
             let file = options.open(&path).map_err(|e| failed(&e))?;
             match wait(&file, end) {
-                // Who had it before may have removed it.
+                // The owner of the lock before may have removed it.
                 Ok(true) if files::is_at(&file, &path) => {
                     return Ok(TargetLock { _directory: None, file: Some((path, file)) });
                 }
@@ -74,7 +75,7 @@ fn busy(directory: &Path) -> Error {
     Error::unavailable("another program has locked it for ten minutes").at(directory)
 }
 
-/// Takes a lock, if that is possible before the end. (Asking again and again: a wait in the kernel
+/// Takes a lock, if that is possible before `end`. (It asks again and again: a wait in the kernel
 /// would have no end.)
 fn wait(file: &File, end: Instant) -> io::Result<bool> {
     let mut pause = Duration::from_millis(1);

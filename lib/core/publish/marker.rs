@@ -17,7 +17,7 @@ use crate::files::read_member;
 
 const ENDING: &str = ".gristmill-half";
 
-/// The name of the manifest whose marker has this file name.
+/// Returns the name of the manifest whose marker has this file name.
 pub fn marked(name: &str) -> Option<&str> {
     name.strip_prefix('.')?.strip_suffix(ENDING)
 }
@@ -38,7 +38,7 @@ pub fn refuse_half_published(manifest: &Path) -> Result<()> {
     }
 }
 
-/// The manifest that a marker belongs to.
+/// Returns the manifest to which a marker belongs.
 pub fn manifest_of(marker: &Path) -> Option<PathBuf> {
     Some(directory_of(marker).join(marked(marker.file_name()?.to_str()?)?))
 }
@@ -50,8 +50,8 @@ fn path_of(manifest: &Path) -> PathBuf {
     directory_of(manifest).join(name)
 }
 
-/// The files that a marker names; none if the dataset is not half published. Paths are given as
-/// those of the target: below its directory.
+/// Returns the files that a marker names; none if the dataset is not half published. Paths are
+/// below the target's directory.
 pub(super) fn named(manifest: &Path, target: &Path) -> Result<Vec<PathBuf>> {
     if !half_published(manifest)? {
         return Ok(Vec::new());
@@ -62,16 +62,16 @@ pub(super) fn named(manifest: &Path, target: &Path) -> Result<Vec<PathBuf>> {
     Ok(names.map(|name| target.join(OsStr::from_bytes(name))).collect())
 }
 
-/// A marker that is complete, but does not stand yet.
+/// A marker that is complete, but not in place yet.
 pub(super) struct PendingMarker(PendingFile);
 
-/// A marker that stands.
+/// A marker that is in place.
 pub(super) struct Marker {
     path: PathBuf,
 }
 
 impl Marker {
-    /// A marker that names these files.
+    /// Makes a marker that names these files.
     pub fn prepare(manifest: &Path, target: &Path, files: &[&Path]) -> Result<PendingMarker> {
         let path = path_of(manifest);
         let mut text = Vec::new();
@@ -92,7 +92,7 @@ impl Marker {
 }
 
 impl PendingMarker {
-    /// Puts it, durably.
+    /// Puts the marker in place, durably.
     pub fn put(mut self) -> Result<Marker> {
         self.0.rename()?;
         let marker = Marker { path: self.0.path().to_path_buf() };

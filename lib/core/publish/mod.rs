@@ -32,7 +32,7 @@ pub use file::publish_kept;
 use crate::error::{Error, Result, shown};
 use crate::files;
 
-/// The directory of a file.
+/// Returns the directory of a file.
 pub fn directory_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
@@ -40,7 +40,7 @@ pub fn directory_of(path: &Path) -> PathBuf {
     }
 }
 
-/// Whether something has this name. A name that cannot be looked up is an error.
+/// Whether a file of any kind has this name. A name that cannot be looked up is an error.
 pub fn is_there(path: &Path) -> Result<bool> {
     Ok(files::link_metadata(path)?.is_some())
 }
@@ -72,7 +72,7 @@ fn cannot(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| unknown.contains(&code))
 }
 
-/// This machine's name, as used in manifests' `run` object.
+/// Returns this machine's name, as used in the `run` object of manifests.
 pub fn host() -> String {
     match rustix::system::uname().nodename().to_str() {
         Ok(name) if !name.is_empty() => name.replace('/', "_"),

@@ -14,11 +14,11 @@ use crate::files;
 use crate::inputs;
 use crate::signals;
 
-/// A file being written, invisible under its final name until it is published. Dropped before, it
-/// leaves nothing.
+/// A file that is being written, invisible under its final name until it is published. If it is
+/// dropped before, it leaves nothing.
 #[derive(Debug)]
 pub struct PendingFile {
-    /// `None` if it is written by name, or closed.
+    /// `None` if a library writes it by name, or if it is closed.
     file: Option<File>,
     path: PathBuf,
     name: OsString,
@@ -38,8 +38,8 @@ impl PendingFile {
         Ok(pending)
     }
 
-    /// For a library that writes its file by name, [`PendingFile::temporary`]: no file is there
-    /// yet. What the library leaves beside it is removed with the staging.
+    /// Reserves a name for a library that writes its file by name, [`PendingFile::temporary`]: no
+    /// file is there yet. Files that the library leaves beside it are removed with the staging.
     pub fn reserve(path: &Path) -> Result<PendingFile> {
         refuse_target(path)?;
         let name = path.file_name().map(OsString::from);
@@ -52,12 +52,12 @@ impl PendingFile {
         Ok(PendingFile { file: None, path, name, temporary, staging, is_published: false })
     }
 
-    /// A file that is complete already, under another name too: a link to it, or a copy where the file
-    /// system has no links, or where it is not a file with this name alone.
+    /// Takes a file that is complete already and has another name: links to it. It is copied if the
+    /// file system has no links, or if it is a link itself or has further names.
     pub fn adopt(path: &Path, from: &Path) -> Result<PendingFile> {
         let pending = PendingFile::reserve(path)?;
         let to = &pending.temporary;
-        // A link leads to data of others, and a file with other names is theirs too.
+        // A link leads to data of others, and a file with other names belongs to others too.
         let is_own =
             || fs::symlink_metadata(from).map(|found| found.is_file() && found.nlink() == 1);
         let copy = || fs::copy(from, to).map(|_| ());
@@ -68,18 +68,18 @@ impl PendingFile {
         Ok(pending)
     }
 
-    /// The final name.
+    /// Returns the final name.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where it is written.
+    /// Returns the path at which it is written.
     pub fn temporary(&self) -> &Path {
         &self.temporary
     }
 
-    /// Copies bytes of another file to the end of what is written, in the kernel. Returns how many: the
-    /// rest is to be written, as file systems differ in what they can copy.
+    /// Copies bytes of another file to the end of this one, in the kernel. Returns how many: the
+    /// caller must write the rest, since file systems differ in what they can copy.
     pub fn copy_from(&mut self, from: &File, at: u64, bytes: usize) -> io::Result<usize> {
         let file = self.open_file()?;
         copy_range(from, at, file, bytes)
@@ -93,15 +93,15 @@ impl PendingFile {
         file.seek(SeekFrom::Start(end)).map(|_| ())
     }
 
-    /// Forces the bytes to the disk and closes the file, so that any number of files may wait to
-    /// be published.
+    /// Syncs the bytes to the disk and closes the file, so that any number of files may wait to be
+    /// published.
     pub fn close(&mut self) -> Result<()> {
         self.sync()?;
         self.file = None;
         Ok(())
     }
 
-    /// Forces the bytes to the disk: a name must never appear whose bytes may be lost.
+    /// Syncs the bytes to the disk: a name must never appear whose bytes may be lost.
     pub(super) fn sync(&self) -> Result<()> {
         let synced = match &self.file {
             Some(file) => file.sync_all(),
@@ -110,7 +110,7 @@ impl PendingFile {
         synced.map_err(|e| Error::write(shown(&self.path), &e))
     }
 
-    /// Gives it the permissions of the file that it replaces.
+    /// Gives the file the permissions of the file that it replaces.
     pub(super) fn permit(&self) -> Result<()> {
         let failed = |error: io::Error| Error::write(shown(&self.path), &error);
         let Some(replaced) = files::metadata(&self.path)? else { return Ok(()) };
@@ -121,7 +121,7 @@ impl PendingFile {
         fs::set_permissions(&self.temporary, replaced.permissions()).map_err(failed)
     }
 
-    /// Gives it its name.
+    /// Gives the file its final name.
     pub(super) fn rename(&mut self) -> Result<()> {
         fs::rename(&self.temporary, &self.path).map_err(|e| Error::write(shown(&self.path), &e))?;
         self.is_published = true;
@@ -132,7 +132,7 @@ impl PendingFile {
         self.file.as_ref()
     }
 
-    /// The open file once more, for another thread; both share its position.
+    /// Returns the open file once more, for another thread; both share its position.
     pub fn handle(&mut self) -> io::Result<File> {
         self.open_file()?.try_clone()
     }
@@ -154,7 +154,7 @@ fn copy_range(from: &File, at: u64, to: &File, bytes: usize) -> io::Result<usize
             Ok(0) => break,
             Ok(_) | Err(Errno::INTR) => {}
             Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => return Err(error.into()),
-            // Another file system, or one that cannot: writing says whether that works.
+            // The other file system, or this one, cannot do it: writing shows whether that works.
             Err(_) => break,
         }
     }
@@ -166,13 +166,14 @@ fn copy_range(_: &File, _: u64, _: &File, _: usize) -> io::Result<usize> {
     Ok(0)
 }
 
-/// What is read is not replaced, and nothing is put beside it.
+/// Refuses a target that is an input, or that is inside one.
 pub(super) fn refuse_target(path: &Path) -> Result<()> {
     refuse_irregular(path)?;
     inputs::refuse_target(path)
 }
 
-/// A rename would put a file where a device or a pipe was (and cannot replace a directory).
+/// Refuses a device or a pipe, in whose place a rename would put a file (and a directory, which it
+/// cannot replace).
 fn refuse_irregular(path: &Path) -> Result<()> {
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => {

@@ -22,24 +22,25 @@ use crate::files::{self, read_member};
 use crate::inputs;
 use crate::signals;
 
-/// What stands where a dataset is to be published.
+/// The files that stand where a dataset is to be published.
 #[derive(Debug, Default)]
 pub struct Standing {
-    /// The files of a dataset, its manifest among them: without `--overwrite` they stay.
+    /// The files of a dataset, with its manifest: without `--overwrite` they stay.
     pub files: Vec<PathBuf>,
-    /// What was made from these files, or describes them with others. It is withdrawn first.
+    /// Files that were made from these files, or describe them together with others. They are
+    /// withdrawn first.
     pub dependents: Vec<PathBuf>,
 }
 
-/// Where a dataset is published.
+/// The place where a dataset is published.
 pub trait Target {
-    /// The directory that is locked meanwhile; all files are below it.
+    /// Returns the directory that is locked meanwhile; all files are below it.
     fn directory(&self) -> PathBuf;
 
-    /// The file that makes the dataset whole.
+    /// Returns the file that makes the dataset complete.
     fn manifest(&self) -> PathBuf;
 
-    /// What stands there. It is an error if a dataset of another kind does.
+    /// Returns the files that stand there. Fails if a dataset of another kind does.
     fn standing(&self) -> Result<Standing>;
 
     /// Whether other programs find the dataset by this file: it is withdrawn with the manifest.
@@ -48,8 +49,8 @@ pub trait Target {
     }
 }
 
-/// Refuses a target where something stands, unless it may be overwritten or is half published.
-/// This is before the work; [`publish`] looks again.
+/// Refuses a target with existing files, unless it may be overwritten or is half published. It is
+/// called before the work; [`publish`] looks again.
 pub fn refuse_existing(target: &impl Target, overwrite: bool) -> Result<()> {
     inputs::refuse_target(&target.manifest())?;
     let standing = target.standing()?;
@@ -61,7 +62,7 @@ pub fn refuse_existing(target: &impl Target, overwrite: bool) -> Result<()> {
     }
 }
 
-/// Publishes a dataset, whose manifest is the last of the files. Returns the dependents that were
+/// Publishes a dataset; its manifest is the last of the files. Returns the dependents that were
 /// withdrawn.
 pub fn publish(
     target: &impl Target,
@@ -73,13 +74,13 @@ pub fn publish(
     change(target, &mut files, overwrite, &lock)
 }
 
-/// Removes a dataset that the one published under this lock replaces. Returns the dependents that were
-/// withdrawn.
+/// Removes a dataset that is replaced by the one that is published under this lock. Returns the
+/// dependents that were withdrawn.
 pub fn withdraw(target: &impl Target, lock: &TargetLock) -> Result<Vec<PathBuf>> {
     change(target, &mut [], true, lock)
 }
 
-/// Forces all bytes to the disk.
+/// Syncs all bytes to the disk.
 pub(super) fn prepare(files: &[PendingFile]) -> Result<()> {
     start_writing(files)?;
     files.iter().try_for_each(|file| {
@@ -89,7 +90,7 @@ pub(super) fn prepare(files: &[PendingFile]) -> Result<()> {
     })
 }
 
-/// Looks at what stands there, and replaces it.
+/// Looks at the files that stand there, and replaces them.
 pub(super) fn change(
     target: &impl Target,
     files: &mut [PendingFile],
@@ -105,7 +106,7 @@ pub(super) fn change(
         return Err(Error::usage("is another output of this run").at(shown(path)));
     }
     if let Some(path) = conflict(target, &standing, overwrite)? {
-        // Of two copies of one run the later one has nothing to do.
+        // If two copies of one run publish, the later one has nothing to do.
         return if is_same(files, &standing.files)? { Ok(Vec::new()) } else { Err(exists(&path)) };
     }
     let gone: Vec<PathBuf> =
@@ -113,7 +114,7 @@ pub(super) fn change(
     let dependents = standing.dependents.clone();
     gone.iter().chain(&dependents).try_for_each(|path| inputs::refuse_target(path))?;
     match files {
-        // A rename replaces one file at once.
+        // A rename replaces a single file at once.
         [file] if gone.is_empty() && dependents.is_empty() => rename_one(file, &standing)?,
         _ => Change { target, files, standing, gone, changed: false }.run()?,
     }
@@ -121,7 +122,7 @@ pub(super) fn change(
     Ok(dependents)
 }
 
-/// Refuses a folder of the dataset that is a link: what it leads to is not of this dataset alone.
+/// Refuses a folder of the dataset that is a link: it leads to files that may belong to others too.
 fn refuse_linked<'p>(target: &impl Target, files: impl Iterator<Item = &'p Path>) -> Result<()> {
     let base = target.directory();
     let base = base.as_path();
@@ -137,7 +138,7 @@ fn refuse_linked<'p>(target: &impl Target, files: impl Iterator<Item = &'p Path>
     Ok(())
 }
 
-/// The first file that stands there and may not be replaced.
+/// Returns the first file that stands there and may not be replaced.
 fn conflict(target: &impl Target, standing: &Standing, overwrite: bool) -> Result<Option<PathBuf>> {
     if overwrite || standing.files.is_empty() {
         return Ok(None);
@@ -160,14 +161,14 @@ fn rename_one(file: &mut PendingFile, standing: &Standing) -> Result<()> {
     synced
 }
 
-/// A dataset being replaced.
+/// A dataset that is being replaced.
 struct Change<'a, T> {
     target: &'a T,
     files: &'a mut [PendingFile],
     standing: Standing,
-    /// What the new dataset does not have.
+    /// Files that the new dataset does not have.
     gone: Vec<PathBuf>,
-    /// Whether what stood there is no longer whole.
+    /// Whether the old dataset is no longer complete.
     changed: bool,
 }
 
@@ -184,14 +185,14 @@ impl<T: Target> Change<'_, T> {
         let marker = marker.put()?;
         let done =
             self.withdraw(&manifest).and_then(|()| self.replace()).and_then(|()| self.complete());
-        // Beside a manifest the marker says nothing, so it does no harm if it stays.
+        // Beside a manifest the marker means nothing, so it does no harm if it stays.
         if done.is_ok() || !self.changed {
             let _ = marker.remove();
         }
         done
     }
 
-    /// Removes what says that the dataset is whole.
+    /// Removes the files that say that the dataset is complete.
     fn withdraw(&mut self, manifest: &Path) -> Result<()> {
         let Standing { files, dependents } = &self.standing;
         dependents.iter().try_for_each(|path| remove_if_there(path))?;
@@ -207,9 +208,9 @@ impl<T: Target> Change<'_, T> {
         sync_directories(removed.map(PathBuf::as_path))
     }
 
-    /// Gives the files their names, all but the manifest.
+    /// Gives the files their names, all except the manifest.
     fn replace(&mut self) -> Result<()> {
-        // (Without files, what stands there goes.)
+        // (Without new files, the old ones are removed.)
         let (_, data) = self.files.split_last_mut().unzip();
         let data = data.unwrap_or_default();
         for file in data.iter_mut() {
@@ -239,8 +240,8 @@ fn sync_directories<'p>(files: impl Iterator<Item = &'p Path>) -> Result<()> {
     directories.iter().try_for_each(|directory| sync_directory(directory))
 }
 
-/// Whether what stands there is what these files would be. When a build was made, which its
-/// manifest says under `run`, makes no difference.
+/// Whether the files that stand there are what these files would be. The `run` of a manifest, which
+/// says when it was made, makes no difference.
 fn is_same(files: &[PendingFile], standing: &[PathBuf]) -> Result<bool> {
     let names: BTreeSet<&Path> = files.iter().map(PendingFile::path).collect();
     if names != standing.iter().map(PathBuf::as_path).collect() {
@@ -294,13 +295,13 @@ fn same_bytes(a: &Path, b: &Path) -> Result<bool> {
     }
 }
 
-/// How much of a file is compared at a time.
+/// How many bytes of a file are compared at a time.
 const BLOCK: usize = 1 << 18;
 
 /// Starts writing the bytes of all files before waiting for the first: a journal then takes them
-/// together, not each with its own commit. (13 small files on ext4: 6.8 ms and 8.2 ms, median of
-/// 40 interleaved runs of `mmidx-write --root` on 100 records, 2026-11-22; their syncs alone, without a
-/// journal: 0.9 and 2.6 ms, 2026-11-26.)
+/// together, and not each with its own commit. (13 small files on ext4: 6.8 ms and 8.2 ms, median
+/// of 40 interleaved runs of `mmidx-write --root` on 100 records, 2026-11-22; their syncs alone,
+/// without a journal: 0.9 and 2.6 ms, 2026-11-26.)
 #[cfg(target_os = "linux")]
 fn start_writing(files: &[PendingFile]) -> Result<()> {
     use std::os::fd::AsRawFd;

@@ -22,33 +22,33 @@ use crate::error::{Error, Result, shown};
 use crate::files::{self, FileId};
 use crate::signals;
 
-/// How the names of stagings begin.
+/// The prefix of the names of stagings.
 const MARK: &str = ".gristmill-tmp.";
 /// The file in a staging that its owner has locked.
 const LOCK: &str = ".gristmill-lock";
-/// How often a staging is made anew when another process removes it, or its directory, meanwhile.
+/// How often a staging is made again if another process removes it, or its directory, meanwhile.
 const ATTEMPTS: u32 = 100;
 
-/// The stagings of this process, by the directories that they are in.
+/// The stagings of this process, by their directories.
 static STAGINGS: Mutex<Vec<(FileId, Weak<Staging>)>> = Mutex::new(Vec::new());
 
-/// A staging of this process; removed when nothing is pending in it.
+/// A staging of this process; it is removed when no file is pending in it.
 #[derive(Debug)]
 pub(super) struct Staging {
     directory: PathBuf,
-    /// `None` once it is given up, which is last.
+    /// `None` once it is given up, which comes last.
     lock: Option<File>,
     /// The names that this run writes here.
     claimed: Mutex<BTreeSet<OsString>>,
 }
 
-/// Whether a file name is that of a staging, or of a temporary file of version 0.1.
+/// Whether a file name is the name of a staging, or of a temporary file of version 0.1.
 pub fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.contains(MARK)
 }
 
 impl Staging {
-    /// The staging for the files of a directory, which is created if it is missing.
+    /// Returns the staging for the files of a directory, which is created if it is missing.
     pub fn of(directory: &Path) -> Result<Arc<Staging>> {
         let failed = |error: io::Error| Error::write(shown(directory), &error);
         let mut stagings = lock(&STAGINGS);
@@ -75,8 +75,8 @@ impl Staging {
         Ok(staging)
     }
 
-    /// Makes the directory and a staging in it; `None` if another process has taken it for one that
-    /// was left behind.
+    /// Makes the directory and a staging in it; `None` if another process has taken it for an
+    /// abandoned one.
     fn create(directory: &Path) -> io::Result<Option<Staging>> {
         signals::remember_directories(missing_directories(directory));
         files::make_directories(directory)?;
@@ -103,12 +103,12 @@ impl Staging {
         Ok(is_there.then_some(staging))
     }
 
-    /// Where the file of this name is written.
+    /// Returns the path at which the file of this name is written.
     pub fn path(&self, name: &OsStr) -> PathBuf {
         self.directory.join(name)
     }
 
-    /// Takes a name for a file of this run; `false` if the run has it already.
+    /// Takes a name for a file of this run; returns `false` if the run has it already.
     pub fn claim(&self, name: &OsStr) -> bool {
         lock(&self.claimed).insert(name.to_os_string())
     }
@@ -122,8 +122,8 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         remove_files(&self.directory, false);
-        // A file that is open when its name goes gets another name on FUSE, and on NFS: the directory
-        // would stay. Whoever takes the lock now removes the same.
+        // On FUSE and NFS, a file that is open when its name is removed gets another name: the
+        // directory would stay. A process that takes the lock now removes the same files.
         drop(self.lock.take());
         remove(&self.directory);
         signals::forget(&self.directory);
@@ -159,13 +159,13 @@ fn open_lock(staging: &Path, create: bool) -> io::Result<File> {
     Ok(openat(&folder, LOCK, flags, Mode::from_raw_mode(0o666)).map(File::from)?)
 }
 
-/// A staging itself, never what a link in its place leads to.
+/// Opens the staging itself, never a target of a link in its place.
 fn open_folder(staging: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::open(staging, flags, Mode::empty())?)
 }
 
-/// Whether the writer of a staging still runs, which has locked it.
+/// Whether the writer of a staging, which has locked it, still runs.
 pub fn is_being_written(path: &Path) -> bool {
     let lock = open_lock(path, false);
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
@@ -176,7 +176,7 @@ pub(super) fn cannot_lock(error: &io::Error) -> bool {
     cannot(error) || error.raw_os_error() == Some(libc::ENOLCK)
 }
 
-/// The directories that `create_dir_all` would make.
+/// Returns the directories that `create_dir_all` would make.
 fn missing_directories(directory: &Path) -> Vec<PathBuf> {
     directory
         .ancestors()
@@ -185,8 +185,8 @@ fn missing_directories(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Removes the stagings in a directory that nobody owns. What cannot be removed stays: that is no
-/// reason to fail.
+/// Removes the stagings in a directory that nobody owns. If one cannot be removed, it stays: this
+/// is no reason to fail.
 fn sweep(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
@@ -198,12 +198,12 @@ fn sweep(directory: &Path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => open_lost(&entry.path()),
             opened => opened,
         };
-        // One that was taken away while this waited has no name any more.
+        // A staging that was removed while this waited has no name any more.
         if let Ok(lock) = lock
             && lock.try_lock().is_ok()
             && files::is_at(&lock, &entry.path().join(LOCK))
         {
-            // Its name goes before the lock is free: its maker may be about to take it.
+            // Its name is removed before the lock is free: its maker may be about to take it.
             remove_files(&entry.path(), true);
             drop(lock);
             remove(&entry.path());
@@ -211,8 +211,8 @@ fn sweep(directory: &Path) {
     }
 }
 
-/// Removes the stagings that nobody owns in a dataset's folder and in those below it, where its parts
-/// and splits are: a writer sweeps only the folder that it writes to.
+/// Removes the stagings that nobody owns in a dataset's folder and in the folders below it, where
+/// its parts and splits are: a writer sweeps only its own folder.
 pub fn sweep_below(root: &Path) {
     let is_plain = |name: &OsStr| !name.as_encoded_bytes().starts_with(b".") && name != "tasks";
     let walk = walkdir::WalkDir::new(root).max_depth(2).into_iter();
@@ -221,9 +221,9 @@ pub fn sweep_below(root: &Path) {
     folders.for_each(|folder| sweep(folder.path()));
 }
 
-/// Takes a staging without a lock, whose owner ended before the lock was there, or after it had
-/// removed it. If its maker is about to make the lock, the staging is empty, and goes: the maker
-/// fails and begins anew.
+/// Takes a staging without a lock: its owner ended before the lock was there, or after removing it.
+/// If its maker is about to make the lock, the staging is empty and is removed: the maker fails and
+/// begins again.
 fn open_lost(staging: &Path) -> io::Result<File> {
     fs::remove_dir(staging).or_else(|error| match error.kind() {
         io::ErrorKind::DirectoryNotEmpty => Ok(()),
@@ -244,8 +244,8 @@ fn remove(staging: &Path) {
     }
 }
 
-/// Removes what is in a staging, its lock last or not at all: by handle, so that nothing else can take its
-/// place meanwhile.
+/// Removes the files in a staging, its lock last or not at all: by handle, so that nothing else can
+/// take its place meanwhile.
 fn remove_files(staging: &Path, with_lock: bool) {
     let Ok(folder) = open_folder(staging) else { return };
     let entries = rustix::fs::Dir::read_from(&folder).into_iter().flatten();

@@ -119,7 +119,7 @@ impl GroupChunk {
                         return;
                     }
                     if builder.tokens() >= BATCH_TOKENS
-                        && !send(finished(&mut builder, &mut counts))
+                        && !send(take_batch(&mut builder, &mut counts))
                     {
                         return;
                     }
@@ -129,12 +129,12 @@ impl GroupChunk {
             counts.shortfall += shortfall;
             counts.short_groups += u64::from(shortfall > 0);
         }
-        send(finished(&mut builder, &mut counts));
+        send(take_batch(&mut builder, &mut counts));
     }
 }
 
 /// Returns the batch and the counts so far; both start again.
-fn finished(
+fn take_batch(
     builder: &mut PuzzlesBuilder,
     counts: &mut PuzzleCounts,
 ) -> Result<EncodedPuzzles, ArrowError> {

@@ -34,15 +34,15 @@ pub fn grids(batch: &RecordBatch, before: u64) -> Result<RecordBatch> {
             let number = before + row as u64 + 1;
             Error::data(cause).at(format!("record {number}")).id(Some(puzzle.puzzle))
         };
-        inputs.push(decoded(&puzzle, Side::Inputs).map_err(failed)?);
-        labels.push(decoded(&puzzle, Side::Labels).map_err(failed)?);
+        inputs.push(decode_side(&puzzle, Side::Inputs).map_err(failed)?);
+        labels.push(decode_side(&puzzle, Side::Labels).map_err(failed)?);
     }
     let sides = [inputs, labels].map(|side| Arc::new(StringArray::from(side)) as ArrayRef);
     let names = batch.columns().iter().take(name_fields().len()).cloned();
     Ok(RecordBatch::try_new(grid_schema(), names.chain(sides).collect())?)
 }
 
-fn decoded(puzzle: &Puzzle<'_>, side: Side) -> Result<String, String> {
+fn decode_side(puzzle: &Puzzle<'_>, side: Side) -> Result<String, String> {
     let Some(name) = puzzle.domain else { return Err("its domain is not known".to_string()) };
     let domain = domain(name).ok_or_else(|| format!("domain {name:?} is not known"))?;
     let (name, tokens) = match side {

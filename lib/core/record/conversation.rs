@@ -87,7 +87,8 @@ pub fn schema(ids: &[String]) -> SchemaRef {
     SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))
 }
 
-/// The id of one of the conversations that a chat was split into, with the number of its turn, from 1.
+/// Returns the id of one of the conversations into which a chat was split; `turn` is the number of
+/// its turn, from 1.
 pub fn turn_id(id: &str, turn: usize) -> String {
     format!("{id}#{turn}")
 }

@@ -72,7 +72,8 @@ impl RecordType {
         self.known_by.iter().any(|names| names.iter().all(|name| has(name)))
     }
 
-    /// The filters that make records of another type of these, one after another; `None` if there are none.
+    /// Returns the filters, one after another, that make records of another type from these; `None`
+    /// if there are none.
     pub fn way_to(&self, wanted: &RecordType) -> Option<String> {
         self.way_within(wanted, RECORD_TYPES.len())
     }

@@ -7,7 +7,7 @@ use arrow_schema::SchemaRef;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::batch::{Header, Wanted};
+use crate::batch::{Header, WantedRecords};
 use crate::cli::{InputArgs, LimitArgs, Slice, Tool, WithoutEffect};
 use crate::dataset::{describe_raw, raw_files, shard_of};
 use crate::error::{Error, Result};
@@ -68,7 +68,7 @@ impl SourceArgs {
     }
 
     /// Opens the files, also those below the folders.
-    pub fn open(&mut self, wanted: Wanted) -> Result<Reader> {
+    pub fn open(&mut self, wanted: WantedRecords) -> Result<Reader> {
         inputs::name(&self.input.files);
         let files = raw_files(&self.input.files)?;
         let first = match self.shard {

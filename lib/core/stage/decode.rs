@@ -29,7 +29,7 @@ pub fn decode(
             }
             continue;
         }
-        match decoded(&view, row, alignment) {
+        match decode_sequence(&view, row, alignment) {
             Ok((decoded, spans)) => {
                 let weights = view.segments(row).into_iter().flatten().map(|s| s.is_trained);
                 let messages = decoded.messages.into_iter().zip(weights.chain(repeat(true)));
@@ -47,7 +47,7 @@ pub fn decode(
 }
 
 /// Decodes a sequence to text, and its masks, if it has any, to spans of that text.
-fn decoded(
+fn decode_sequence(
     view: &Tokens<'_>,
     row: usize,
     alignment: Alignment,

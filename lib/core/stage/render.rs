@@ -1,6 +1,6 @@
 //! Conversations into tokens.
 
-use crate::batch::{Batch, Counts, Finished, Sink};
+use crate::batch::{Batch, Counts, Sink, SinkSummary};
 use crate::cli::Rejects;
 use crate::error::Result;
 use crate::harmony::{RenderOutput, Renderer};
@@ -84,7 +84,7 @@ impl<S: Sink> Sink for Budget<S> {
         self.sink.write(batch, rejects)
     }
 
-    fn finish(self, counts: Counts) -> Result<Finished> {
+    fn finish(self, counts: Counts) -> Result<SinkSummary> {
         self.sink.finish(counts)
     }
 }

@@ -260,7 +260,7 @@ impl SynthHarmony {
     }
 }
 
-/// The text of an assistant's message before its text, and after it.
+/// The JSON of an assistant's message around its text.
 const ASSISTANT: &[u8] =
     b", {\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": ";
 const ANALYSIS: &[u8] = b"}], \"channel\": \"analysis\"}";

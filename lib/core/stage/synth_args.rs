@@ -4,7 +4,7 @@ use arrow_schema::{DataType, Field};
 use clap::Args;
 
 use super::synth::{ReasoningEffort, Reference, SynthSettings, repeated_column};
-use crate::batch::Wanted;
+use crate::batch::WantedRecords;
 use crate::cli::ForPipelines;
 use crate::error::{Error, Result};
 use crate::record::RAW_SYNTH;
@@ -104,7 +104,7 @@ fn stated_column(text: &str) -> Field {
 
 impl SynthArgs {
     /// What is read, for these settings; fails if a column is stated that is not read.
-    pub fn wanted(&self, settings: &SynthSettings) -> Result<Wanted> {
+    pub fn wanted(&self, settings: &SynthSettings) -> Result<WantedRecords> {
         let schema = settings.wanted_columns();
         let stated: Vec<Field> = self.columns.iter().map(|text| stated_column(text)).collect();
         if let Some(other) = stated.iter().find(|field| schema.index_of(field.name()).is_err()) {
@@ -116,7 +116,7 @@ impl SynthArgs {
             );
             return Err(Error::usage(cause).hint("--metadata-fields"));
         }
-        Ok(Wanted { schema, any_types: true, stated, ..Wanted::records(&RAW_SYNTH) })
+        Ok(WantedRecords { schema, any_types: true, stated, ..WantedRecords::records(&RAW_SYNTH) })
     }
 
     /// What the arguments ask for; fails if two columns would have one name.

@@ -9,9 +9,9 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::Names;
 use super::keys::{KeyCounts, Keys, RecordKeys, RepeatCounts};
 use super::kind::{Group, KindStat};
+use super::named;
 use super::written;
 use crate::batch::Batch;
 use crate::cli::Progress;
@@ -164,7 +164,7 @@ impl Answer {
         self.packed = self.packed.zip(other.packed).and_then(|(a, b)| a.and(b));
         if let (Some(own), Some(other)) = (&mut self.by, other.by) {
             for (value, group) in other.groups {
-                own.groups.named(&own.column, &value)?.merge(group)?;
+                named(&mut own.groups, &own.column, &value)?.merge(group)?;
             }
         }
         Ok(())
@@ -316,7 +316,7 @@ fn measured(
         add(&mut part.all)?;
         if let (Some(values), Some(by)) = (&values, &mut part.by) {
             let value = values.value(row).try_to_string()?;
-            let group = by.groups.named(&by.column, &value)?;
+            let group = named(&mut by.groups, &by.column, &value)?;
             if group.records == 0 {
                 *group = Group::of_type(name);
             }

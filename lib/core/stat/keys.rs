@@ -122,7 +122,7 @@ impl Keys {
 
     /// Adds keys from a member of an answer.
     pub fn add_written(&mut self, member: &str, text: &str) -> Result<()> {
-        let keys = parsed(text)?;
+        let keys = parse_keys(text)?;
         let [ids, _] = MEMBERS;
         let set = if member == ids { &mut self.ids } else { &mut self.texts };
         keys.into_iter().try_for_each(|key| set.repeats.add(key, 0, 0))
@@ -153,7 +153,7 @@ impl Keys {
     }
 }
 
-fn parsed(text: &str) -> Result<Vec<u128>> {
+fn parse_keys(text: &str) -> Result<Vec<u128>> {
     let bad = || Error::data("keys that are not hexadecimal digits");
     let (keys, rest) = text.as_bytes().as_chunks::<32>();
     if !rest.is_empty() {

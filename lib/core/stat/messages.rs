@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, Names};
+use super::{Distribution, named};
 use crate::error::Result;
 
 /// The channels of an assistant that are counted here.
@@ -33,9 +33,9 @@ impl Messages {
         length: u64,
         parts: &mut Parts,
     ) -> Result<()> {
-        self.roles.named("roles", role)?.add(length);
+        named(&mut self.roles, "roles", role)?.add(length);
         if let Some(channel) = channel {
-            self.channels.named("channels", channel)?.add(length);
+            named(&mut self.channels, "channels", channel)?.add(length);
             if role == "assistant" {
                 parts.reasoning |= channel == REASONING;
                 parts.answer |= channel == FINAL;
@@ -46,10 +46,10 @@ impl Messages {
 
     pub fn merge(&mut self, other: Messages) -> Result<()> {
         for (role, lengths) in other.roles {
-            self.roles.named("roles", &role)?.merge(lengths);
+            named(&mut self.roles, "roles", &role)?.merge(lengths);
         }
         for (channel, lengths) in other.channels {
-            self.channels.named("channels", &channel)?.merge(lengths);
+            named(&mut self.channels, "channels", &channel)?.merge(lengths);
         }
         Ok(())
     }

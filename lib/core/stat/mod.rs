@@ -47,37 +47,28 @@ const NAMES: usize = 4096;
 /// The most different tokens.
 const TOKENS: usize = 1 << 18;
 
-/// Numbers by name.
-pub(crate) trait Names<T> {
-    /// Returns the number of a name; fails if there are too many names.
-    fn named(&mut self, what: &str, name: &str) -> Result<&mut T>;
-}
-
-impl<T: Default> Names<T> for BTreeMap<String, T> {
-    fn named(&mut self, what: &str, name: &str) -> Result<&mut T> {
-        if !self.contains_key(name) {
-            if self.len() >= NAMES {
-                return Err(Error::data(format!("more than {NAMES} different {what}")));
-            }
-            self.insert(name.to_string(), T::default());
+/// Returns the number of a name; fails if there are too many names. `what` is their noun in errors.
+pub(crate) fn named<'a, T: Default>(
+    numbers: &'a mut BTreeMap<String, T>,
+    what: &str,
+    name: &str,
+) -> Result<&'a mut T> {
+    if !numbers.contains_key(name) {
+        if numbers.len() >= NAMES {
+            return Err(Error::data(format!("more than {NAMES} different {what}")));
         }
-        self.get_mut(name).ok_or_else(|| Error::data(format!("{what}: {name}")))
+        numbers.insert(name.to_string(), T::default());
     }
+    numbers.get_mut(name).ok_or_else(|| Error::data(format!("{what}: {name}")))
 }
 
-/// Counts of tokens.
-pub(crate) trait Tally {
-    fn tally(&mut self, token: i32, times: u64) -> Result<()>;
-}
-
-impl Tally for BTreeMap<i32, u64> {
-    fn tally(&mut self, token: i32, times: u64) -> Result<()> {
-        let count = self.entry(token).or_default();
-        *count = count.saturating_add(times);
-        if self.len() > TOKENS {
-            Err(Error::data(format!("more than {TOKENS} different tokens")))
-        } else {
-            Ok(())
-        }
+/// Adds to the count of a token; fails if there are too many different tokens.
+pub(crate) fn add_tokens(counts: &mut BTreeMap<i32, u64>, token: i32, times: u64) -> Result<()> {
+    let count = counts.entry(token).or_default();
+    *count = count.saturating_add(times);
+    if counts.len() > TOKENS {
+        Err(Error::data(format!("more than {TOKENS} different tokens")))
+    } else {
+        Ok(())
     }
 }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::Distribution;
 use super::answer::Answer;
 use super::sections::{Line, NamedLengths, QUANTILES, quantiles};
-use crate::cli::grouped;
 use crate::record::plural_of;
+use crate::wording::grouped;
 
 /// The longest bar.
 const BAR: usize = 24;

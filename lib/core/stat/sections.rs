@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::answer::{Answer, OF_MESSAGES};
 use super::kind::Group;
 use super::{Distribution, Messages};
-use crate::cli::{grouped, size};
+use crate::wording::{grouped, size};
 
 /// The most names in a list.
 const ROWS: usize = 40;

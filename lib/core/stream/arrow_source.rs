@@ -13,7 +13,7 @@ use super::input::{Bytes, cut, read_error};
 use super::parquet_source::{batches, pieces};
 use super::rare::announce;
 use super::typed::typed_columns;
-use crate::batch::{Batch, Dropped, Header, Pieces, RecordSource, Wanted};
+use crate::batch::{Batch, DroppedRecords, Header, Pieces, RecordSource, WantedRecords};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::record::{RecordType, column_twice};
@@ -23,21 +23,21 @@ pub(super) struct ArrowSource {
     is_piped: bool,
     frames: Frames<Bytes>,
     conversion: Option<Conversion>,
-    /// Counted from 1.
+    /// The number of the next record, from 1.
     next_record: u64,
-    /// The records wanted, counted from 0.
+    /// The wanted records, from 0.
     rows: Range<u64>,
     /// The first schema, if it was looked at before its stream is read.
     begun: Option<SchemaRef>,
     /// Batches that are not handed out yet.
     ready: VecDeque<Batch>,
-    /// The batch that they are made of.
+    /// The batch from which they are made.
     pieces: Option<Pieces>,
     /// The most bytes of a record.
     most: u64,
-    /// What the headers so far say; the last stands behind the records.
-    dropped: Dropped,
-    /// Whether a header of ours was among them.
+    /// The dropped records that the headers so far state; the last header comes after the records.
+    dropped: DroppedRecords,
+    /// Whether one of the headers was ours.
     is_stated: bool,
     is_at_end: bool,
 }
@@ -61,13 +61,13 @@ impl ArrowSource {
             ready: VecDeque::new(),
             pieces: None,
             most,
-            dropped: Dropped::default(),
+            dropped: DroppedRecords::default(),
             is_stated: false,
             is_at_end: false,
         }
     }
 
-    /// The first schema, which is returned again.
+    /// Returns the first schema, which is returned again.
     fn peek(&mut self) -> Result<SchemaRef> {
         if let Some(schema) = &self.begun {
             return Ok(schema.clone());
@@ -102,7 +102,7 @@ impl RecordSource for ArrowSource {
         "Arrow".to_string()
     }
 
-    fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
+    fn begin(&mut self, wanted: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         let schema = self.peek()?;
         let mut header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
         announce(&mut header, &schema);
@@ -118,7 +118,7 @@ impl RecordSource for ArrowSource {
 
     fn next(
         &mut self,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
         schema: &SchemaRef,
         _most: u64,
     ) -> Result<Option<Batch>> {
@@ -151,7 +151,7 @@ impl RecordSource for ArrowSource {
                     let dropped = if is_ours {
                         header.dropped.clone()
                     } else {
-                        Dropped::without_header(header.record_type(&found), self.is_piped)
+                        DroppedRecords::without_header(header.record_type(&found), self.is_piped)
                     };
                     self.dropped = self.dropped.and(&dropped);
                     if let Some(wanted) = wanted {
@@ -168,19 +168,20 @@ impl RecordSource for ArrowSource {
         }
     }
 
-    /// Of a part of a stream it is not known how many of the dropped records belong to it, nor before its end.
-    fn dropped(&self) -> Dropped {
+    /// For a part of a stream it is not known how many dropped records belong to it, nor is it
+    /// known before the end.
+    fn dropped(&self) -> DroppedRecords {
         let dropped = self.dropped.clone();
         match self.is_stated {
-            true if self.rows.is_empty() => Dropped::default(),
-            true if !self.is_at_end => Dropped::UNKNOWN,
+            true if self.rows.is_empty() => DroppedRecords::default(),
+            true if !self.is_at_end => DroppedRecords::UNKNOWN,
             true if self.rows.end < u64::MAX => dropped.of_part(),
             _ => dropped,
         }
     }
 }
 
-/// How many records a stream holds.
+/// Returns how many records a stream holds.
 pub(super) fn count_records(name: &str, bytes: Bytes) -> Result<u64> {
     let mut frames = Frames::new(bytes, u64::MAX);
     let mut rows = 0;
@@ -193,8 +194,8 @@ pub(super) fn count_records(name: &str, bytes: Bytes) -> Result<u64> {
     }
 }
 
-/// The rows of a batch that lie in a range of records (counted from 0), and the number of the
-/// first (counted from 1).
+/// Returns the rows of a batch that are in a range of records (from 0), and the number of the first
+/// (from 1).
 fn overlap(batch: RecordBatch, first: u64, rows: &Range<u64>) -> Option<(RecordBatch, u64)> {
     let start = first - 1;
     let end = start + batch.num_rows() as u64;

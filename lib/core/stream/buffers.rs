@@ -7,13 +7,13 @@ use arrow_ipc::RecordBatch;
 
 use crate::wording::exactly;
 
-/// Rows that need no bytes (of columns of nulls) a batch may have.
+/// The most rows without bytes (in columns of nulls) of a batch.
 const MOST_EMPTY_ROWS: u64 = 1 << 20;
-/// No codec packs more: a zstd block of 4 bytes expands to at most 128 KiB.
+/// The highest compression ratio of any codec: a zstd block of 4 bytes expands to at most 128 KiB.
 const MOST_RATIO: u64 = 1 << 15;
 
 /// Checks the buffers of a batch, and that they have at most `most` bytes together once they are
-/// decompressed. Gives these bytes, or the cause if one is wrong.
+/// decompressed. Returns these bytes; the error says which buffer is wrong.
 pub fn check_buffers(batch: RecordBatch<'_>, body: &Buffer, most: u64) -> Result<u64, String> {
     let mut total = 0u64;
     let outside = || "a buffer that is not in its message".to_string();
@@ -38,8 +38,8 @@ pub fn check_buffers(batch: RecordBatch<'_>, body: &Buffer, most: u64) -> Result
     Ok(total)
 }
 
-/// A row takes at least a bit, but for columns of nulls, which have any number of rows in no bytes:
-/// what is made of them has bytes.
+/// Checks the number of rows. A row takes at least a bit, except in columns of nulls, which have
+/// any number of rows in no bytes, but take memory when they are decoded.
 fn check_rows(batch: RecordBatch<'_>, bytes: u64) -> Result<(), String> {
     let most = bytes.saturating_mul(8).saturating_add(MOST_EMPTY_ROWS);
     let nodes = batch.nodes().into_iter().flatten().map(|node| node.length());
@@ -54,7 +54,8 @@ fn check_rows(batch: RecordBatch<'_>, bytes: u64) -> Result<(), String> {
     })
 }
 
-/// A compressed buffer begins with its real length; -1 means that the bytes are not compressed.
+/// Returns the real length of a compressed buffer, with which it begins; -1 means that the bytes
+/// are not compressed.
 fn decompressed_length(bytes: &[u8]) -> Result<u64, String> {
     let Some((claimed, packed)) = bytes.split_first_chunk() else { return Ok(bytes.len() as u64) };
     let packed = packed.len() as u64;

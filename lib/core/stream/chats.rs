@@ -5,8 +5,8 @@ use crate::chat::filter_of;
 use crate::record::CONVERSATION;
 use crate::record::conversation::{Conversations, POLICY};
 
-/// Whether a first batch holds chats in the columns of conversations, by its first record. Nothing that states its
-/// policy does.
+/// Whether a first batch holds chats in the columns of conversations, as its first record shows. A
+/// stream that states its policy does not.
 pub fn holds_chats(header: &Header, first: &Batch) -> bool {
     let is_other = |(name, _): &(String, u64)| name != CONVERSATION.name;
     if header.text(POLICY).is_some() || header.record.as_ref().is_some_and(is_other) {

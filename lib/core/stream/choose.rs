@@ -15,25 +15,25 @@ use crate::batch::{Batch, Entry, Origin};
 use crate::cli::{Choice, Rejection, SelectArgs, all_there, draw};
 use crate::error::{Place, Result};
 
-/// A batch of sampled records has no more rows.
+/// The most rows of a batch of sampled records.
 const SAMPLED_ROWS: usize = 1024;
 
-/// Chooses among the batches of a stream that is read for something else, as
+/// Chooses among the batches of a stream that is read for another purpose, as
 /// [`Reader::choose`](super::Reader::choose) does.
-pub struct Choosing {
+pub struct StreamChooser {
     ids: Option<IdFilter>,
     chooser: Chooser,
 }
 
-impl Choosing {
-    /// Among records of a schema.
-    pub fn new(args: &SelectArgs, schema: &Schema) -> Result<Choosing> {
+impl StreamChooser {
+    /// Chooses among records of a schema.
+    pub fn new(args: &SelectArgs, schema: &Schema) -> Result<StreamChooser> {
         let filter = || IdFilter::new(&args.id, schema);
         let ids = (!args.id.is_empty()).then(filter).transpose()?;
-        Ok(Choosing { ids, chooser: Chooser::new(args.choice()) })
+        Ok(StreamChooser { ids, chooser: Chooser::new(args.choice()) })
     }
 
-    /// What is chosen of a batch at once, if anything is.
+    /// Returns the records of a batch that are chosen at once, if any are.
     pub fn take(&mut self, batch: &Batch) -> Result<Option<Batch>> {
         if self.chooser.is_done() {
             return Ok(None);
@@ -45,7 +45,8 @@ impl Choosing {
         self.chooser.take(batch)
     }
 
-    /// What is left after the last batch; call it until there is nothing.
+    /// Returns the records that are left after the last batch; it must be called until it returns
+    /// `None`.
     pub fn finish(&mut self) -> Result<Option<Batch>> {
         self.ids.iter().try_for_each(IdFilter::finish)?;
         self.chooser.finish()
@@ -53,40 +54,33 @@ impl Choosing {
 }
 
 pub(super) struct Chooser {
-    how: How,
-    /// Records that have come.
+    how: ChoiceState,
+    /// How many records have come.
     came: u64,
 }
 
-enum How {
+enum ChoiceState {
     /// These runs; `named`: all of their records must come.
-    Runs {
-        runs: Vec<Range<u64>>,
-        named: bool,
-    },
+    Runs { runs: Vec<Range<u64>>, named: bool },
     /// The batches that hold the last records.
-    Last {
-        most: u64,
-        held: VecDeque<Batch>,
-        records: u64,
-    },
+    Last { most: u64, held: VecDeque<Batch>, records: u64 },
     Sample {
         count: usize,
         seed: u64,
-        drawn: BinaryHeap<Drawn>,
-        sorted: Option<VecDeque<Drawn>>,
+        drawn: BinaryHeap<SampleEntry>,
+        sorted: Option<VecDeque<SampleEntry>>,
     },
 }
 
 impl Chooser {
     pub fn new(choice: Choice) -> Chooser {
-        let runs = |runs, named| How::Runs { runs, named };
+        let runs = |runs, named| ChoiceState::Runs { runs, named };
         let how = match choice {
             Choice::All => runs(std::iter::once(0..u64::MAX).collect(), false),
             Choice::Within(range) => runs(vec![range], false),
             Choice::Named(named) => runs(named, true),
-            Choice::Last(most) => How::Last { most, held: VecDeque::new(), records: 0 },
-            Choice::Sample { count, seed } => How::Sample {
+            Choice::Last(most) => ChoiceState::Last { most, held: VecDeque::new(), records: 0 },
+            Choice::Sample { count, seed } => ChoiceState::Sample {
                 count: usize::try_from(count).unwrap_or(usize::MAX),
                 seed,
                 drawn: BinaryHeap::new(),
@@ -96,22 +90,24 @@ impl Chooser {
         Chooser { how, came: 0 }
     }
 
-    /// Whether no record that comes can be chosen any more.
+    /// Whether no later record can be chosen.
     pub fn is_done(&self) -> bool {
         match &self.how {
-            How::Runs { runs, .. } => runs.iter().all(|run| run.is_empty() || run.end <= self.came),
-            How::Last { most, .. } => *most == 0,
-            How::Sample { count, .. } => *count == 0,
+            ChoiceState::Runs { runs, .. } => {
+                runs.iter().all(|run| run.is_empty() || run.end <= self.came)
+            }
+            ChoiceState::Last { most, .. } => *most == 0,
+            ChoiceState::Sample { count, .. } => *count == 0,
         }
     }
 
-    /// What is chosen of a batch at once, if anything is.
+    /// Returns the records of a batch that are chosen at once, if any are.
     pub fn take(&mut self, mut batch: Batch) -> Result<Option<Batch>> {
         let first = self.came;
         let count = (batch.len() + batch.rejected.len()) as u64;
         self.came += count;
         match &mut self.how {
-            How::Runs { runs, .. } => {
+            ChoiceState::Runs { runs, .. } => {
                 let chosen = |number: u64| {
                     let run = runs.get(runs.partition_point(|run| run.end <= number));
                     run.is_some_and(|run| run.contains(&number))
@@ -120,7 +116,7 @@ impl Chooser {
                 let is_empty = batch.is_empty() && batch.rejected.is_empty();
                 Ok((!is_empty).then_some(batch))
             }
-            How::Last { most, held, records } => {
+            ChoiceState::Last { most, held, records } => {
                 held.push_back(batch);
                 *records += count;
                 while let Some(size) = held.front().map(size_of)
@@ -131,7 +127,7 @@ impl Chooser {
                 }
                 Ok(None)
             }
-            How::Sample { count, seed, drawn, .. } => {
+            ChoiceState::Sample { count, seed, drawn, .. } => {
                 let entries: Vec<Entry> = batch.entries().collect();
                 let mut rejected: Vec<Option<Rejection>> =
                     std::mem::take(&mut batch.rejected).into_iter().map(Some).collect();
@@ -144,26 +140,29 @@ impl Chooser {
                         drawn.pop();
                     }
                     let what = match entry {
-                        Entry::Row(row) => Some(Kept::row(&batch, row)?),
-                        Entry::Rejected(index) => rejected[index].take().map(Kept::Rejected),
+                        Entry::Row(row) => Some(EntryContent::row(&batch, row)?),
+                        Entry::Rejected(index) => {
+                            rejected[index].take().map(EntryContent::Rejected)
+                        }
                     };
-                    drawn.extend(what.map(|what| Drawn { place, what }));
+                    drawn.extend(what.map(|what| SampleEntry { place, what }));
                 }
                 Ok(None)
             }
         }
     }
 
-    /// What is left to be handed out after the last record; call it until there is nothing.
+    /// Returns the records that are left after the last one was read; it must be called until it
+    /// returns `None`.
     pub fn finish(&mut self) -> Result<Option<Batch>> {
         match &mut self.how {
-            How::Runs { runs, named } => {
+            ChoiceState::Runs { runs, named } => {
                 if *named {
                     all_there(runs, self.came)?;
                 }
                 Ok(None)
             }
-            How::Last { most, held, records } => {
+            ChoiceState::Last { most, held, records } => {
                 let Some(mut batch) = held.pop_front() else { return Ok(None) };
                 let (size, surplus) = (size_of(&batch), records.saturating_sub(*most));
                 keep(&mut batch, |offset| offset >= surplus)?;
@@ -171,7 +170,7 @@ impl Chooser {
                 *most -= size - surplus;
                 Ok(Some(batch))
             }
-            How::Sample { drawn, sorted, .. } => {
+            ChoiceState::Sample { drawn, sorted, .. } => {
                 let sorted = sorted.get_or_insert_with(|| {
                     let mut all = std::mem::take(drawn).into_vec();
                     all.sort_unstable_by_key(|drawn| drawn.place.1);
@@ -203,56 +202,56 @@ fn keep(batch: &mut Batch, mut wanted: impl FnMut(u64) -> bool) -> Result<()> {
 }
 
 /// A record of the sample, and its place in the order of the draw.
-struct Drawn {
+struct SampleEntry {
     place: (u64, u64),
-    what: Kept,
+    what: EntryContent,
 }
 
-enum Kept {
+enum EntryContent {
     /// A batch of one row, with memory of its own.
     Row(RecordBatch, Place),
     Rejected(Rejection),
 }
 
-impl Kept {
-    fn row(batch: &Batch, row: usize) -> Result<Kept> {
+impl EntryContent {
+    fn row(batch: &Batch, row: usize) -> Result<EntryContent> {
         let records = take_record_batch(&batch.records, &UInt64Array::from(vec![row as u64]))?;
-        Ok(Kept::Row(records, batch.origin.place(row)))
+        Ok(EntryContent::Row(records, batch.origin.place(row)))
     }
 }
 
-impl Ord for Drawn {
-    fn cmp(&self, other: &Drawn) -> Ordering {
+impl Ord for SampleEntry {
+    fn cmp(&self, other: &SampleEntry) -> Ordering {
         self.place.cmp(&other.place)
     }
 }
 
-impl PartialOrd for Drawn {
-    fn partial_cmp(&self, other: &Drawn) -> Option<Ordering> {
+impl PartialOrd for SampleEntry {
+    fn partial_cmp(&self, other: &SampleEntry) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Drawn {
-    fn eq(&self, other: &Drawn) -> bool {
+impl PartialEq for SampleEntry {
+    fn eq(&self, other: &SampleEntry) -> bool {
         self.place == other.place
     }
 }
 
-impl Eq for Drawn {}
+impl Eq for SampleEntry {}
 
-/// The next records of a sample as one batch.
-fn next_sampled(sorted: &mut VecDeque<Drawn>) -> Result<Option<Batch>> {
+/// Returns the next records of a sample as one batch.
+fn next_sampled(sorted: &mut VecDeque<SampleEntry>) -> Result<Option<Batch>> {
     let (mut rows, mut rejected, mut origin) = (Vec::new(), Vec::new(), Origin::default());
     while rows.len() < SAMPLED_ROWS
         && let Some(drawn) = sorted.pop_front()
     {
         match drawn.what {
-            Kept::Row(row, place) => {
+            EntryContent::Row(row, place) => {
                 origin.add(rows.len(), place);
                 rows.push(row);
             }
-            Kept::Rejected(rejection) => rejected.push(rejection),
+            EntryContent::Rejected(rejection) => rejected.push(rejection),
         }
     }
     let records = match rows.first() {

@@ -17,10 +17,11 @@ use crate::record::{JsonForm, ndjson_name};
 struct MemberColumn {
     /// The name in NDJSON.
     name: String,
-    /// A JSON column's own name: under it NDJSON may have the text instead of the value.
+    /// A JSON column's own name: NDJSON may have the text under it instead of the value.
     text_name: Option<String>,
     nullable: bool,
-    /// Whether it has all members without a column, and none of its own name.
+    /// Whether the column has all members without a column of their own, and none under its own
+    /// name.
     is_rest: bool,
     column: Box<dyn JsonColumn>,
 }
@@ -53,24 +54,24 @@ pub(super) struct Members {
     columns: Vec<MemberColumn>,
     unknown: Unknown,
     is_exact: bool,
-    /// Whether the only column is of the texts of whole records.
+    /// Whether the only column has the texts of whole records.
     is_of_records: bool,
     /// The text of the members without a column, if one column has them all.
     rest: Option<String>,
 }
 
-/// Members without a column.
+/// How members without a column are treated.
 pub(super) enum Unknown {
     Skipped,
-    /// Those of these names are errors.
+    /// Members with these names are errors.
     Among(Vec<String>),
     Refused,
 }
 
 impl Unknown {
     fn check(&self, key: &Str<'_>) -> Result<(), Problem> {
-        // What is known is what all of the first input has, if it is a file, else what the first 10 MiB
-        // of it have.
+        // The known names are all that the first input has, if it is a file; else all that its
+        // first 10 MiB have.
         let name = key.raw();
         match self {
             Unknown::Skipped => Ok(()),
@@ -88,12 +89,14 @@ impl Unknown {
 }
 
 impl Members {
-    /// Of a record type: unknown members are skipped, the last of a repeated one counts.
+    /// Makes the columns of a record type: unknown members are skipped, and of a repeated one the
+    /// last counts.
     pub fn of(fields: &Fields) -> Result<Members, ArrowError> {
         Members::made(fields, Unknown::Skipped, false)
     }
 
-    /// Of any types: no value is taken for one of another type, and no member may be repeated.
+    /// Makes columns of any types: no value is taken for one of another type, and no member may be
+    /// repeated.
     pub fn exact(fields: &Fields, unknown: Unknown) -> Result<Members, ArrowError> {
         Members::made(fields, unknown, true)
     }
@@ -134,7 +137,7 @@ impl Members {
         self.columns.iter_mut().for_each(|member| member.column.push_null());
     }
 
-    /// The columns of steps of games, if these are their members.
+    /// Returns the columns of steps of games, if these are their members.
     fn step_rows(&mut self) -> Option<StepRows<'_>> {
         fn typed<T: 'static>(column: &mut dyn JsonColumn) -> Option<&mut T> {
             (column as &mut dyn Any).downcast_mut()
@@ -144,7 +147,7 @@ impl Members {
             Some((typed(items.as_mut())?, ends))
         }
         let mut columns = self.columns.iter_mut().map(|member| member.column.as_mut());
-        // In the order of their fields, which the caller has compared.
+        // They are in the order of their fields, which the caller has compared.
         Some(StepRows {
             step_index: typed(columns.next()?)?,
             board: list(columns.next()?)?,
@@ -159,7 +162,7 @@ impl Members {
         })
     }
 
-    /// One object, as row `row`.
+    /// Reads one object as row `row`.
     pub fn read(&mut self, reader: &mut Reader<'_>, row: usize) -> Result<(), Problem> {
         match &mut self.columns[..] {
             [record] if self.is_of_records && reader.peek()? == Kind::Object => {
@@ -170,7 +173,7 @@ impl Members {
     }
 }
 
-/// One object into the columns of a schema or struct, as row `row`.
+/// Reads one object into the columns of a schema or struct, as row `row`.
 fn read_object(
     reader: &mut Reader<'_>,
     Members { columns: fields, unknown, is_exact, rest, .. }: &mut Members,
@@ -182,7 +185,7 @@ fn read_object(
     if let Some(rest) = rest {
         rest.clear();
     }
-    // Records usually have their fields in one order: look first where the next should be.
+    // Records usually have their fields in one order: the next expected field is tried first.
     let mut expected = 0;
     reader.object(|reader, key: Str<'_>| {
         let found = match fields.get(expected) {
@@ -203,7 +206,7 @@ fn read_object(
         if *is_exact && column.len() > row {
             return problem(format!("{name} is there twice"));
         }
-        // A repeated field: the last one counts.
+        // In a repeated field the last value counts.
         column.truncate(row);
         if reader.peek()? == Kind::Null {
             reader.null()?;
@@ -237,12 +240,12 @@ fn add_member(object: &mut String, key: &Str<'_>, value: &str) {
     [before, key.raw(), "\":", value].into_iter().for_each(|part| object.push_str(part));
 }
 
-/// Puts a field's name before what is wrong in it; a syntax error has its own place.
+/// Puts a field's name before its error; a syntax error has its own place.
 fn within(name: &str, text: String) -> String {
     if text.starts_with("invalid JSON") { text } else { format!("{name}: {text}") }
 }
 
-/// A column being built.
+/// A column that is being built.
 pub(super) trait JsonColumn: Any + Send {
     /// Reads a value that is not null.
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem>;
@@ -252,8 +255,8 @@ pub(super) trait JsonColumn: Any + Send {
         self.read(reader)
     }
 
-    /// Reads a list of values. This is compiled for every type of column, so that a long list
-    /// costs one call through a pointer, not one for each of its items.
+    /// Reads a list of values. This is compiled for every type of column, so that a long list costs
+    /// one call through a pointer, not one for each of its items.
     fn read_items(&mut self, reader: &mut Reader<'_>, nullable: bool) -> Result<(), Problem> {
         reader.array(|reader| {
             if self.read_some_items(reader) {
@@ -271,14 +274,14 @@ pub(super) trait JsonColumn: Any + Send {
         })
     }
 
-    /// Reads items of a list in a quicker way as far as there is one, up to a comma or the end of
-    /// the list; says whether it has read any.
+    /// Reads items of a list in a faster way, if there is one, up to a comma or the end of the
+    /// list; returns whether it has read any.
     fn read_some_items(&mut self, _reader: &mut Reader<'_>) -> bool {
         false
     }
 
     fn push_null(&mut self);
-    /// Rows so far.
+    /// Returns the rows so far.
     fn len(&self) -> usize;
     /// Keeps the first rows.
     fn truncate(&mut self, rows: usize);
@@ -286,7 +289,7 @@ pub(super) trait JsonColumn: Any + Send {
     fn finish(&mut self) -> Result<ArrayRef, ArrowError>;
 }
 
-/// An empty column for a field.
+/// Makes an empty column for a field.
 fn column_of(field: &Field, is_exact: bool) -> Result<Box<dyn JsonColumn>, ArrowError> {
     if let Some(form) = JsonForm::of(field) {
         let name = ndjson_name(field).to_string();

@@ -14,31 +14,30 @@ use super::ndjson_writer::json_texts;
 use super::typed_cast::{cast_items, cast_members, plain_cast};
 use crate::record::{JsonForm, is_json_text, ndjson_name};
 
-/// How the columns of one input become the record type's columns; made once per schema.
+/// Maps the columns of one input to the columns of the record type; made once per schema.
 #[derive(Debug)]
-pub struct Conform {
+pub struct ColumnMapping {
     from: SchemaRef,
     target: SchemaRef,
     /// For each field of the target its column in the input.
     columns: Vec<Option<usize>>,
     identical: bool,
-    /// The columns of the input that go into the one of the target that takes the rest.
+    /// The columns of the input that go into the target's column of the rest.
     rest: Vec<usize>,
-    /// The column of the input that has what has none of its own, and the fields of the target that are
-    /// looked for in it.
+    /// The input's column of the rest, and the fields of the target that are looked for in it.
     within: Option<(usize, SchemaRef)>,
 }
 
-impl Conform {
+impl ColumnMapping {
     /// Fails, with the cause, if a field is missing or of another kind.
-    pub fn new(from: &Schema, target: &SchemaRef) -> Result<Conform, String> {
+    pub fn new(from: &Schema, target: &SchemaRef) -> Result<ColumnMapping, String> {
         let mut columns = Vec::with_capacity(target.fields().len());
         if JsonForm::is_of_records(target) {
             let (from, target) = (SchemaRef::new(from.clone()), target.clone());
             let (rest, within) = (Vec::new(), None);
-            return Ok(Conform { from, target, columns, identical: false, rest, within });
+            return Ok(ColumnMapping { from, target, columns, identical: false, rest, within });
         }
-        let places = Places::of(from);
+        let places = ColumnPlaces::of(from);
         for field in target.fields() {
             let index = places.find(field);
             match index {
@@ -76,7 +75,7 @@ impl Conform {
         let within = all.find(is_rest).filter(|_| !missing.is_empty());
         let within = within.map(|column| (column, SchemaRef::new(Schema::new(missing))));
         let from = SchemaRef::new(from.clone());
-        Ok(Conform { from, target: target.clone(), columns, identical, rest, within })
+        Ok(ColumnMapping { from, target: target.clone(), columns, identical, rest, within })
     }
 
     pub(super) fn from(&self) -> &SchemaRef {
@@ -87,7 +86,7 @@ impl Conform {
         &self.target
     }
 
-    /// The batch in the target's schema; columns that fit already are not copied.
+    /// Returns the batch in the target's schema; columns that fit already are not copied.
     pub fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch, String> {
         let rows = batch.num_rows();
         if JsonForm::is_of_records(&self.target) {
@@ -116,19 +115,19 @@ impl Conform {
     }
 }
 
-impl Conform {
-    /// The text of each row as JSON.
+impl ColumnMapping {
+    /// Returns the text of each row as JSON.
     fn whole_records(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         let texts = objects(&self.from, batch, JsonForm::Record)?;
         RecordBatch::try_new(self.target.clone(), vec![texts])
     }
 
-    /// The columns that no other field of the target has, as texts of objects.
+    /// Returns the columns that no other field of the target has, as texts of objects.
     fn rest(&self, batch: &RecordBatch) -> Result<ArrayRef, ArrowError> {
         objects(&self.from.project(&self.rest)?, &batch.project(&self.rest)?, JsonForm::Rest)
     }
 
-    /// Fields of the target that the input has without a column of their own.
+    /// Returns the fields of the target that the input has without a column of their own.
     fn found_within(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>, String> {
         let Some((column, fields)) = &self.within else { return Ok(None) };
         let texts = batch.column(*column);
@@ -143,7 +142,7 @@ impl Conform {
     }
 }
 
-/// The rows of a batch as texts of JSON objects.
+/// Returns the rows of a batch as texts of JSON objects.
 fn objects(from: &Schema, batch: &RecordBatch, form: JsonForm) -> Result<ArrayRef, ArrowError> {
     let (fields, rows) = (from.fields().clone(), batch.num_rows());
     let structs = StructArray::try_new_with_length(fields, batch.columns().to_vec(), None, rows)?;
@@ -152,28 +151,29 @@ fn objects(from: &Schema, batch: &RecordBatch, form: JsonForm) -> Result<ArrayRe
     Ok(Arc::new(json_texts(&field.into(), &structs, form)?))
 }
 
-/// Where the columns of a schema are, for schemas of very many.
-pub struct Places<'a> {
+/// Finds the columns of a schema by name, also if there are very many.
+pub struct ColumnPlaces<'a> {
     from: &'a Schema,
     by_name: HashMap<&'a str, usize>,
 }
 
-impl<'a> Places<'a> {
-    pub fn of(from: &'a Schema) -> Places<'a> {
+impl<'a> ColumnPlaces<'a> {
+    pub fn of(from: &'a Schema) -> ColumnPlaces<'a> {
         let mut by_name = HashMap::with_capacity(from.fields().len());
         for (index, field) in from.fields().iter().enumerate() {
             by_name.entry(field.name().as_str()).or_insert(index);
         }
-        Places { from, by_name }
+        ColumnPlaces { from, by_name }
     }
 
-    /// The column of this name, the first if there are several.
+    /// Returns the column with this name, the first if there are several.
     pub fn named(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
-    /// The column that becomes a field: that of its name; of a JSON field else the one of its name in
-    /// NDJSON, if it holds lists, structs or JSON (`messages`, as datasets of Hugging Face have it).
+    /// Returns the column that becomes a field: the one with its name, or, for a JSON field, the
+    /// one with its name in NDJSON if that holds lists, structs or JSON (`messages`, as datasets of
+    /// Hugging Face have it).
     pub fn find(&self, field: &Field) -> Option<usize> {
         self.named(field.name()).or_else(|| {
             let index = self.named(ndjson_name(field))?;
@@ -182,7 +182,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// Whether a column holds the values that the texts of a JSON field are made of.
+/// Whether a column holds the values from which the texts of a JSON field are made.
 fn is_json_value(column: &Field, field: &Field) -> bool {
     use DataType::*;
     let is_list = matches!(column.data_type(), List(_) | LargeList(_) | ListView(_));
@@ -194,9 +194,9 @@ fn is_json_value(column: &Field, field: &Field) -> bool {
     }
 }
 
-/// Casts if the types differ; what does not fit is an error, never a null or a wrap.
+/// Casts if the types differ; a value that does not fit is an error, never a null or a wrap.
 fn convert(from: &Field, column: &ArrayRef, field: &Field) -> Result<ArrayRef, String> {
-    // A column of the field's own name has its texts.
+    // A column with the field's own name has its texts.
     let is_value = column.data_type().is_nested() || from.name() != field.name();
     let form = JsonForm::of(field);
     if let Some(form) = form.filter(|form| is_value || *form == JsonForm::Any) {
@@ -207,7 +207,7 @@ fn convert(from: &Field, column: &ArrayRef, field: &Field) -> Result<ArrayRef, S
     if column.data_type() == field.data_type() {
         return Ok(Arc::clone(column));
     }
-    let cast = converted(column, field.data_type());
+    let cast = convert_column(column, field.data_type());
     let cast = cast.map_err(|e| format!("column {:?}: {e}", field.name()))?;
     if cast.null_count() > column.logical_null_count() {
         return Err(format!("column {:?}: a value that does not fit", field.name()));
@@ -215,15 +215,15 @@ fn convert(from: &Field, column: &ArrayRef, field: &Field) -> Result<ArrayRef, S
     Ok(cast)
 }
 
-/// A column as one of another type.
-fn converted(column: &ArrayRef, target: &DataType) -> Result<ArrayRef, String> {
+/// Returns a column as one of another type.
+fn convert_column(column: &ArrayRef, target: &DataType) -> Result<ArrayRef, String> {
     use DataType::*;
     match (column.data_type(), target) {
         (source, target) if source == target => Ok(column.clone()),
-        (Struct(_), Struct(fields)) => cast_members(column, fields, converted),
-        (List(_), List(item)) => cast_items(column, item, converted),
+        (Struct(_), Struct(fields)) => cast_members(column, fields, convert_column),
+        (List(_), List(item)) => cast_items(column, item, convert_column),
         (LargeList(own) | FixedSizeList(own, _) | ListView(own), List(_)) => {
-            converted(&plain_cast(column, &List(own.clone()))?, target)
+            convert_column(&plain_cast(column, &List(own.clone()))?, target)
         }
         _ => plain_cast(column, target),
     }
@@ -262,7 +262,7 @@ fn means_the_same(source: &DataType, target: &DataType) -> bool {
     }
 }
 
-/// What of two types does not mean the same: the member, if they are structs or lists of them.
+/// Returns in what two types differ: the member, if they are structs or lists of them.
 fn difference(source: &DataType, target: &DataType) -> String {
     use DataType::*;
     let item = |data_type: &DataType| match data_type {
@@ -294,7 +294,7 @@ fn same_type(a: &Field, b: &Field) -> bool {
     a.name() == b.name() && a.data_type() == b.data_type()
 }
 
-/// A type as people write it.
+/// Returns a type as people write it.
 fn shown(data_type: &DataType) -> String {
     match data_type {
         DataType::List(item) | DataType::LargeList(item) => {
@@ -321,7 +321,7 @@ mod tests {
             let members: Vec<Field> = members.iter().filter_map(|field| change(field)).collect();
             let item = item.as_ref().clone().with_data_type(DataType::Struct(members.into()));
             let steps = steps.clone().with_data_type(DataType::LargeList(Arc::new(item)));
-            Conform::new(&Schema::new(vec![steps]), &game).unwrap_err()
+            ColumnMapping::new(&Schema::new(vec![steps]), &game).unwrap_err()
         };
         let cause = changed(|field| {
             let is = field.name() == "board_eval";

@@ -1,18 +1,16 @@
 //! How the columns of an input become those that are wanted.
 
-use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 
-use super::conform::Conform;
+use super::conform::ColumnMapping;
 use super::typed::TypedColumns;
-use super::validity::{Run, record_runs, runs};
-use crate::batch::Wanted;
+use crate::batch::WantedRecords;
 
 #[derive(Debug)]
 pub(super) enum Conversion {
-    /// Into the columns of a record type.
-    Records(Conform),
-    /// Into those of the first input, whatever their types.
+    /// To the columns of a record type.
+    Records(ColumnMapping),
+    /// To the columns of the first input, whatever their types.
     Typed(TypedColumns),
 }
 
@@ -21,39 +19,26 @@ impl Conversion {
     pub fn new(
         from: &Schema,
         target: &SchemaRef,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
     ) -> Result<Conversion, String> {
         match wanted.filter(|wanted| wanted.any_types) {
             Some(wanted) => TypedColumns::new(from, target, &wanted.schema).map(Conversion::Typed),
-            None => Conform::new(from, target).map(Conversion::Records),
+            None => ColumnMapping::new(from, target).map(Conversion::Records),
         }
     }
 
-    /// The rows of a batch, in pieces: a value that does not fit refuses its row.
-    pub fn runs(&self, batch: &RecordBatch) -> Result<Vec<Run>, String> {
-        runs(self, batch)
-    }
-
-    /// The rows of a batch all of whose text is text, in pieces: a value that does not fit refuses its row.
-    pub fn text_runs(&self, batch: &RecordBatch) -> Result<Vec<Run>, String> {
-        match self {
-            Conversion::Records(conform) => record_runs(conform, batch),
-            Conversion::Typed(columns) => Ok(columns.runs(batch)),
-        }
-    }
-
-    /// The schema of the input.
+    /// Returns the schema of the input.
     pub fn from(&self) -> &SchemaRef {
         match self {
-            Conversion::Records(conform) => conform.from(),
+            Conversion::Records(mapping) => mapping.from(),
             Conversion::Typed(columns) => columns.from(),
         }
     }
 
-    /// The schema of what is handed out.
+    /// Returns the schema of the batches that are handed out.
     pub fn target(&self) -> &SchemaRef {
         match self {
-            Conversion::Records(conform) => conform.target(),
+            Conversion::Records(mapping) => mapping.target(),
             Conversion::Typed(columns) => columns.target(),
         }
     }

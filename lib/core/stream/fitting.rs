@@ -2,26 +2,26 @@
 
 use arrow_schema::SchemaRef;
 
-use super::conform::Conform;
-use crate::batch::{Batch, Wanted};
+use super::conform::ColumnMapping;
+use crate::batch::{Batch, WantedRecords};
 use crate::error::{Error, Result};
 use crate::record::RecordType;
 
-/// Makes the batches of datasets fit the schema that is wanted.
-pub struct Fitting {
-    /// The first of the datasets.
+/// Converts the batches of datasets to the wanted schema.
+pub struct BatchFitter {
+    /// The name of the first dataset.
     name: String,
-    /// Made with the first batch, when the schema is known.
-    conform: Option<Conform>,
+    /// The mapping; made with the first batch, when the schema is known.
+    mapping: Option<ColumnMapping>,
 }
 
-impl Fitting {
-    pub fn of(name: String) -> Fitting {
-        Fitting { name, conform: None }
+impl BatchFitter {
+    pub fn of(name: String) -> BatchFitter {
+        BatchFitter { name, mapping: None }
     }
 
     /// Refuses records of another type.
-    pub fn refuse_others(&self, wanted: &Wanted, came: &RecordType) -> Result<()> {
+    pub fn refuse_others(&self, wanted: &WantedRecords, came: &RecordType) -> Result<()> {
         if wanted.record.name == came.name {
             Ok(())
         } else {
@@ -35,14 +35,14 @@ impl Fitting {
             return Ok(());
         }
         let fail = |cause: String| Error::data(cause).at(&self.name);
-        let conform = match &self.conform {
-            Some(conform) => conform,
+        let mapping = match &self.mapping {
+            Some(mapping) => mapping,
             None => {
-                let made = Conform::new(&batch.records.schema(), schema).map_err(fail)?;
-                self.conform.insert(made)
+                let made = ColumnMapping::new(&batch.records.schema(), schema).map_err(fail)?;
+                self.mapping.insert(made)
             }
         };
-        batch.records = conform.apply(&batch.records).map_err(fail)?;
+        batch.records = mapping.apply(&batch.records).map_err(fail)?;
         Ok(())
     }
 }

@@ -10,15 +10,15 @@ use crate::way_on;
 
 /// A form of data that is not read.
 struct Form {
-    /// How it begins.
+    /// The bytes with which it begins.
     magic: &'static [u8],
     name: &'static str,
-    way: Way,
+    way: Advice,
 }
 
-/// What to do with it.
+/// What the user can do with it.
 #[derive(Clone, Copy)]
-enum Way {
+enum Advice {
     /// A command that makes records of the FILE named after it, or of its stdin.
     Through(&'static str),
     /// The directory of the file is the dataset.
@@ -26,7 +26,7 @@ enum Way {
     Other(&'static str),
 }
 
-const fn form(magic: &'static [u8], name: &'static str, way: Way) -> Form {
+const fn form(magic: &'static [u8], name: &'static str, way: Advice) -> Form {
     Form { magic, name, way }
 }
 
@@ -35,50 +35,52 @@ const FORMATS: [Form; 14] = [
     form(
         b"ARROW1",
         "an Arrow file (Feather), not a stream",
-        Way::Other("write it with pyarrow.ipc.new_stream"),
+        Advice::Other("write it with pyarrow.ipc.new_stream"),
     ),
-    form(b"\x93NUMPY", "a NumPy array, a part of a dataset", Way::Directory),
-    form(b"MMIDIDX", "a Megatron index", Way::Other("its prefix, without .idx")),
-    form(b"SQLite format 3", "an SQLite database, a part of a dataset", Way::Directory),
-    form(b"BZh", "bzip2 data", Way::Through("bzip2 -dc")),
-    form(b"\xfd7zXZ\x00", "xz data", Way::Through("xz -dc")),
-    form(b"\x04\x22\x4d\x18", "lz4 data", Way::Through("lz4 -dc")),
-    form(b"PK\x03\x04", "a zip file", Way::Through("unzip -p")),
-    form(b"7z\xbc\xaf\x27\x1c", "a 7z file", Way::Through("7z x -so")),
-    form(b"<!DOCTYPE", "an HTML page", Way::Other(DOWNLOAD)),
-    form(b"<!doctype", "an HTML page", Way::Other(DOWNLOAD)),
-    form(b"<html", "an HTML page", Way::Other(DOWNLOAD)),
+    form(b"\x93NUMPY", "a NumPy array, a part of a dataset", Advice::Directory),
+    form(b"MMIDIDX", "a Megatron index", Advice::Other("its prefix, without .idx")),
+    form(b"SQLite format 3", "an SQLite database, a part of a dataset", Advice::Directory),
+    form(b"BZh", "bzip2 data", Advice::Through("bzip2 -dc")),
+    form(b"\xfd7zXZ\x00", "xz data", Advice::Through("xz -dc")),
+    form(b"\x04\x22\x4d\x18", "lz4 data", Advice::Through("lz4 -dc")),
+    form(b"PK\x03\x04", "a zip file", Advice::Through("unzip -p")),
+    form(b"7z\xbc\xaf\x27\x1c", "a 7z file", Advice::Through("7z x -so")),
+    form(b"<!DOCTYPE", "an HTML page", Advice::Other(DOWNLOAD)),
+    form(b"<!doctype", "an HTML page", Advice::Other(DOWNLOAD)),
+    form(b"<html", "an HTML page", Advice::Other(DOWNLOAD)),
     form(
         b"version https://git-lfs",
         "a pointer of Git LFS in place of the file",
-        Way::Other("git lfs pull"),
+        Advice::Other("git lfs pull"),
     ),
     form(
         b"source,question,answer,rating",
         "a CSV file of puzzles",
-        Way::Other("puzzle-encode sudoku, or maze"),
+        Advice::Other("puzzle-encode sudoku, or maze"),
     ),
 ];
 
 const DOWNLOAD: &str = "download the file again";
 
-/// Text in other encodings than UTF-8 without its mark. (A longer beginning comes before a shorter.)
+/// Text in encodings other than UTF-8, known by its mark. (A longer beginning comes before a
+/// shorter.)
 const ENCODINGS: [Form; 8] = [
-    form(b"\xff\xfe\0\0", "UTF-32 text", Way::Through("iconv -f UTF-32 -t UTF-8")),
-    form(b"\0\0\xfe\xff", "UTF-32 text", Way::Through("iconv -f UTF-32 -t UTF-8")),
-    form(b"\xff\xfe", "UTF-16 text", Way::Through("iconv -f UTF-16 -t UTF-8")),
-    form(b"\xfe\xff", "UTF-16 text", Way::Through("iconv -f UTF-16 -t UTF-8")),
-    form(b"{\0", "UTF-16 text", Way::Through("iconv -f UTF-16LE -t UTF-8")),
-    form(b"\0{", "UTF-16 text", Way::Through("iconv -f UTF-16BE -t UTF-8")),
-    form(b"[\0", "UTF-16 text", Way::Through("iconv -f UTF-16LE -t UTF-8")),
-    form(b"\0[", "UTF-16 text", Way::Through("iconv -f UTF-16BE -t UTF-8")),
+    form(b"\xff\xfe\0\0", "UTF-32 text", Advice::Through("iconv -f UTF-32 -t UTF-8")),
+    form(b"\0\0\xfe\xff", "UTF-32 text", Advice::Through("iconv -f UTF-32 -t UTF-8")),
+    form(b"\xff\xfe", "UTF-16 text", Advice::Through("iconv -f UTF-16 -t UTF-8")),
+    form(b"\xfe\xff", "UTF-16 text", Advice::Through("iconv -f UTF-16 -t UTF-8")),
+    form(b"{\0", "UTF-16 text", Advice::Through("iconv -f UTF-16LE -t UTF-8")),
+    form(b"\0{", "UTF-16 text", Advice::Through("iconv -f UTF-16BE -t UTF-8")),
+    form(b"[\0", "UTF-16 text", Advice::Through("iconv -f UTF-16LE -t UTF-8")),
+    form(b"\0[", "UTF-16 text", Advice::Through("iconv -f UTF-16BE -t UTF-8")),
 ];
 
-/// How a task of ARC begins, without spaces.
+/// The beginnings of a task of ARC, without spaces.
 const ARC_TASKS: [&[u8]; 2] = [b"{\"train\":[{\"input\":", b"{\"test\":[{\"input\":"];
-const ARC: Form = form(b"{", "a task of ARC", Way::Other("puzzle-encode arc, with its folder"));
+const ARC: Form = form(b"{", "a task of ARC", Advice::Other("puzzle-encode arc, with its folder"));
 
-/// The error of an input that begins so, if that is known. `unpack`: what has decompressed it.
+/// Returns the error of an input that begins in this way, if it is known. `unpack` is the program
+/// that has decompressed it.
 pub(super) fn refused(first: &[u8], name: &str, unpack: Option<&str>) -> Option<Error> {
     let (kind, form) = known(first)?;
     let error = match kind {
@@ -88,18 +90,19 @@ pub(super) fn refused(first: &[u8], name: &str, unpack: Option<&str>) -> Option<
     Some(error.at(name).hint(way(form.way, name, unpack)))
 }
 
-/// The error of a file that is read as text of another kind than records, if it begins as none of these.
+/// Returns the error of a file that is read as text of another kind than records, if it begins with
+/// one of these.
 pub(super) fn refused_bytes(first: &[u8], path: &Path) -> Option<io::Error> {
     let mut forms = FORMATS.iter().chain(&ENCODINGS);
     let form = forms.find(|form| first.starts_with(form.magic))?;
-    let is_other = matches!(form.way, Way::Through(_));
+    let is_other = matches!(form.way, Advice::Through(_));
     let way = way(form.way, &shown(path), None);
     let cause = format!("this is {}; try: {way}", form.name);
     is_other.then(|| io::Error::new(io::ErrorKind::InvalidData, cause))
 }
 
-/// The form of data that begins so. Text of another form is bad data, another format is a wrong
-/// file.
+/// Returns the form of data that begins in this way. Text of another form is bad data, another
+/// format is a wrong file.
 fn known(first: &[u8]) -> Option<(Kind, &'static Form)> {
     if let Some(format) = FORMATS.iter().find(|format| first.starts_with(format.magic)) {
         return Some((Kind::Usage, format));
@@ -113,14 +116,14 @@ fn known(first: &[u8]) -> Option<(Kind, &'static Form)> {
     form.map(|form| (Kind::Data, form))
 }
 
-fn way(way: Way, name: &str, unpack: Option<&str>) -> String {
+fn way(way: Advice, name: &str, unpack: Option<&str>) -> String {
     match (way, unpack) {
-        (Way::Through(command), None) => way_on::through(command, name),
-        (Way::Through(command), Some(unpack)) => {
+        (Advice::Through(command), None) => way_on::through(command, name),
+        (Advice::Through(command), Some(unpack)) => {
             way_on::through(&format!("{unpack} | {command}"), name)
         }
-        (Way::Other(text), _) => text.to_string(),
-        (Way::Directory, _) if name == STDIN => "its directory".to_string(),
-        (Way::Directory, _) => directory_of(Path::new(name)).display().to_string(),
+        (Advice::Other(text), _) => text.to_string(),
+        (Advice::Directory, _) if name == STDIN => "its directory".to_string(),
+        (Advice::Directory, _) => directory_of(Path::new(name)).display().to_string(),
     }
 }

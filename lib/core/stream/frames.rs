@@ -20,27 +20,28 @@ use crate::failure::Failure;
 use crate::panics::caught;
 use crate::wording::exactly;
 
-/// Begins every message; followed by a length of 0 it ends the stream.
+/// The beginning of every message; followed by a length of 0 it ends the stream.
 const CONTINUATION: [u8; 4] = [0xff; 4];
-/// A message's metadata is a few hundred bytes for each column; this is far beyond any schema.
+/// The most bytes of a message's metadata. It has a few hundred bytes for each column; this is far
+/// beyond any schema.
 const MOST_METADATA: usize = 64 << 20;
-/// Our batches are far smaller; a larger length is treated as garbage.
+/// The most bytes of a body. Our batches are far smaller; a larger length is treated as garbage.
 const MOST_BODY: u64 = 1 << 40;
-/// The bytes that a compressed batch may have, unless a single record may have more.
+/// The most bytes of a compressed batch, unless a single record may have more.
 const MOST_BATCH: u64 = 1 << 30;
 
-/// Reads one or more Arrow streams, one after another, out of one sequence of bytes.
+/// Reads one or more Arrow streams, one after another, from one sequence of bytes.
 pub struct Frames<R> {
     bytes: R,
     schema: Option<SchemaRef>,
     dictionaries: HashMap<i64, ArrayRef>,
-    /// The bytes that dictionaries have taken.
+    /// The bytes of the dictionaries so far.
     held: u64,
-    /// The bytes that a compressed batch, or all dictionaries of a stream, may have.
+    /// The most bytes of a compressed batch, or of all dictionaries of a stream.
     most: u64,
 }
 
-/// What is read from the bytes.
+/// The next part of the bytes.
 pub enum Frame {
     /// A stream begins: every batch up to its end has this schema.
     Schema(SchemaRef),
@@ -54,7 +55,7 @@ pub enum FrameError {
     Io(io::Error),
     /// The stream ends with the failure of the filter that wrote it.
     Failed(Failure),
-    /// Not what the format says.
+    /// The bytes do not follow the format.
     Malformed(String),
 }
 
@@ -71,8 +72,8 @@ impl<R: Read> Frames<R> {
         Frames { bytes, schema: None, dictionaries: HashMap::new(), held: 0, most }
     }
 
-    /// The next schema or batch; `None` at the end of the bytes, which must come directly after an
-    /// end-of-stream marker.
+    /// Returns the next schema or batch; `None` at the end of the bytes, which must come directly
+    /// after an end-of-stream marker.
     pub fn next(&mut self) -> Result<Option<Frame>, FrameError> {
         loop {
             let mut prefix = [0u8; 8];
@@ -133,8 +134,8 @@ impl<R: Read> Frames<R> {
         }
     }
 
-    /// Decodes a batch; a dictionary is only remembered. If not all of its text is text, it has
-    /// bytes in place of it.
+    /// Decodes a batch; a dictionary is only remembered. If some of its text is not valid, it has
+    /// bytes in place of text.
     fn decode(
         &mut self,
         message: &Message,
@@ -142,7 +143,7 @@ impl<R: Read> Frames<R> {
         schema: SchemaRef,
     ) -> Result<Option<RecordBatch>, FrameError> {
         let version = message.version();
-        // Text that is none is looked for later: it is a bad record, not a broken stream.
+        // Text that is not valid is looked for later: it is a bad record, not a broken stream.
         let text = schema;
         let schema = bytes_schema(&text);
         if let Some(batch) = message.header_as_record_batch() {
@@ -167,7 +168,7 @@ impl<R: Read> Frames<R> {
     }
 
     fn read_exactly(&mut self, into: &mut Vec<u8>, length: u64) -> Result<(), FrameError> {
-        // A claimed length is not allocated: the buffer grows with what is really read.
+        // A claimed length is not allocated: the buffer grows with the bytes that are really read.
         into.reserve(length.min(4 << 20) as usize);
         let read = self.bytes.by_ref().take(length).read_to_end(into).map_err(FrameError::Io)?;
         if (read as u64) < length { Err(FrameError::Cut) } else { Ok(()) }
@@ -178,7 +179,7 @@ fn begin(message: &Message) -> Result<Frame, FrameError> {
     let schema = message
         .header_as_schema()
         .ok_or_else(|| FrameError::malformed("a stream must begin with its schema"))?;
-    // The decoder takes all values for little-endian ones.
+    // The decoder assumes that all values are little-endian.
     if schema.endianness() != Endianness::Little {
         return Err(FrameError::malformed("its values are big-endian"));
     }
@@ -186,7 +187,7 @@ fn begin(message: &Message) -> Result<Frame, FrameError> {
     Ok(Frame::Schema(SchemaRef::new(schema)))
 }
 
-/// Fills the buffer as far as there are bytes.
+/// Fills the buffer as far as there are bytes; returns how many.
 fn read_up_to(reader: &mut impl Read, buffer: &mut [u8]) -> Result<usize, FrameError> {
     let mut filled = 0;
     while filled < buffer.len() {

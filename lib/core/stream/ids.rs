@@ -24,7 +24,7 @@ pub(super) struct IdFilter {
 }
 
 impl IdFilter {
-    /// For records of a schema.
+    /// Makes the filter for records of a schema.
     pub fn new(ids: &[String], schema: &Schema) -> Result<IdFilter> {
         let fields = COLUMNS.iter().filter_map(|name| schema.field_with_name(name).ok());
         let fields: Vec<Field> = fields.cloned().collect();
@@ -35,7 +35,7 @@ impl IdFilter {
         Ok(IdFilter { wanted: ids.to_vec(), found: HashSet::new(), fields })
     }
 
-    /// What must be read where these columns are asked for.
+    /// Returns these columns with the columns of ids, which must be read too.
     pub fn with_ids(&self, schema: SchemaRef) -> SchemaRef {
         let is_new = |field: &&Field| schema.column_with_name(field.name()).is_none();
         let more: Vec<Field> = self.fields.iter().filter(is_new).cloned().collect();
@@ -48,12 +48,12 @@ impl IdFilter {
 
     /// Drops the records with other ids.
     pub fn apply(&mut self, batch: &mut Batch) -> Result<()> {
-        let rows = self.kept(&batch.records)?;
+        let rows = self.matching_rows(&batch.records)?;
         batch.keep_rows(&rows)
     }
 
-    /// The rows with the ids that are wanted.
-    fn kept(&mut self, records: &RecordBatch) -> Result<Vec<usize>> {
+    /// Returns the rows with the wanted ids.
+    fn matching_rows(&mut self, records: &RecordBatch) -> Result<Vec<usize>> {
         let mut columns: Vec<StringArray> = Vec::new();
         for field in &self.fields {
             if let Some(column) = records.column_by_name(field.name()) {
@@ -74,13 +74,13 @@ impl IdFilter {
         Ok(rows)
     }
 
-    /// Whether all ids were found.
+    /// Fails if some ids were not found.
     pub fn finish(&self) -> Result<()> {
         all_found(&self.wanted, &self.found)
     }
 }
 
-/// An error if some ids were not found; `found` has ids of first turns too.
+/// Fails if some ids were not found; `found` has ids of first turns too.
 pub(super) fn all_found(wanted: &[String], found: &HashSet<String>) -> Result<()> {
     let missing: Vec<&String> = wanted.iter().filter(|id| !found.contains(*id)).collect();
     let names: Vec<String> = missing.iter().map(|id| format!("{id:?}")).collect();

@@ -10,9 +10,9 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 
 use crate::json::{Error, Kind, Reader, integer_i64};
 
-/// Deeper values have no type.
+/// The deepest nesting of a value that has a type.
 const DEEPEST: usize = 64;
-/// More members of an object have no place.
+/// The most members of an object.
 const MOST_MEMBERS: usize = 1000;
 
 /// The type of the values so far.
@@ -39,7 +39,7 @@ impl Shape {
     }
 }
 
-/// Looks at lines, and says what types their columns have.
+/// Infers the types of columns from lines.
 #[derive(Debug)]
 pub(super) struct Inference {
     /// The columns that are asked for, in their order.
@@ -50,7 +50,7 @@ pub(super) struct Inference {
 #[derive(Debug)]
 struct Column {
     name: String,
-    /// `None`: no line has it yet.
+    /// The type; `None` if no line has the column yet.
     shape: Option<Shape>,
     /// Whether its type is decided.
     is_settled: bool,
@@ -62,8 +62,8 @@ impl Inference {
         Inference { columns: names.fields().iter().map(|field| column(field.name())).collect() }
     }
 
-    /// Decides the types of which the lines so far have shown all; later lines do not change them. False
-    /// if there are others: columns that no line has, nulls only, objects.
+    /// Decides the types that the lines so far have shown completely; later lines do not change
+    /// them. Returns false if there are others: columns that no line has, nulls only, objects.
     pub fn settle(&mut self) -> bool {
         for column in &mut self.columns {
             column.is_settled = column.shape.as_ref().is_some_and(|shape| !shape.is_open());
@@ -71,7 +71,7 @@ impl Inference {
         self.columns.iter().all(|column| column.is_settled)
     }
 
-    /// A line that is broken shows nothing.
+    /// Looks at a line. A broken line shows nothing.
     pub fn look_at(&mut self, line: &[u8]) {
         let Ok(text) = std::str::from_utf8(line) else { return };
         let mut found: Vec<(usize, Shape)> = Vec::new();
@@ -96,7 +96,7 @@ impl Inference {
         }
     }
 
-    /// The columns that any line has.
+    /// Returns the columns that any line has.
     pub fn schema(self) -> SchemaRef {
         let fields = self.columns.into_iter().filter_map(|Column { name, shape, .. }| {
             shape.map(|shape| Field::new(name, data_type(shape), true))
@@ -147,7 +147,7 @@ fn shape_of(reader: &mut Reader<'_>, depth: usize) -> Result<Shape, Error> {
     })
 }
 
-/// The type of two kinds of values together. If there is none, the first stays.
+/// Joins the types of two values. If they have no common type, the first stays.
 fn join(known: &mut Shape, other: Shape) {
     match (&mut *known, other) {
         (_, Shape::Null) => {}
@@ -169,7 +169,7 @@ fn join_member(members: &mut Vec<(String, Shape)>, name: String, shape: Shape) {
     }
 }
 
-/// The type as it is handed out; nulls only may become text later.
+/// Returns the type as it is handed out; a column of nulls only may become text later.
 fn data_type(shape: Shape) -> DataType {
     match shape {
         Shape::Null | Shape::Text => DataType::Utf8View,

@@ -16,13 +16,13 @@ use crate::error::{Error, Place, Result, shown};
 use crate::gzip::GzipReader;
 use crate::program;
 
-/// An opened input and what it holds.
+/// An open input and its content.
 pub struct Input {
     /// The name in messages: the path, or `stdin`.
     pub name: Arc<str>,
     /// The file, if it can be opened again and cut (not compressed, not stdin).
     pub path: Option<PathBuf>,
-    /// Whether another program may be writing it still: stdin, or a pipe with a name.
+    /// Whether another program may still be writing it: stdin, or a pipe with a name.
     pub is_piped: bool,
     /// The pipe, if its bytes are read as they come (not compressed).
     pub pipe: Option<File>,
@@ -32,7 +32,7 @@ pub struct Input {
     pub content: Content,
 }
 
-/// What an input holds.
+/// The content of an input.
 pub enum Content {
     /// JSON objects, one per line; also an empty input.
     Ndjson(Bytes),
@@ -44,21 +44,21 @@ pub enum Content {
     Parquet(File),
 }
 
-/// A stream of bytes; the bytes read to find out its kind are returned again first.
+/// A stream of bytes; the bytes that were read to find out its kind are returned again first.
 pub type Bytes = Box<dyn Read + Send>;
 
-/// How far the sniffer looks: enough for every magic number.
+/// How many bytes the sniffer reads: enough for every magic number.
 const SNIFFED: usize = 32;
 
-/// A first line of more bytes is a record.
+/// The longest first line, in bytes, that is not taken for a record.
 const MOST_SHOWN: usize = 1 << 20;
 
-/// The byte order mark of UTF-8, which is read over.
+/// The byte order mark of UTF-8, which is skipped.
 pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 const GZIP: &[u8] = b"\x1f\x8b";
-/// A frame of zstd, and one that its readers pass over (pzstd writes one before each frame), whose first
-/// byte may be any of sixteen.
+/// The beginning of a zstd frame, and of a frame that its readers skip (pzstd writes one before
+/// each frame), whose first byte may be any of sixteen.
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 const ZSTD_SKIPPED: &[u8] = b"\x2a\x4d\x18";
 /// A message of the Arrow IPC stream begins with a continuation marker.
@@ -66,8 +66,8 @@ const ARROW_STREAM: &[u8] = b"\xff\xff\xff\xff";
 const PARQUET: &[u8] = b"PAR1";
 
 impl Input {
-    /// Opens a file, or stdin for `-`. An input without any byte is an error, unless it is allowed:
-    /// no writer that ends well leaves that, but one that dies before its first record does.
+    /// Opens a file, or stdin for `-`. An input without any byte is an error, unless `allow_empty`:
+    /// a writer that ends well never leaves that, but one that dies before its first record does.
     pub fn open(path: &Path, allow_empty: bool) -> Result<Input> {
         if path.as_os_str() == "-" {
             return Input::stdin(allow_empty);
@@ -83,10 +83,10 @@ impl Input {
             super::widen_pipe(&file);
         }
         let path = kind.is_file().then_some(path);
-        Input::sniffed(file, name, path, allow_empty)
+        Input::sniff(file, name, path, allow_empty)
     }
 
-    /// Standard input; a terminal is refused.
+    /// Opens standard input; a terminal is refused.
     fn stdin(allow_empty: bool) -> Result<Input> {
         if program::is_closed(program::STDIN) {
             return Err(Error::usage("stdin is closed: give a FILE or pipe records in"));
@@ -99,16 +99,11 @@ impl Input {
         let owned = stdin.as_fd().try_clone_to_owned().map_err(|e| Error::io(STDIN, &e))?;
         let file = File::from(owned);
         super::widen_pipe(&file);
-        Input::sniffed(file, STDIN.into(), None, allow_empty)
+        Input::sniff(file, STDIN.into(), None, allow_empty)
     }
 
-    /// `path`: that of a regular file.
-    fn sniffed(
-        file: File,
-        name: Arc<str>,
-        path: Option<&Path>,
-        allow_empty: bool,
-    ) -> Result<Input> {
+    /// `path` is the path of a regular file.
+    fn sniff(file: File, name: Arc<str>, path: Option<&Path>, allow_empty: bool) -> Result<Input> {
         let is_piped = path.is_none();
         let (clone, pipe) = (file.try_clone(), file.try_clone().ok());
         let place = |e: io::Error| read_error(&name, is_piped, &e);
@@ -141,7 +136,7 @@ impl Input {
         let content = if first.starts_with(PARQUET) {
             match (unpack, path, clone) {
                 (None, Some(_), Ok(file)) => Content::Parquet(file),
-                // Its footer comes last.
+                // The footer of Parquet comes last.
                 _ => {
                     let (file, length) = spool(bytes, &name, place)?;
                     if !ends_parquet(&file, length).map_err(place)? {
@@ -169,8 +164,8 @@ impl Input {
     }
 }
 
-/// All bytes in a file without a name, in TMPDIR, and how many they are. `place` makes the error of
-/// reading them.
+/// Writes all bytes to a file without a name, in TMPDIR; returns it and its length. `place` makes
+/// the error of reading them.
 fn spool(mut bytes: Bytes, name: &str, place: impl Fn(io::Error) -> Error) -> Result<(File, u64)> {
     let folder = std::env::temp_dir();
     let kept = |error: io::Error| {
@@ -193,7 +188,7 @@ fn spool(mut bytes: Bytes, name: &str, place: impl Fn(io::Error) -> Error) -> Re
     }
 }
 
-/// Whether a file of so many bytes ends as Parquet does.
+/// Whether a file of `length` bytes ends as Parquet does.
 fn ends_parquet(file: &File, length: u64) -> io::Result<bool> {
     let mut last = [0; PARQUET.len()];
     let Some(place) = length.checked_sub(last.len() as u64) else { return Ok(false) };
@@ -201,7 +196,7 @@ fn ends_parquet(file: &File, length: u64) -> io::Result<bool> {
     Ok(place > 0 && last == PARQUET)
 }
 
-/// The bytes of a file of any kind; gzip and zstd are decompressed.
+/// Opens the bytes of a file of any kind; gzip and zstd are decompressed.
 pub fn open_bytes(path: &Path) -> io::Result<Bytes> {
     let (first, bytes) = peek(File::open(path)?)?;
     if let Some(error) = foreign::refused_bytes(&first, path) {
@@ -221,12 +216,12 @@ fn is_zstd(first: &[u8]) -> bool {
     first.starts_with(ZSTD) || is_skipped()
 }
 
-/// An Arrow stream that was cut within its very first bytes.
+/// Whether this is an Arrow stream that was cut within its very first bytes.
 fn is_cut_marker(first: &[u8]) -> bool {
     !first.is_empty() && ARROW_STREAM.starts_with(first)
 }
 
-/// Reads as much of a text as shows its form; the reader returned gives it again.
+/// Reads as much of a text as shows its form; the returned reader gives it again.
 fn peek_form(mut bytes: Bytes) -> io::Result<(Vec<u8>, Bytes)> {
     let mut begin = Vec::new();
     while !is_form_known(&begin) && begin.len() < MOST_SHOWN {
@@ -237,7 +232,7 @@ fn peek_form(mut bytes: Bytes) -> io::Result<(Vec<u8>, Bytes)> {
     Ok((begin.clone(), Box::new(Cursor::new(begin).chain(bytes))))
 }
 
-/// JSON begins with an object or an array (or there is nothing at all).
+/// Whether JSON begins here: an object or an array (or nothing at all).
 fn looks_like_json(first: &[u8]) -> bool {
     let start = first.iter().find(|byte| !byte.is_ascii_whitespace());
     start.is_none_or(|&byte| byte == b'{' || byte == b'[')
@@ -254,11 +249,11 @@ fn printable(first: &[u8]) -> String {
 }
 
 /// A reader whose first bytes were read, and are returned again.
-type Again<R> = Chain<Cursor<Vec<u8>>, R>;
+type PeekedReader<R> = Chain<Cursor<Vec<u8>>, R>;
 
-/// Reads the first bytes; the reader returned gives them again. (A line of JSON that is shorter is not
-/// kept waiting for the next.)
-fn peek<R: Read>(mut reader: R) -> io::Result<(Vec<u8>, Again<R>)> {
+/// Reads the first bytes; the returned reader gives them again. (A line of JSON that is shorter does not
+/// wait for the next one.)
+fn peek<R: Read>(mut reader: R) -> io::Result<(Vec<u8>, PeekedReader<R>)> {
     let mut first = Vec::with_capacity(SNIFFED);
     while first.len() < SNIFFED && !(first.starts_with(b"{") && first.ends_with(b"\n")) {
         if read_some(&mut reader, SNIFFED - first.len(), &mut first)? == 0 {
@@ -268,8 +263,8 @@ fn peek<R: Read>(mut reader: R) -> io::Result<(Vec<u8>, Again<R>)> {
     Ok((first.clone(), Cursor::new(first).chain(reader)))
 }
 
-/// An error of reading an input. A stdin that ends too early means that its producer died, which
-/// another try may mend; a file that ends too early is broken.
+/// Returns the error of reading an input. A stdin that ends too early means that its producer died,
+/// and another try may help; a file that ends too early is broken.
 pub fn read_error(name: &str, is_piped: bool, error: &io::Error) -> Error {
     if error.kind() == io::ErrorKind::UnexpectedEof {
         return cut(name, is_piped, "the compressed data ends too early");
@@ -277,7 +272,7 @@ pub fn read_error(name: &str, is_piped: bool, error: &io::Error) -> Error {
     Error::io(name, error)
 }
 
-/// The error of an input that was cut short.
+/// Returns the error of an input that was cut short.
 pub fn cut(place: impl Into<Place>, is_piped: bool, cause: &str) -> Error {
     let error = if is_piped {
         Error::unavailable(format!("{cause} (the program before this one died?)"))

@@ -6,9 +6,9 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use crate::record::{JsonForm, ndjson_name};
 
-/// The schema of inputs of two schemas: columns, and members of structs, of both, those of the first
-/// before the others. Types are those of the first; who reads the second says whether they fit. `None`: they
-/// have one field in two forms, as values and as JSON.
+/// Joins the schemas of two inputs: columns, and members of structs, of both; those of the first
+/// come first. Types are those of the first; the reader of the second says whether they fit. `None`
+/// if they have one field in two forms, as values and as JSON.
 pub(super) fn joined(first: &Schema, second: &Schema) -> Option<Schema> {
     let is_other_form = |own: &FieldRef, other: &FieldRef| {
         own.name() != other.name() && ndjson_name(own) == ndjson_name(other)
@@ -52,15 +52,15 @@ fn joined_type(first: &DataType, second: &DataType) -> DataType {
     }
 }
 
-/// The first column or member that a schema has beyond another, as a path: it would be lost. (JSON has what
-/// it is made of, and a column of the rest has all columns.)
+/// Returns the first column or member that `of` has and `beyond` lacks, as a path: it would be
+/// lost. (A JSON column has all that it was made of, and a column of the rest has all columns.)
 pub(super) fn surplus(of: &Schema, beyond: &Schema) -> Option<String> {
     let lost = surplus_field(of.fields(), beyond.fields())?;
     let is_column = of.index_of(&lost).is_ok();
     (!is_column || !JsonForm::takes_all(beyond)).then_some(lost)
 }
 
-/// The schema with the column of the rest, if another has it.
+/// Adds the column of the rest to a schema, if another schema has it.
 pub(super) fn with_rest(schema: &SchemaRef, other: &Schema) -> SchemaRef {
     let rest = other.fields().iter().filter(|_| !JsonForm::takes_all(schema));
     let rest = rest.filter(|field| JsonForm::is_rest(field));

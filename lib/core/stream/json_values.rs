@@ -21,7 +21,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// The command that makes lines of it.
+    /// Returns the command that turns it into lines.
     pub fn to_lines(self) -> &'static str {
         match self {
             Form::Array => "jq -c '.[]'",
@@ -30,9 +30,10 @@ impl Form {
     }
 }
 
-/// The form of text by its beginning, which holds all of its first line, and what comes first in the next
-/// one, unless it is all there is; `None`: a record a line, as far as can be seen. (A first line that is broken
-/// is a bad record among lines: the next one does not go on with it.)
+/// Returns the form of a text by its beginning, which has all of its first line and, unless there
+/// is no more, the first character of the next line. `None`: one record a line, as far as can be
+/// seen. (A first line that is broken is a bad record among lines: the next line does not continue
+/// it.)
 pub(super) fn form_of(text: &[u8]) -> Option<Form> {
     let text = text.trim_ascii_start();
     match text.first()? {
@@ -68,10 +69,10 @@ pub(super) fn is_form_known(text: &[u8]) -> bool {
     }
 }
 
-/// What is open where a text ends.
+/// The brackets that are open where a text ends.
 #[derive(Default)]
 struct Open {
-    /// The brackets that close what is open, the innermost last.
+    /// The closing brackets that are needed, the innermost last.
     inside: Vec<u8>,
     is_text: bool,
     is_escaped: bool,
@@ -96,7 +97,7 @@ fn open_at_end(line: &[u8]) -> Open {
     open
 }
 
-/// The lines on which records begin, of those that were made and not asked for yet.
+/// The lines on which records begin: records that were made and not asked for yet.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Starts(Arc<Mutex<VecDeque<u64>>>);
 
@@ -105,18 +106,18 @@ impl Starts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(line);
     }
 
-    /// That of the next record, which stays the next.
+    /// Returns the line of the next record, which stays the next.
     pub fn peek(&self) -> Option<u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).front().copied()
     }
 
-    /// That of the next record.
+    /// Returns the line of the next record.
     pub fn next(&self) -> Option<u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 }
 
-/// Gives records as lines, without the white space between their members.
+/// Returns records as lines, without the white space between their members.
 pub(super) struct Values {
     pub form: Form,
     pub starts: Starts,
@@ -125,7 +126,7 @@ pub(super) struct Values {
     lines: Vec<u8>,
     /// How many bytes of `lines` were handed out.
     given: usize,
-    at: At,
+    at: ScanState,
     open: Open,
     /// Whether white space came since the last byte of the record.
     is_spaced: bool,
@@ -136,9 +137,9 @@ pub(super) struct Values {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum At {
+enum ScanState {
     Begin,
-    /// Before a value. `first`: or the bracket of an array without any.
+    /// Before a value. If `first`, the closing bracket of an empty array may come too.
     Before {
         first: bool,
     },
@@ -146,9 +147,9 @@ enum At {
     Inside,
     /// In another value, which white space ends.
     Word,
-    /// Behind a value.
+    /// After a value.
     After,
-    /// Behind the array.
+    /// After the array.
     Closed,
 }
 
@@ -164,8 +165,8 @@ impl Values {
             lines: Vec::new(),
             given: 0,
             at: match form {
-                Form::Array => At::Begin,
-                Form::Objects => At::Before { first: false },
+                Form::Array => ScanState::Begin,
+                Form::Objects => ScanState::Before { first: false },
             },
             open: Open::default(),
             is_spaced: false,
@@ -206,34 +207,34 @@ impl Values {
         let is_space = byte.is_ascii_whitespace();
         match self.at {
             _ if is_space => self.space(byte),
-            At::Inside => self.inside(byte)?,
-            At::Begin => self.at = At::Before { first: true },
-            At::Word if matches!(byte, b',' | b']') && self.form == Form::Array => {
+            ScanState::Inside => self.inside(byte)?,
+            ScanState::Begin => self.at = ScanState::Before { first: true },
+            ScanState::Word if matches!(byte, b',' | b']') && self.form == Form::Array => {
                 self.ends_value();
                 self.between(byte)?;
             }
-            At::Word => self.lines.push(byte),
-            At::After => self.between(byte)?,
-            At::Before { first: true } if byte == b']' => {
-                self.at = At::Closed;
+            ScanState::Word => self.lines.push(byte),
+            ScanState::After => self.between(byte)?,
+            ScanState::Before { first: true } if byte == b']' => {
+                self.at = ScanState::Closed;
             }
-            At::Before { .. } => self.begins_value(byte)?,
-            At::Closed => return Err(self.bad("there is more behind the `]` of the array")),
+            ScanState::Before { .. } => self.begins_value(byte)?,
+            ScanState::Closed => return Err(self.bad("there is more behind the `]` of the array")),
         }
         Ok(())
     }
 
     fn space(&mut self, byte: u8) {
         match self.at {
-            At::Inside => self.is_spaced = true,
-            At::Word => {
+            ScanState::Inside => self.is_spaced = true,
+            ScanState::Word => {
                 self.ends_value();
                 self.space(byte);
             }
             // The end mark of objects.
-            At::After if self.form == Form::Objects && byte == b'\n' => {
+            ScanState::After if self.form == Form::Objects && byte == b'\n' => {
                 self.lines.push(b'\n');
-                self.at = At::Before { first: false };
+                self.at = ScanState::Before { first: false };
             }
             _ => {}
         }
@@ -264,16 +265,16 @@ impl Values {
         self.starts.push(self.line);
         self.has_records = true;
         if matches!(byte, b'{' | b'[' | b'"') {
-            self.at = At::Inside;
+            self.at = ScanState::Inside;
             return self.inside(byte);
         }
-        self.at = At::Word;
+        self.at = ScanState::Word;
         self.lines.push(byte);
         Ok(())
     }
 
     fn inside(&mut self, byte: u8) -> io::Result<()> {
-        // What white space divides stays divided: `1 2` is not 12.
+        // Values that white space separates stay separate: `1 2` is not 12.
         let is_mark = |byte: u8| matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':');
         if std::mem::take(&mut self.is_spaced)
             && !is_mark(byte)
@@ -303,17 +304,17 @@ impl Values {
 
     fn ends_value(&mut self) {
         self.is_spaced = false;
-        self.at = At::After;
+        self.at = ScanState::After;
         if self.form == Form::Array {
             self.lines.push(b'\n');
         }
     }
 
-    /// What follows a value, on its line.
+    /// Handles a byte after a value, on the same line.
     fn between(&mut self, byte: u8) -> io::Result<()> {
         match (self.form, byte) {
-            (Form::Array, b',') => self.at = At::Before { first: false },
-            (Form::Array, b']') => self.at = At::Closed,
+            (Form::Array, b',') => self.at = ScanState::Before { first: false },
+            (Form::Array, b']') => self.at = ScanState::Closed,
             (Form::Array, _) => {
                 let cause = "expected `,` or `]` behind a record of the array, got";
                 return Err(self.bad(format_args!("{cause} `{}`", [byte].escape_ascii())));
@@ -331,10 +332,10 @@ impl Values {
         self.has_ended = true;
         let (line, cause) = (self.line, String::new());
         match (self.form, self.at) {
-            // A record without its newline is left to who reads the lines.
+            // The reader of lines reports a record without its newline.
             (Form::Objects, _) => Ok(()),
-            (Form::Array, At::Closed) if self.has_records || self.may_be_empty => Ok(()),
-            (Form::Array, At::Closed) => {
+            (Form::Array, ScanState::Closed) if self.has_records || self.may_be_empty => Ok(()),
+            (Form::Array, ScanState::Closed) => {
                 Err(Defect { line, cause, kind: DefectKind::NoRecords }.into())
             }
             (Form::Array, _) => Err(Defect { line, cause, kind: DefectKind::Cut }.into()),
@@ -345,7 +346,7 @@ impl Values {
 impl Read for Values {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.given == self.lines.len() && !self.has_ended {
-            // What a bracket stands behind is asked for once more.
+            // The byte before a bracket is needed again.
             let last = self.lines.last().copied();
             self.lines.clear();
             self.lines.extend(last);
@@ -371,7 +372,7 @@ impl Read for Values {
     }
 }
 
-/// Why text is not what it began as.
+/// Why a text does not continue in its form.
 #[derive(Debug)]
 pub(super) struct Defect {
     line: u64,
@@ -387,12 +388,12 @@ enum DefectKind {
 }
 
 impl Defect {
-    /// The defect that an error of reading stands for.
+    /// Returns the defect that is in an error of reading.
     pub fn of(error: &io::Error) -> Option<&Defect> {
         error.get_ref()?.downcast_ref()
     }
 
-    /// Its error in an input of this name.
+    /// Returns its error in an input of this name.
     pub fn error(&self, name: &Arc<str>, is_piped: bool) -> Error {
         let place = Place::line(name.clone(), self.line);
         match self.kind {

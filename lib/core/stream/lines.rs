@@ -7,36 +7,36 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Lines are handed on in blocks of at least this many bytes (about one batch).
+/// The least bytes of a block of lines (about one batch).
 const BLOCK: usize = 1 << 20;
-/// A buffer of more bytes is not kept for the next block.
+/// The most bytes of a buffer that is kept for the next block.
 const LARGE: usize = 16 * BLOCK;
-/// A line of a pipe that is shown as it comes waits so long for others.
+/// How long a line of a pipe that is shown as it comes waits for further lines.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// Of such a pipe so many bytes are read at once.
+/// How many bytes of such a pipe are read at once.
 const READ: usize = 1 << 16;
 
 /// Cuts bytes into blocks of whole lines. The cuts depend only on the bytes, never on how they
 /// arrive, unless the lines are shown as they come.
 pub struct Lines<R> {
     bytes: R,
-    /// The pipe that the bytes come from, if its lines are shown as they come.
+    /// The pipe from which the bytes come, if its lines are shown as they come.
     shown: Option<File>,
     buffer: Vec<u8>,
-    /// Start of the bytes that are in no block yet.
+    /// The start of the bytes that are in no block yet.
     start: usize,
     ended: bool,
-    /// A line may have this many bytes; a longer one is not read to its end.
+    /// The most bytes of a line; a longer one is not read to its end.
     most: u64,
 }
 
-/// The first line of a block or of what is left of it, with its newline if it has one. In a line that is longer
-/// than a block its end is not looked for once more.
+/// Returns the first line of a block or of the rest of it, with its newline if it has one. For a
+/// line that is longer than a block, its end is not searched again.
 pub fn first_line(block: &[u8]) -> &[u8] {
     let begin = block.get(..BLOCK - 1).unwrap_or(block);
     match memchr::memchr(b'\n', begin) {
         Some(newline) => &block[..=newline],
-        // A block has no newline after these bytes but its last byte.
+        // After these bytes a block has no newline except its last byte.
         None => block,
     }
 }
@@ -46,14 +46,15 @@ impl<R: Read> Lines<R> {
         Lines { bytes, shown: None, buffer: Vec::new(), start: 0, ended: false, most }
     }
 
-    /// These lines, which come from `pipe`: when it pauses, those that are whole are handed on.
+    /// Sets the pipe from which the lines come: when it pauses, the whole lines so far are handed
+    /// on.
     pub fn showing(self, pipe: File) -> Lines<R> {
         Lines { shown: Some(pipe), ..self }
     }
 
-    /// The next block; `None` at the end. Every line ends in a newline, except perhaps the last
-    /// of the input, and one that is too long, which is cut. A block of one long line is handed over:
-    /// it is in memory once, and not for longer than it is wanted.
+    /// Returns the next block; `None` at the end. Every line ends in a newline, except perhaps the
+    /// last of the input, and a line that is too long, which is cut. A block of one long line is
+    /// handed over to the caller: it is in memory once, and only as long as it is needed.
     pub fn next_block(&mut self) -> io::Result<Option<Cow<'_, [u8]>>> {
         self.buffer.drain(..self.start);
         self.start = 0;
@@ -68,7 +69,7 @@ impl<R: Read> Lines<R> {
                 }
                 searched = self.buffer.len();
             }
-            // No newline has come since the block's end: one line has all that is after it.
+            // No newline has come since the block's end: one line has all the bytes after it.
             let room = self.longest().saturating_sub(self.buffer.len() as u64);
             if self.ended || room == 0 {
                 self.start = self.buffer.len();
@@ -99,20 +100,21 @@ impl<R: Read> Lines<R> {
         Ok((self.start > 0).then(|| Cow::Borrowed(&self.buffer[..self.start])))
     }
 
-    /// A block has no more bytes.
+    /// Returns the most bytes of a block.
     fn longest(&self) -> u64 {
         self.most.saturating_add(2 * BLOCK as u64)
     }
 
-    /// For so many bytes more. From some length on for the longest line at once: a buffer that grows
-    /// while it is full is in memory twice, and room that nothing was written to is not in memory.
+    /// Makes room for `wanted` more bytes; above a certain length for the longest line at once. (A
+    /// buffer that grows while it is full is in memory twice, and room to which nothing was written
+    /// is not in memory.)
     fn make_room(&mut self, wanted: usize) {
         if self.buffer.capacity() - self.buffer.len() >= wanted {
             return;
         }
         if self.buffer.len() + wanted > LARGE / 2 {
             let all = usize::try_from(self.longest()).unwrap_or(usize::MAX);
-            // Where memory is limited to less, it grows as far as it can.
+            // If memory is limited to less, it grows as far as it can.
             if self.buffer.try_reserve_exact(all.saturating_sub(self.buffer.len())).is_ok() {
                 return;
             }
@@ -124,14 +126,14 @@ impl<R: Read> Lines<R> {
 /// How long the lines of a block have waited.
 #[derive(Default)]
 struct Patience {
-    /// The bytes in which newlines were looked for.
+    /// How many bytes were searched for newlines.
     searched: usize,
     /// The end of the whole lines, and until when they wait.
     lines: Option<(usize, Instant)>,
 }
 
 impl Patience {
-    /// Where the last whole line ends.
+    /// The end of the last whole line.
     fn whole_lines(&mut self, buffer: &[u8]) -> Option<usize> {
         let came = buffer.get(self.searched..).unwrap_or_default();
         if let Some(newline) = memchr::memrchr(b'\n', came) {
@@ -161,7 +163,7 @@ impl Patience {
     }
 }
 
-/// Reads what has come, at most so many bytes; returns how many, 0 at the end.
+/// Reads the bytes that have come, up to a limit; returns how many, 0 at the end.
 pub(super) fn read_some(
     bytes: &mut impl Read,
     most: usize,

@@ -14,6 +14,7 @@ mod frames;
 mod ids;
 mod inferred;
 mod input;
+mod input_queue;
 mod joined;
 mod json_values;
 mod lines;
@@ -38,8 +39,8 @@ mod step_tests;
 use std::fs::File;
 
 pub use chats::holds_chats;
-pub use choose::Choosing;
-pub use conform::Conform;
+pub use choose::StreamChooser;
+pub use conform::ColumnMapping;
 pub use input::open_bytes;
 pub use ndjson_reader::project;
 pub use ndjson_writer::{NdjsonEncoder, json_member};
@@ -47,7 +48,7 @@ pub use output::{FileEncoding, FileOutputArgs, Output};
 pub use reader::{Reader, Request};
 pub use writer::Writer;
 
-/// Asks for a pipe buffer of 1 MiB, the size of a batch: both sides then run on while one is
+/// Asks for a pipe buffer of 1 MiB, the size of a batch: both sides can then run while one is
 /// written. It does not matter if this is refused, or if the file is not a pipe.
 #[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
 fn widen_pipe(file: &File) {

@@ -13,7 +13,7 @@ use super::columns::{Members, Problem, Unknown};
 use super::typed_cast::plain_cast;
 use crate::json::Reader;
 
-/// Builds batches out of lines.
+/// Builds batches from lines.
 pub struct NdjsonDecoder {
     schema: SchemaRef,
     columns: Members,
@@ -26,8 +26,9 @@ impl NdjsonDecoder {
         Ok(NdjsonDecoder { schema, columns, rows: 0 })
     }
 
-    /// One whose values must have the types of their columns exactly, and whose lines have no field
-    /// twice. A field in `names` without a column is an error, others are skipped.
+    /// Makes a decoder whose values must have the types of their columns exactly, and whose lines
+    /// have no field twice. A field in `names` without a column is an error, other fields are
+    /// skipped.
     pub fn typed(schema: SchemaRef, names: &Schema) -> Result<NdjsonDecoder, ArrowError> {
         let is_absent = |name: &&String| schema.index_of(name).is_err();
         let names = names.fields().iter().map(|field| field.name());
@@ -36,7 +37,7 @@ impl NdjsonDecoder {
         Ok(NdjsonDecoder { schema, columns, rows: 0 })
     }
 
-    /// Reads one line. An error leaves no trace of it.
+    /// Reads one line. A line with an error leaves no trace.
     pub fn line(&mut self, line: &[u8]) -> Result<(), String> {
         let text = text_of(line)?;
         let mut reader = match self.columns.is_exact() {
@@ -57,7 +58,7 @@ impl NdjsonDecoder {
         }
     }
 
-    /// The batch of the lines so far; the decoder is empty again.
+    /// Returns the batch of the lines so far; the decoder is empty again.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let rows = std::mem::take(&mut self.rows);
         let finish = |(column, field): (ArrayRef, &FieldRef)| {
@@ -79,7 +80,7 @@ impl NdjsonDecoder {
     }
 }
 
-/// The field of a column that is built; it is cast to its own type at the end.
+/// Returns the field of the column that is built; the column is cast to its own type at the end.
 fn built_as(field: &FieldRef) -> FieldRef {
     let data_type = match field.data_type() {
         DataType::Utf8View | DataType::LargeUtf8 | DataType::Null => DataType::Utf8,
@@ -101,7 +102,7 @@ fn text_of(line: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(line).map_err(|e| format!("not UTF-8 at byte {}", e.valid_up_to() + 1))
 }
 
-/// The names of an object's members, to find out the type of a record.
+/// Returns the names of an object's members, to find out the type of a record.
 pub fn member_names(line: &[u8]) -> Result<Vec<String>, String> {
     let text = text_of(line)?;
     let mut reader = Reader::lenient(text);
@@ -114,7 +115,7 @@ pub fn member_names(line: &[u8]) -> Result<Vec<String>, String> {
     read.map(|()| names).map_err(|Problem(cause)| cause)
 }
 
-/// The schema of a decoder that reads only some columns, each once.
+/// Returns the schema of a decoder that reads only some columns, each once.
 pub fn project(schema: &Schema, names: &[String]) -> Result<Schema, String> {
     let mut seen = HashSet::new();
     if let Some(name) = names.iter().find(|name| !seen.insert(name.as_str())) {

@@ -18,9 +18,9 @@ use super::lines::{Lines, first_line};
 use super::ndjson_reader::{NdjsonDecoder, member_names};
 use super::rare::announce_in_lines;
 use super::slices::lines_between;
-use crate::batch::{Batch, Dropped, Header, Origin, RecordSource, TooLarge, Wanted};
+use crate::batch::{Batch, DroppedRecords, Header, Origin, RecordSource, TooLarge, WantedRecords};
 use crate::chat::filter_of;
-use crate::cli::{Rejected, Rejection};
+use crate::cli::{RejectedContent, Rejection};
 use crate::error::{Error, Place, Result};
 use crate::files::changed;
 use crate::json::{self, Kind, Reader};
@@ -35,31 +35,31 @@ pub(super) struct NdjsonSource {
     pending: VecDeque<Vec<u8>>,
     /// The lines from the first of the file on, if the lines that are read begin elsewhere.
     from_first: Option<Lines<Bytes>>,
-    /// What was dropped before them.
-    dropped: Dropped,
-    /// The file, which may be read twice; none if it is a pipe.
+    /// The records that were dropped before.
+    dropped: DroppedRecords,
+    /// The file, which may be read twice; `None` for a pipe.
     file: Option<PathBuf>,
 }
 
-/// The types of columns are those of the lines that begin in so many bytes. Of a file all lines are looked
-/// at for what these do not show.
+/// The types of columns are those of the lines that begin in this many bytes. In a file all lines
+/// are looked at for types that these do not show.
 const TYPED_BYTES: usize = 10 << 20;
 
-/// Makes batches of blocks of lines.
+/// Makes batches from blocks of lines.
 struct Decoding {
     name: Arc<str>,
     is_piped: bool,
     /// Made when the schema is known; the first line may decide it.
     decoder: Option<NdjsonDecoder>,
     next_line: u64,
-    /// Where the records begin, if the lines were made of JSON of another form.
+    /// Where the records begin, if the lines were made from JSON of another form.
     starts: Option<Starts>,
-    /// A line may have this many bytes.
+    /// The most bytes of a line.
     most: u64,
 }
 
 impl NdjsonSource {
-    /// With a range of bytes: only the lines that begin in it.
+    /// Opens the source. With a range of bytes it reads only the lines that begin in it.
     pub(super) fn open(
         name: Arc<str>,
         is_piped: bool,
@@ -77,24 +77,24 @@ impl NdjsonSource {
         };
         let lines = Lines::new(lines, most);
         let decoding = Decoding { name, is_piped, decoder: None, next_line, starts: None, most };
-        let dropped = Dropped::without_header(None, is_piped);
+        let dropped = DroppedRecords::without_header(None, is_piped);
         let file = (!is_piped).then(|| path.to_path_buf());
         Ok(NdjsonSource { lines, decoding, pending: VecDeque::new(), from_first, dropped, file })
     }
 
-    /// This source, whose lines were made of other JSON, in which records begin on other lines.
+    /// Sets that the lines were made from other JSON, in which records begin on other lines.
     pub(super) fn of_values(mut self, starts: Starts) -> NdjsonSource {
         self.decoding.starts = Some(starts);
         self
     }
 
-    /// This source, which shows the lines of a pipe as they come.
+    /// Makes the source show the lines of a pipe as they come.
     pub(super) fn showing(mut self, pipe: File) -> NdjsonSource {
         self.lines = self.lines.showing(pipe);
         self
     }
 
-    /// The first block, which is returned again.
+    /// Returns the first block, which is returned again.
     fn peek(&mut self) -> Result<&[u8]> {
         if self.pending.is_empty() {
             let block = next_block(&mut self.lines, &self.decoding)?;
@@ -103,11 +103,11 @@ impl NdjsonSource {
         Ok(self.pending.front().map(Vec::as_slice).unwrap_or_default())
     }
 
-    /// The columns of these names that the first lines have, with the types of their values; of a file
-    /// those that any line has. Lines that will be read are returned again.
-    fn infer(&mut self, wanted: &Wanted) -> Result<SchemaRef> {
+    /// Returns the columns with these names that the first lines have (in a file: that any line
+    /// has), with the types of their values. Lines that will be read are returned again.
+    fn infer(&mut self, wanted: &WantedRecords) -> Result<SchemaRef> {
         let mut inference = Inference::new(&wanted.schema);
-        // The block by which the encoding is known is the first that is read.
+        // The block that showed the encoding is read first.
         self.peek()?;
         let is_all = match &mut self.from_first {
             Some(lines) => look_at_first(&mut inference, lines, &self.decoding)?,
@@ -146,9 +146,9 @@ impl NdjsonSource {
 }
 
 impl Decoding {
-    /// What is known of the records: there may have been filters before that left no trace.
+    /// Returns what is known of the records: filters before may have left no trace.
     fn header(&self, record: Option<&RecordType>) -> Header {
-        Dropped::without_header(record, self.is_piped).header()
+        DroppedRecords::without_header(record, self.is_piped).header()
     }
 
     fn read_error(&self, error: &std::io::Error) -> Error {
@@ -161,7 +161,7 @@ impl Decoding {
     fn decode(
         &mut self,
         block: Cow<'_, [u8]>,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
         schema: &SchemaRef,
     ) -> Result<Batch> {
         if self.decoder.is_none() {
@@ -205,7 +205,7 @@ impl Decoding {
                 Err(reason) => {
                     let text = line.trim_ascii_end().to_str_lossy().into_owned();
                     let place = Place::line(self.name.clone(), number);
-                    let input = Rejected::Text(text);
+                    let input = RejectedContent::Text(text);
                     rejected.push(Rejection { place, id: None, reason, input });
                 }
             }
@@ -234,11 +234,11 @@ impl RecordSource for NdjsonSource {
         }
     }
 
-    fn dropped(&self) -> Dropped {
+    fn dropped(&self) -> DroppedRecords {
         self.dropped.clone()
     }
 
-    fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
+    fn begin(&mut self, wanted: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         if wanted.is_none() {
             self.peek()?;
         }
@@ -273,7 +273,7 @@ impl RecordSource for NdjsonSource {
             let other = wanted.and_then(|wanted| other_than(wanted, name, &names, line));
             return Err(other.unwrap_or_else(|| not_known(name, &names, line).at(place)));
         };
-        self.dropped = Dropped::without_header(Some(record), *is_piped);
+        self.dropped = DroppedRecords::without_header(Some(record), *is_piped);
         let mut header = Header {
             record: Some((record.name.to_string(), record.version)),
             ..self.decoding.header(Some(record))
@@ -284,12 +284,13 @@ impl RecordSource for NdjsonSource {
 
     fn next(
         &mut self,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
         schema: &SchemaRef,
         _most: u64,
     ) -> Result<Option<Batch>> {
         if let Some(wanted) = wanted {
-            self.dropped = Dropped::without_header(Some(wanted.record), self.decoding.is_piped);
+            self.dropped =
+                DroppedRecords::without_header(Some(wanted.record), self.decoding.is_piped);
         }
         if let Some(block) = self.pending.pop_front() {
             return self.decoding.decode(block.into(), wanted, schema).map(Some);
@@ -301,8 +302,8 @@ impl RecordSource for NdjsonSource {
     }
 }
 
-/// Sets in a header what the first records show of all of them: that messages may have weights, and the
-/// policy that conversations were made for.
+/// Sets in a header what the first records show of all: that messages may have weights, and the
+/// policy for which conversations were made.
 fn announce(header: &mut Header, record: &RecordType, block: &[u8]) {
     announce_in_lines(header, block);
     if record.name != CONVERSATION.name {
@@ -324,7 +325,8 @@ fn announce(header: &mut Header, record: &RecordType, block: &[u8]) {
     }
 }
 
-/// The error of a first line that is no record, with the filter that makes records of such lines.
+/// Returns the error of a first line that is no record, with the filter that makes records from such
+/// lines.
 fn not_known(name: &str, names: &[String], line: &[u8]) -> Error {
     let known: Vec<&str> = RECORD_TYPES.iter().map(|record| record.name).collect();
     let error = Error::data(format!("no record of a known type ({})", known.join(", ")));
@@ -336,7 +338,7 @@ fn not_known(name: &str, names: &[String], line: &[u8]) -> Error {
     }
 }
 
-/// The error of a last line without its newline.
+/// Returns the error of a last line without its newline.
 fn cut_line(place: Place, is_piped: bool) -> Error {
     let name = place.source.clone();
     let error = cut(place, is_piped, "the last line has no newline");
@@ -356,7 +358,7 @@ fn next_block<'a>(
     lines.next_block().map_err(|error| decoding.read_error(&error))
 }
 
-/// Looks at the first lines; true if there are no others.
+/// Looks at the first lines; returns true if there are no others.
 fn look_at_first(
     inference: &mut Inference,
     lines: &mut Lines<Bytes>,
@@ -370,7 +372,8 @@ fn look_at_first(
     Ok(false)
 }
 
-/// Looks at the lines of a block that begin in the first bytes of the file; `bytes` come before it.
+/// Looks at the lines of a block that begin in the first bytes of the file; `bytes` come before the
+/// block.
 fn look_at(inference: &mut Inference, block: &[u8], bytes: &mut usize) {
     for line in block.lines_with_terminator() {
         if *bytes < TYPED_BYTES {
@@ -380,9 +383,9 @@ fn look_at(inference: &mut Inference, block: &[u8], bytes: &mut usize) {
     }
 }
 
-/// How many bytes the blank lines have with which a block begins, and how many they are, as far as they
-/// have no more than `most` bytes together: so none of them is too long. White space is passed over as
-/// a whole.
+/// Returns how many bytes the blank lines have with which a block begins, and how many lines these
+/// are, as long as they have at most `most` bytes together: so none of them is too long. White
+/// space is skipped as a whole.
 fn blank_lines(block: &[u8], most: u64) -> (usize, u64) {
     if block.first().is_none_or(|byte| !byte.is_ascii_whitespace()) {
         return (0, 0);
@@ -399,18 +402,18 @@ fn blank_lines(block: &[u8], most: u64) -> (usize, u64) {
     (end, lines as u64)
 }
 
-/// The first line that is not blank, and how many are before it.
+/// Returns the first line that is not blank, and how many lines are before it.
 fn first_filled(block: &[u8]) -> Option<(u64, &[u8])> {
     (0..).zip(block.lines()).find(|(_, line)| !line.trim_ascii().is_empty())
 }
 
-/// Whether a field belongs to an NDJSON record.
+/// Returns a function that says whether an NDJSON record has a field.
 fn among(names: &[String]) -> impl Fn(&str) -> bool {
     |name| names.iter().any(|there| there == name)
 }
 
-/// A wrong pipe: the first line is clearly a record of another type.
-fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Result<()> {
+/// Refuses a wrong pipe: the first line is clearly a record of another type.
+fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&WantedRecords>) -> Result<()> {
     let (Some(wanted), Some((_, line))) = (wanted, first_filled(block)) else { return Ok(()) };
     let Ok(names) = member_names(line) else { return Ok(()) };
     if wanted.is_known_by(among(&names)) && !wanted.lacks_id(among(&names)) {
@@ -419,8 +422,8 @@ fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Resu
     other_than(wanted, name, &names, line).map_or(Ok(()), Err)
 }
 
-/// The error of a first line that is clearly a record of another type than the one wanted.
-fn other_than(wanted: &Wanted, name: &str, names: &[String], line: &[u8]) -> Option<Error> {
+/// Returns the error of a first line that is clearly a record of another type than the wanted one.
+fn other_than(wanted: &WantedRecords, name: &str, names: &[String], line: &[u8]) -> Option<Error> {
     let came = named_type_with(among(names));
     let filter = str::from_utf8(line).ok().and_then(filter_of).filter(|_| !wanted.is_of_people());
     match (came, filter) {

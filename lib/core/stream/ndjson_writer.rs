@@ -52,17 +52,17 @@ impl NdjsonEncoder {
         NdjsonEncoder { schema, names, nulls: Nulls::Written }
     }
 
-    /// One whose lines show every value, also where it has no JSON, to people.
+    /// Makes an encoder whose lines show every value to people, also values without JSON.
     pub fn shown(schema: SchemaRef) -> NdjsonEncoder {
         NdjsonEncoder { nulls: Nulls::Shown, ..NdjsonEncoder::new(schema) }
     }
 
-    /// One whose lines show what is no JSON, to be read as such.
+    /// Makes an encoder whose lines show values that are not JSON so that they can be recognised.
     pub fn exact(schema: SchemaRef) -> NdjsonEncoder {
         NdjsonEncoder { nulls: Nulls::Verbatim, ..NdjsonEncoder::new(schema) }
     }
 
-    /// All rows of a batch of the encoder's schema.
+    /// Writes all rows of a batch of the encoder's schema.
     pub fn encode(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), ArrowError> {
         let columns: Result<Vec<ColumnPrinter>, ArrowError> = self
             .schema
@@ -80,15 +80,15 @@ impl NdjsonEncoder {
     }
 }
 
-/// The values of a column of lists or structs as the JSON that they were made of: `form` says
-/// whether the text is the value, or an object that has it under `name`. A null member is left
+/// Returns the values of a column of lists or structs as the JSON from which they were made: `form`
+/// says whether the text is the value, or an object that has it under `name`. A null member is left
 /// out, since a table has a column for every member that any of its objects has.
 pub fn json_texts(
     field: &FieldRef,
     column: &ArrayRef,
     form: JsonForm,
 ) -> Result<StringArray, ArrowError> {
-    let takes_all = matches!(form, JsonForm::Record | JsonForm::Rest);
+    let takes_all = matches!(form, JsonForm::Any | JsonForm::Record | JsonForm::Rest);
     let nulls = if takes_all { Nulls::Filled } else { Nulls::LeftOut };
     let printer = ColumnPrinter::new(field, column, nulls)?;
     let labels = MemberLabels::of([field]);
@@ -115,17 +115,18 @@ pub fn json_texts(
     Ok(texts.finish())
 }
 
-/// What becomes of null members of objects.
+/// How null members of objects are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Nulls {
     Written,
     LeftOut,
-    /// Left out, but for columns of nothing but nulls: there somebody has written them. A value that
-    /// JSON has no text for is `NaN`: it is in nobody's way, and whoever looks at it refuses it.
+    /// They are left out, except in columns of nulls only, where somebody has written them. A value
+    /// for which JSON has no text is `NaN`: it disturbs nobody, and a reader that looks at it
+    /// refuses it.
     Filled,
-    /// Written, and so are numbers that JSON does not have, as Python names them.
+    /// They are written, and so are numbers that JSON does not have, as Python names them.
     Verbatim,
-    /// The same, with `NaN` in the place of other values that have no JSON.
+    /// They are written too; other values that have no JSON are `NaN`.
     Shown,
 }
 
@@ -169,19 +170,19 @@ fn write_members(
     Ok(())
 }
 
-/// The members of an object, without its braces.
+/// Returns the members of an object, without its braces.
 fn inside_of(text: &[u8]) -> Result<&[u8], ArrowError> {
     object(&String::from_utf8_lossy(text)).or_else(no_json)?;
     let inside = text.trim_ascii().strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}"));
     Ok(inside.unwrap_or_default().trim_ascii())
 }
 
-/// Why a value has no JSON.
+/// Returns the error of a value without JSON.
 fn no_json<T>(cause: impl Into<String>) -> Result<T, ArrowError> {
     Err(ArrowError::JsonError(cause.into()))
 }
 
-/// Puts a member's name before what is wrong in it.
+/// Puts a member's name before its error.
 fn within(name: &str, error: ArrowError) -> ArrowError {
     match error {
         ArrowError::JsonError(cause) => ArrowError::JsonError(format!("{name}: {cause}")),
@@ -189,7 +190,7 @@ fn within(name: &str, error: ArrowError) -> ArrowError {
     }
 }
 
-/// A column with its type resolved once, not for every row.
+/// A column whose type is resolved once, not for every row.
 struct ColumnPrinter<'a> {
     nulls: Option<NullBuffer>,
     /// Whether its nulls are left out of objects.
@@ -199,12 +200,12 @@ struct ColumnPrinter<'a> {
     values: Box<dyn Printer + 'a>,
 }
 
-/// Values that can be printed; nulls are not looked at here.
+/// Prints values; the caller has handled nulls.
 trait Printer {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError>;
 
-    /// Writes a list of values. This is compiled for every type of value, so that a long list
-    /// costs one call through a pointer, not one for each of its items.
+    /// Writes a list of values. This is compiled for every type of value, so that a long list costs
+    /// one call through a pointer, not one for each of its items.
     fn write_items(
         &self,
         out: &mut Vec<u8>,
@@ -393,7 +394,7 @@ impl Printer for JsonPrinter<'_> {
         };
         match value {
             Some(value) => write_line(out, value),
-            // Not an object, as it should be: printing the text itself loses nothing.
+            // It should be an object and is not: printing the text itself loses nothing.
             None => json::write_string(out, text),
         }
         Ok(())
@@ -439,7 +440,7 @@ impl<T: itoa::Integer + TryInto<u32> + Copy> Printer for IntegerPrinter<'_, T> {
 struct FloatPrinter<'a, T>(&'a [T], Nulls);
 
 impl<T: Float + Into<f64>> Printer for FloatPrinter<'_, T> {
-    /// The shortest form that reads back the same. JSON has no numbers that are not finite.
+    /// Writes the shortest form that reads back the same. JSON has no numbers that are not finite.
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
         let value = self.0[row];
         let number = value.into();
@@ -505,7 +506,7 @@ impl Printer for StructPrinter<'_> {
     }
 }
 
-/// Steps of games: those of the usual form are written many at once, others one by one.
+/// Steps of games: steps of the usual form are written many at once, others one by one.
 struct StepPrinter<'a>(StepTexts<'a>, StructPrinter<'a>);
 
 impl Printer for StepPrinter<'_> {
@@ -523,7 +524,7 @@ impl Printer for StepPrinter<'_> {
         let written = if nulls.is_none() { steps.write(out, range.clone()) } else { 0 };
         let rest = range.start + written..range.end;
         if rest.is_empty() {
-            // The comma after the last.
+            // The comma after the last step.
             out.truncate(out.len() - usize::from(!range.is_empty()));
             return Ok(());
         }
@@ -541,7 +542,7 @@ impl Printer for ByteBooleans<'_> {
     }
 }
 
-/// Values of several types, each printed as what it is; the types by their ids.
+/// Values of several types, each printed with its own type; the types by their ids.
 struct UnionPrinter<'a>(&'a UnionArray, Vec<(i8, ColumnPrinter<'a>)>);
 
 impl Printer for UnionPrinter<'_> {
@@ -555,7 +556,7 @@ impl Printer for UnionPrinter<'_> {
     }
 }
 
-/// Maps are printed as objects; their keys are text, or what has one.
+/// Maps are printed as objects; their keys are text, or have a text.
 struct MapPrinter<'a> {
     offsets: &'a [i32],
     keys: Result<ArrayRef, String>,
@@ -600,7 +601,7 @@ impl Printer for NullPrinter {
     }
 }
 
-/// An array made for printing, with its field.
+/// An array that was converted for printing, with its field.
 struct ConvertedPrinter {
     field: FieldRef,
     array: ArrayRef,
@@ -613,7 +614,7 @@ impl Printer for ConvertedPrinter {
     }
 }
 
-/// An array that cannot be converted as a whole, for a value of it.
+/// An array that cannot be converted as a whole because of one value.
 struct EachPrinter {
     field: FieldRef,
     array: ArrayRef,
@@ -628,7 +629,7 @@ impl Printer for EachPrinter {
     }
 }
 
-/// Bytes as the text that they are.
+/// Bytes that are text.
 struct BytesPrinter<T>(T);
 
 impl<'a, T: ArrayAccessor<Item = &'a [u8]>> Printer for BytesPrinter<T> {
@@ -651,13 +652,13 @@ impl Printer for UuidPrinter<'_> {
     }
 }
 
-/// Whether 16 bytes are a UUID, as Parquet's logical type and Arrow's extension say it.
+/// Whether 16 bytes are a UUID, according to Parquet's logical type and Arrow's extension.
 fn is_uuid(field: &FieldRef) -> bool {
     field.extension_type_name() == Some("arrow.uuid")
 }
 
-/// Decimals, exactly and without an exponent: the integers, and how many of their digits are
-/// behind the point.
+/// Exact decimals without an exponent: the integers, and how many of their digits are after the
+/// point.
 struct DecimalPrinter<'a, T>(&'a [T], i8);
 
 impl<T: std::fmt::Display> Printer for DecimalPrinter<'_, T> {
@@ -668,7 +669,7 @@ impl<T: std::fmt::Display> Printer for DecimalPrinter<'_, T> {
             None => ("", integer.as_str()),
         };
         let behind = usize::try_from(self.1).unwrap_or(0);
-        // One digit at least is before the point.
+        // At least one digit is before the point.
         let digits = format!("{digits:0>width$}", width = behind + 1);
         let (whole, fraction) = digits.split_at(digits.len() - behind);
         let zeros = if whole == "0" { 0 } else { usize::from(self.1.min(0).unsigned_abs()) };
@@ -679,7 +680,7 @@ impl<T: std::fmt::Display> Printer for DecimalPrinter<'_, T> {
     }
 }
 
-/// Values that may have no JSON, for which a number that is none stands.
+/// Values that may have no JSON; they are then printed as NaN.
 struct OrNan<'a>(Box<dyn Printer + 'a>);
 
 impl Printer for OrNan<'_> {
@@ -693,8 +694,8 @@ impl Printer for OrNan<'_> {
     }
 }
 
-/// Whether a column of this type can have a value that JSON has no text for. (Lists and structs have
-/// members that stand in for themselves.)
+/// Whether a column of this type can have a value for which JSON has no text. (Members of lists and
+/// structs are handled on their own.)
 fn may_fail(data_type: &DataType) -> bool {
     use DataType::*;
     !(data_type.is_numeric()
@@ -702,7 +703,7 @@ fn may_fail(data_type: &DataType) -> bool {
         || matches!(data_type, Null | Boolean | Utf8View))
 }
 
-/// A column of times in a zone that is known by its name only, in UTC: they are moments.
+/// Returns times in a zone that is known by its name only as times in UTC: they are moments.
 fn with_known_zone(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     match array.data_type() {
         DataType::Timestamp(unit, Some(zone)) if zone.parse::<Tz>().is_err() => {
@@ -713,7 +714,8 @@ fn with_known_zone(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// The type that a column of a special type is converted to for printing; `None` if it has no JSON.
+/// Returns the type to which a column of a special type is converted for printing; `None` if it has
+/// no JSON.
 fn printable(data_type: &DataType) -> Option<DataType> {
     use DataType::*;
     Some(match data_type {
@@ -729,7 +731,7 @@ fn printable(data_type: &DataType) -> Option<DataType> {
     })
 }
 
-/// The raw text of one member of an object, or why there is none.
+/// Returns the raw text of one member of an object; the error says why there is none.
 pub fn json_member<'a>(text: &'a str, name: &str) -> Result<&'a str, String> {
     let mut found = None;
     let mut reader = json::Reader::lenient(text);
@@ -745,7 +747,7 @@ pub fn json_member<'a>(text: &'a str, name: &str) -> Result<&'a str, String> {
     found.ok_or_else(|| format!("has no {name}"))
 }
 
-/// JSON text without raw newlines (they can only be white space between tokens).
+/// Writes JSON text without raw newlines (they can only be white space between tokens).
 fn write_line(out: &mut Vec<u8>, text: &str) {
     let lines = text.as_bytes().split(|byte| matches!(byte, b'\n' | b'\r'));
     lines.for_each(|line| out.extend_from_slice(line));

@@ -11,12 +11,13 @@ use clap::{Args, ValueEnum};
 
 use super::Writer;
 use super::rare::PresentFields;
-use crate::batch::{Batch, Counts, Finished, Header, Sink, file_metadata};
-use crate::cli::{Encoding, NoStream, Rejects, Tool, WithoutEffect, counted};
+use crate::batch::{Batch, Counts, Header, Sink, SinkSummary, file_metadata};
+use crate::cli::{Encoding, NoStream, Rejects, Tool, WithoutEffect};
 use crate::error::{Error, Result, shown};
 use crate::format::parquet::ParquetSink;
 use crate::ordered::Flow;
 use crate::publish::{PendingFile, publish_file, refuse_existing_file};
+use crate::wording::counted;
 
 /// The encodings of files of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -27,7 +28,7 @@ pub enum FileEncoding {
 }
 
 impl FileEncoding {
-    /// The encoding of files whose names end so.
+    /// Returns the encoding of files with this ending.
     fn of_name(path: &Path) -> Option<FileEncoding> {
         match path.extension()?.to_str()? {
             "ndjson" | "jsonl" => Some(FileEncoding::Ndjson),
@@ -37,7 +38,7 @@ impl FileEncoding {
         }
     }
 
-    /// Refuses the names of what is not written: readers go by them.
+    /// Refuses the endings of formats that are not written: readers go by them.
     fn refuse_names(path: &Path) -> Result<()> {
         let Some(ending) = path.extension().and_then(OsStr::to_str) else { return Ok(()) };
         let is_name = |(endings, ..): &&(&[&str], _, _)| endings.contains(&ending);
@@ -56,7 +57,7 @@ impl FileEncoding {
     }
 }
 
-/// Endings of other forms of files, and the way to these.
+/// Endings of other forms of files, and how to make them.
 const OTHER_NAMES: [(&[&str], &str, &str); 6] = [
     (&["arrow", "feather", "ipc"], "an Arrow file", "-o STREAM (an Arrow stream)"),
     (&["gz"], "compressed data", "-o - | gzip > FILE"),
@@ -97,7 +98,7 @@ pub struct FileOutputArgs {
 
 /// An open output.
 pub struct Output {
-    /// That of a file.
+    /// The path, if it is a file.
     path: Option<PathBuf>,
     to: Destination,
     overwrite: bool,
@@ -115,7 +116,7 @@ impl FileOutputArgs {
         self.open_grouped(schema, header, tool, None)
     }
 
-    /// Opens the output; a Parquet file has row groups of so many rows.
+    /// Opens the output; a Parquet file has row groups of `group_rows` rows.
     pub fn open_grouped(
         &self,
         schema: &Schema,
@@ -158,8 +159,8 @@ impl FileOutputArgs {
         self.output.as_deref().is_none_or(|path| path.as_os_str() == "-")
     }
 
-    /// The encoding of a file's name, where it has one, else that of `--to`, or of the variable for
-    /// pipelines.
+    /// Returns the encoding of the file's name, if it shows one, else of `--to`, or of the variable
+    /// for pipelines.
     fn encoding(&self, path: Option<&Path>, tool: &Tool) -> Result<FileEncoding> {
         let Some((path, named)) = path.and_then(|path| Some((path, FileEncoding::of_name(path)?)))
         else {
@@ -206,7 +207,7 @@ impl Sink for Output {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, counts: Counts) -> Result<Finished> {
+    fn finish(self, counts: Counts) -> Result<SinkSummary> {
         match self.to {
             Destination::Stdout(writer) => {
                 writer.finish(&counts)?;
@@ -222,6 +223,6 @@ impl Sink for Output {
             }
         }
         let made = |path: PathBuf| format!("{}: {}", shown(&path), counted(self.written, "record"));
-        Ok(Finished { made: self.path.map(made), ..Finished::default() })
+        Ok(SinkSummary { made: self.path.map(made), ..SinkSummary::default() })
     }
 }

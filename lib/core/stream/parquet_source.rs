@@ -9,13 +9,15 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 
-use super::conform::Places;
+use super::conform::ColumnPlaces;
 use super::conversion::Conversion;
 use super::rare::announce;
 use super::texts::restored;
 use super::typed::typed_columns;
-use super::validity::{Refused, Run};
-use crate::batch::{Batch, Dropped, Header, Origin, Pieces, RecordSource, TooLarge, Wanted};
+use super::validity::{RefusedRow, Run};
+use crate::batch::{
+    Batch, DroppedRecords, Header, Origin, Pieces, RecordSource, TooLarge, WantedRecords,
+};
 use crate::cli::Rejection;
 use crate::error::{Error, Kind, Place, Position, Result};
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
@@ -30,11 +32,11 @@ pub(super) struct ParquetSource {
     batches: Option<(ParquetBatches, Conversion)>,
     /// Batches that are not handed out yet.
     ready: VecDeque<Batch>,
-    /// The batch that they are made of.
+    /// The batch from which they are made.
     pieces: Option<Pieces>,
     /// The most bytes of a record.
     most: u64,
-    /// On how many threads row groups are decoded.
+    /// How many threads decode row groups.
     threads: NonZeroUsize,
 }
 
@@ -59,11 +61,11 @@ impl ParquetSource {
         })
     }
 
-    /// What the file states of its records. What was dropped when it was made is not counted again:
-    /// a slice of it would not know how much of that is its own.
+    /// Returns what the file states of its records. The records that were dropped when it was made
+    /// are not counted again: a slice of the file could not tell how many belong to it.
     fn header(&self) -> Result<Header> {
         let header = Header::of(self.file.schema()).map_err(|error| error.at(&self.name))?;
-        let mut header = Header { dropped: Dropped::default(), ..header };
+        let mut header = Header { dropped: DroppedRecords::default(), ..header };
         announce(&mut header, self.file.schema());
         Ok(header)
     }
@@ -71,13 +73,13 @@ impl ParquetSource {
     /// Begins to read the columns that the schema names and the file has.
     fn read(
         &self,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
         schema: &SchemaRef,
     ) -> Result<(ParquetBatches, Conversion)> {
         // A column that the first input does not have is an error, so it is looked for.
         let named =
             wanted.filter(|wanted| wanted.any_types).map_or(schema, |wanted| &wanted.schema);
-        let places = Places::of(self.file.schema());
+        let places = ColumnPlaces::of(self.file.schema());
         let there = |field: &FieldRef| {
             let index = places.find(field)?;
             Some(self.file.schema().field(index).name().clone())
@@ -85,7 +87,7 @@ impl ParquetSource {
         let columns: Vec<String> = if JsonForm::takes_all(named) {
             self.file.schema().fields().iter().map(|field| field.name().clone()).collect()
         } else {
-            // What has no column may be in that of the rest.
+            // A field without a column may be in the column of the rest.
             let others =
                 self.file.schema().fields().iter().filter(|field| JsonForm::is_rest(field));
             let others = others.map(|field| field.name().clone());
@@ -104,7 +106,11 @@ impl ParquetSource {
         Ok((batches, conversion))
     }
 
-    fn next_batch(&mut self, wanted: Option<&Wanted>, schema: &SchemaRef) -> Result<Option<Batch>> {
+    fn next_batch(
+        &mut self,
+        wanted: Option<&WantedRecords>,
+        schema: &SchemaRef,
+    ) -> Result<Option<Batch>> {
         if self.batches.is_none() {
             self.batches = Some(self.read(wanted, schema)?);
         }
@@ -121,8 +127,8 @@ impl ParquetSource {
             let first = self.runs.front().map_or(0, |run| run.start + 1);
             let Some(batch) = decoded.next() else { break };
             if batch.is_err() && self.threads.get() > 1 {
-                // Read again in order: the rows before the damage come first, and the error is that of
-                // every number of threads.
+                // The rows are read again in order: the rows before the damage come first, and the
+                // error is the same for every number of threads.
                 self.threads = NonZeroUsize::MIN;
                 self.batches = None;
                 return self.next_batch(wanted, schema);
@@ -155,7 +161,7 @@ impl RecordSource for ParquetSource {
         "Parquet".to_string()
     }
 
-    fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
+    fn begin(&mut self, wanted: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         let header = self.header()?;
         if let Some(wanted) = wanted {
             wanted.check_record(&self.name, &header)?;
@@ -171,7 +177,7 @@ impl RecordSource for ParquetSource {
 
     fn next(
         &mut self,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
         schema: &SchemaRef,
         _most: u64,
     ) -> Result<Option<Batch>> {
@@ -179,12 +185,12 @@ impl RecordSource for ParquetSource {
     }
 
     /// A file with our header begins the count, as a dataset does.
-    fn dropped(&self) -> Dropped {
+    fn dropped(&self) -> DroppedRecords {
         let schema = self.file.schema();
         if Header::is_in(schema) {
-            Dropped::default()
+            DroppedRecords::default()
         } else {
-            Dropped::without_header(Header::default().record_type(schema), false)
+            DroppedRecords::without_header(Header::default().record_type(schema), false)
         }
     }
 
@@ -199,7 +205,7 @@ impl RecordSource for ParquetSource {
     }
 }
 
-/// A batch in pieces; `first` is the number of its first record.
+/// Returns a batch in pieces; `first` is the number of its first record.
 pub(super) fn pieces(name: &Arc<str>, batch: RecordBatch, first: u64, most: u64) -> Result<Pieces> {
     Pieces::of(batch, most).map_err(|TooLarge(row)| {
         let position = Position::Record(first + row as u64);
@@ -207,7 +213,7 @@ pub(super) fn pieces(name: &Arc<str>, batch: RecordBatch, first: u64, most: u64)
     })
 }
 
-/// Takes the numbers of the next rows, from 0, off the runs.
+/// Removes the numbers of the next rows, from 0, from the runs, and returns them.
 fn take_numbers(runs: &mut VecDeque<Range<u64>>, mut count: u64) -> Vec<Range<u64>> {
     let mut taken = Vec::new();
     while let Some(run) = runs.front_mut().filter(|_| count > 0) {
@@ -222,7 +228,7 @@ fn take_numbers(runs: &mut VecDeque<Range<u64>>, mut count: u64) -> Vec<Range<u6
     taken
 }
 
-/// The rows of a piece as batches; `numbers` are those of its records, from 0.
+/// Returns the rows of a piece as batches; `numbers` are the numbers of its records, from 0.
 pub(super) fn batches(
     name: &Arc<str>,
     conversion: &Conversion,
@@ -240,7 +246,7 @@ pub(super) fn batches(
             origin.goes_on(row, name, number);
         }
         let mut batch = Batch::of_records(records, origin);
-        for (Refused { reason, input }, number) in refused.into_iter().zip(&mut numbers) {
+        for (RefusedRow { reason, input }, number) in refused.into_iter().zip(&mut numbers) {
             let place = Place { source: name.clone(), position: Position::Record(number) };
             batch.rejected.push(Rejection { place, id: None, reason, input });
         }

@@ -14,7 +14,7 @@ use crate::record::is_rare;
 /// The member of a message.
 const TRAIN: &str = "train";
 
-/// The columns of a stream: those of its records, without rare ones that it does not have.
+/// The columns of a stream: the columns of its records, without rare ones that it does not have.
 pub struct PresentFields {
     schema: SchemaRef,
     drops: bool,
@@ -34,7 +34,8 @@ impl PresentFields {
         &self.schema
     }
 
-    /// A batch in these columns. A value of a column that the stream does not have is an error.
+    /// Returns a batch in these columns. A value of a column that the stream does not have is an
+    /// error.
     pub fn of_batch(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
         if !self.drops {
             return batch.clone().with_schema(self.schema.clone());
@@ -44,7 +45,7 @@ impl PresentFields {
     }
 }
 
-/// Sets in a header that messages may have weights, where the columns of another program have them.
+/// Sets in a header that messages may have weights, if the columns of another program have them.
 pub fn announce(header: &mut Header, schema: &Schema) {
     if schema.fields().iter().any(|field| has_train(field)) {
         header.set(WEIGHTS, true);
@@ -63,7 +64,7 @@ fn has_train(field: &Field) -> bool {
     }
 }
 
-/// Says in the header of lines of NDJSON that messages have weights, if the first of them show it.
+/// Sets in the header of lines of NDJSON that messages have weights, if the first lines show it.
 pub fn announce_in_lines(header: &mut Header, lines: &[u8]) {
     if memchr::memmem::find(lines, b"\"train\"").is_some() {
         header.set(WEIGHTS, true);

@@ -1,7 +1,6 @@
 //! Reading records: inputs one after another, whatever their encoding, as batches of one schema.
 
-use std::collections::{HashSet, VecDeque};
-use std::fs::File;
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,98 +9,109 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use serde_json::Value;
 
-use super::arrow_source::ArrowSource;
 use super::choose::Chooser;
-use super::conform::Conform;
-use super::fitting::Fitting;
+use super::conform::ColumnMapping;
+use super::fitting::BatchFitter;
 use super::ids::{IdFilter, all_found};
-use super::input::{Bytes, Content, Input};
-use super::joined::{joined, surplus, with_rest};
-use super::ndjson_source::NdjsonSource;
-use super::parquet_source::ParquetSource;
-use super::slices::cut_inputs;
+use super::input_queue::InputQueue;
 use super::typed::with_stated;
-use crate::batch::{Batch, Dropped, Header, RecordSource, Wanted};
-use crate::cli::{Choice, InputArgs, SelectArgs, records_in, runs_within, size};
-use crate::error::{Error, Kind, Result, shown};
-use crate::files;
-use crate::format::checked_sum;
-use crate::format::parquet::describe;
+use crate::batch::{Batch, DroppedRecords, Header, RecordSource, WantedRecords};
+use crate::cli::{Choice, InputArgs, SelectArgs, records_in};
+use crate::error::Result;
 use crate::format::stated::Comparison;
-use crate::format::unchanged::Unchanged;
+use crate::format::unchanged::InputSnapshot;
 use crate::record::{JsonForm, RecordType, ndjson_name, record_type, record_type_with};
 
 /// Which records are asked for.
 #[derive(Debug, Clone)]
 pub enum Request {
-    /// Records of any type, and Parquet files of any schema. Of several Parquet files the columns are those
-    /// of all; other inputs must have no column that the first has not.
+    /// Records of any type, and Parquet files of any schema. Several Parquet files have the columns
+    /// of all of them; other inputs must have no column that the first one lacks.
     Any,
-    /// Records of one of these types: the type of the first input, or the first in this list if
-    /// the input does not show its type (its first lines are bad).
-    OneOf(Vec<Wanted>),
+    /// Records of one of these types: the type of the first input, or the first in this list if the
+    /// input does not show its type (its first lines are bad).
+    OneOf(Vec<WantedRecords>),
 }
 
-impl From<Wanted> for Request {
-    fn from(wanted: Wanted) -> Request {
+impl From<WantedRecords> for Request {
+    fn from(wanted: WantedRecords) -> Request {
         Request::OneOf(vec![wanted])
     }
-}
-
-/// An input, and what is read of it.
-#[derive(Clone)]
-struct Waiting {
-    path: PathBuf,
-    /// The part of it that belongs to the slice: records, of NDJSON bytes.
-    range: Option<Range<u64>>,
-    /// The records of it that are read, if not all.
-    runs: Option<Vec<Range<u64>>>,
 }
 
 /// Reads the records of all inputs, in order.
 pub struct Reader {
     /// `None`: records of any type are read as they are.
-    wanted: Option<Wanted>,
+    wanted: Option<WantedRecords>,
     record: Option<&'static RecordType>,
-    /// The first input, which is opened at once.
-    first: Option<Waiting>,
-    waiting: VecDeque<Waiting>,
+    inputs: InputQueue,
     current: Option<Box<dyn RecordSource>>,
     header: Header,
     encoding: String,
     schema: SchemaRef,
-    /// All columns, where inputs of any schema are read: what an input has beyond them would be lost.
-    known: Option<SchemaRef>,
-    sources: Vec<Value>,
     total: Option<u64>,
+    /// Records that earlier filters dropped, counted over the inputs already read.
+    dropped: DroppedRecords,
+    /// For datasets: converts their batches to the wanted schema.
+    dataset: Option<BatchFitter>,
+    selection: RecordSelection,
+    notes: Vec<String>,
+    unchanged: InputSnapshot,
+    /// The files that must fit their manifest, if all of them is read.
+    comparison: Comparison,
+}
+
+/// Which records are handed out, and in which columns.
+struct RecordSelection {
     /// How many more records may be handed out.
     left: u64,
-    /// The most bytes of a record.
-    most: u64,
-    /// Whether the lines of pipes are shown as they come.
-    is_shown: bool,
-    /// On how many threads an input is decoded, if it can be.
-    threads: NonZeroUsize,
-    /// Records that earlier filters dropped, counted over the inputs already read.
-    dropped: Dropped,
-    /// Of datasets, how their batches come to be those that are wanted.
-    dataset: Option<Fitting>,
     /// Whether no records are left out.
     is_whole: bool,
-    allow_empty: bool,
-    files: Vec<PathBuf>,
-    notes: Vec<String>,
-    /// Inputs that were kept in files without a name, in words.
-    spooled: Vec<String>,
-    unchanged: Unchanged,
-    /// The files that must be those of their manifest, if all of them is read.
-    comparison: Comparison,
-    /// The columns that batches are cut to, if that is not what is read.
+    /// The columns that are handed out, if they are not all that are read.
     cut_to: Option<SchemaRef>,
-    /// Which records are handed out, if they are chosen by their ids.
+    /// Chooses records by their ids, if that is asked for.
     ids: Option<IdFilter>,
-    /// Which records are handed out, if they are chosen as they come.
+    /// Chooses records as they come, if that is asked for.
     chooser: Option<Chooser>,
+}
+
+impl Default for RecordSelection {
+    fn default() -> RecordSelection {
+        RecordSelection { left: u64::MAX, is_whole: true, cut_to: None, ids: None, chooser: None }
+    }
+}
+
+impl RecordSelection {
+    /// Whether no later record can be handed out.
+    fn is_done(&self) -> bool {
+        self.left == 0 || self.chooser.as_ref().is_some_and(Chooser::is_done)
+    }
+
+    /// Returns the records of a batch that are handed out at once, if any are.
+    fn take(&mut self, mut batch: Batch) -> Result<Option<Batch>> {
+        self.left -= batch.truncate(self.left);
+        if let Some(ids) = &mut self.ids {
+            ids.apply(&mut batch)?;
+        }
+        if let Some(columns) = &self.cut_to {
+            batch.records = cut(&batch.records, columns)?;
+        }
+        match &mut self.chooser {
+            None => Ok(Some(batch)),
+            Some(chooser) => chooser.take(batch),
+        }
+    }
+
+    /// Returns the records that are left after the last record was read.
+    fn finish(&mut self) -> Result<Option<Batch>> {
+        if let Some(ids) = &self.ids {
+            ids.finish()?;
+        }
+        match &mut self.chooser {
+            Some(chooser) => chooser.finish(),
+            None => Ok(None),
+        }
+    }
 }
 
 impl Reader {
@@ -111,8 +121,8 @@ impl Reader {
         Reader::open_typed(args, None, request)
     }
 
-    /// Opens files and streams; the header and the types of columns are those of the file `first`, if one is
-    /// named, of which nothing else is read.
+    /// Opens files and streams. If a file `first` is named, its header and the types of its columns
+    /// are used, and nothing else of it is read.
     pub fn open_typed(
         args: &InputArgs,
         first: Option<&Path>,
@@ -123,74 +133,46 @@ impl Reader {
         } else {
             args.files.clone()
         };
-        let unchanged = Unchanged::of(&files)?;
-        let sources = describe_parquet_files(&files)?;
-        let mut total = if sources.len() == files.len() {
-            checked_sum(sources.iter().filter_map(|source| source["rows"].as_u64()))
-        } else {
-            None
-        };
-        let waiting = match args.slice {
-            Some(slice) => cut_inputs(&files, (slice, args.allow_empty), &mut total)?,
-            None => files.into_iter().map(|path| (path, None)).collect(),
-        };
-        let waiting = waiting.into_iter().map(|(path, range)| Waiting { path, range, runs: None });
-        let first = first.map(|path| Waiting { path: path.into(), range: Some(0..0), runs: None });
-        let waiting = first.into_iter().chain(waiting).collect();
-        let (files, allow_empty) = (args.files.clone(), args.allow_empty);
-        let (most, is_shown) = (args.max_record_bytes, args.is_shown);
-        let reader = Reader { waiting, sources, total, files, unchanged, ..Reader::new() };
-        let mut reader = Reader { allow_empty, most, is_shown, ..reader };
-        reader.first = reader.waiting.front().cloned();
+        let unchanged = InputSnapshot::of(&files)?;
+        let (inputs, total) = InputQueue::of(args, files, first)?;
+        let mut reader = Reader { unchanged, ..Reader::new(inputs, total) };
         reader.advance()?;
         reader.begin(request.into())
     }
 
-    /// Reads datasets that are open already; `name` is the first of them.
+    /// Reads datasets that are open already; `name` is the name of the first.
     pub fn of_datasets(
         source: Box<dyn RecordSource>,
         name: String,
         request: impl Into<Request>,
     ) -> Result<Reader> {
         let (total, notes) = (source.records(), source.notes());
-        let dataset = Some(Fitting::of(name));
-        let reader = Reader { current: Some(source), total, notes, dataset, ..Reader::new() };
+        let dataset = Some(BatchFitter::of(name));
+        let reader = Reader::new(InputQueue::default(), total);
+        let reader = Reader { current: Some(source), notes, dataset, ..reader };
         reader.begin(request.into())
     }
 
-    fn new() -> Reader {
+    fn new(inputs: InputQueue, total: Option<u64>) -> Reader {
         Reader {
+            inputs,
+            total,
             wanted: None,
             record: None,
-            first: None,
-            waiting: VecDeque::new(),
             current: None,
             header: Header::default(),
             encoding: String::new(),
             schema: SchemaRef::new(Schema::empty()),
-            known: None,
-            sources: Vec::new(),
-            total: None,
-            left: u64::MAX,
-            most: u64::MAX,
-            is_shown: false,
-            threads: NonZeroUsize::MIN,
-            dropped: Dropped::default(),
+            dropped: DroppedRecords::default(),
             dataset: None,
-            is_whole: true,
-            allow_empty: false,
-            files: Vec::new(),
+            selection: RecordSelection::default(),
             notes: Vec::new(),
-            spooled: Vec::new(),
-            unchanged: Unchanged::default(),
+            unchanged: InputSnapshot::default(),
             comparison: Comparison::default(),
-            cut_to: None,
-            ids: None,
-            chooser: None,
         }
     }
 
-    /// Decides what is read, by the first input.
+    /// Decides by the first input what is read.
     fn begin(mut self, request: Request) -> Result<Reader> {
         self.wanted = match request {
             Request::Any => None,
@@ -202,7 +184,7 @@ impl Reader {
                 };
                 self.record = chosen;
                 let is_chosen =
-                    |wanted: &Wanted| chosen.is_some_and(|r| r.name == wanted.record.name);
+                    |wanted: &WantedRecords| chosen.is_some_and(|r| r.name == wanted.record.name);
                 let place = types.iter().position(is_chosen).unwrap_or(0);
                 Some(types.swap_remove(place))
             }
@@ -216,123 +198,68 @@ impl Reader {
             let (header, schema) = current.begin(self.wanted.as_ref())?;
             (self.header, self.schema) = (header, schema);
             self.encoding = current.encoding();
-            self.header = self.header_of_all()?;
+            self.header = self.inputs.header_of_all(&self.header)?;
         }
         match &self.wanted {
             Some(wanted) if wanted.any_types => self.schema = with_stated(&self.schema, wanted),
             Some(wanted) => self.schema = wanted.schema.clone(),
             None if self.is_dataset() => {}
             None => {
-                self.schema = self.with_columns_of_all()?;
-                self.known = Some(self.schema.clone());
+                self.schema = self.inputs.columns_of_all(&self.schema, self.known_type())?;
+                self.inputs.known = Some(self.schema.clone());
             }
         }
         Ok(self)
     }
 
-    /// What all inputs state, also those of other slices: a parameter is null where it differs. (Of pipes, which
-    /// can be read once only, and NDJSON, which has no header, it is what the first input states.)
-    fn header_of_all(&self) -> Result<Header> {
-        let is_pipe = |path: &PathBuf| Ok(path.as_os_str() == "-" || !files::is_file(path)?);
-        if self.files.len() < 2 || files::find(&self.files, is_pipe)?.is_some() {
-            return Ok(self.header.clone());
-        }
-        let mut all: Option<Header> = None;
-        for path in &self.files {
-            let input = Waiting { path: path.clone(), range: None, runs: None };
-            let opened = Input::open(path, self.allow_empty)?;
-            if matches!(opened.content, Content::Ndjson(_) | Content::Values(_)) {
-                return Ok(self.header.clone());
-            }
-            let header = open(opened, &input, self.most, None)?.begin(None)?.0;
-            all = Some(match all {
-                Some(all) => all.and(&header),
-                None => header,
-            });
-        }
-        let all = all.unwrap_or_default();
-        Ok(Header { parameters: all.parameters, provenance: all.provenance, ..self.header.clone() })
-    }
-
-    /// The columns of all inputs, if all are Parquet files; of others the first one's, and what a later one
-    /// has beside the fields of its records. (A pipe cannot be looked at before: it may have such.)
-    fn with_columns_of_all(&self) -> Result<SchemaRef> {
-        let mut schema = self.schema.clone();
-        if self.files.len() < 2 {
-            return Ok(schema);
-        }
-        let are_parquet = self.sources.len() == self.files.len();
-        if !are_parquet && !self.known_type().is_some_and(RecordType::may_have_others) {
-            return Ok(schema);
-        }
-        for path in self.files.iter().skip(1) {
-            if path.as_os_str() == "-" || !files::is_file(path)? {
-                if let Some(record) = self.known_type() {
-                    schema = with_rest(&schema, &record.whole_schema());
-                }
-                continue;
-            }
-            let input = Waiting { path: path.clone(), range: None, runs: None };
-            let opened = Input::open(path, self.allow_empty)?;
-            let (_, own) = open(opened, &input, self.most, None)?.begin(None)?;
-            if own == schema {
-                continue;
-            }
-            schema = match joined(&schema, &own) {
-                Some(joined) if are_parquet => SchemaRef::new(joined),
-                _ => with_rest(&schema, &own),
-            };
-        }
-        Ok(schema)
-    }
-
-    /// The type of the records, one of those asked for; `None` if the input is empty and does not
-    /// state it.
+    /// Returns the type of the records, one of those asked for; `None` if the input is empty and
+    /// does not state it.
     pub fn record(&self) -> Option<&'static RecordType> {
         self.record
     }
 
-    /// This reader, whose files must be at the end what they were.
-    pub fn with_unchanged(mut self, unchanged: Unchanged) -> Reader {
+    /// Makes the reader check at its end that these files are unchanged.
+    pub fn with_unchanged(mut self, unchanged: InputSnapshot) -> Reader {
         self.unchanged = unchanged;
         self
     }
 
-    /// This reader, whose files are compared while all of them is read.
+    /// Makes the reader compare files while all of them is read.
     pub fn comparing(mut self, comparison: Comparison) -> Reader {
         self.comparison = comparison;
         self
     }
 
-    /// This reader for who looks at what is there, be it damaged: hashes are not compared.
+    /// Switches off the comparison of hashes, for users who want to look at damaged data too.
     pub fn uncompared(self) -> Reader {
         self.comparing(Comparison::default())
     }
 
-    /// Notes for people: what is on disk and not in the records.
+    /// Returns notes for people: what is on disk and not in the records.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
     /// Hands out the first `records` records only.
     pub fn limited(mut self, records: Option<u64>) -> Reader {
-        self.left = records.unwrap_or(u64::MAX);
-        self.is_whole &= records.is_none();
-        self.total = self.total.map(|total| total.min(self.left));
+        self.selection.left = records.unwrap_or(u64::MAX);
+        self.selection.is_whole &= records.is_none();
+        self.total = self.total.map(|total| total.min(self.selection.left));
         self
     }
 
-    /// Decodes beside so many threads that work on the batches: one alone cannot keep many of them busy.
+    /// Decodes for this many threads that work on the batches: one decoder alone cannot keep many
+    /// of them busy.
     pub fn feeding(mut self, jobs: NonZeroUsize) -> Reader {
-        self.threads = decoders(jobs);
+        self.inputs.threads = decoders(jobs);
         if let Some(current) = &mut self.current {
-            current.decode_on(self.threads);
+            current.decode_on(self.inputs.threads);
         }
         self
     }
 
-    /// Hands out the records that the arguments choose. What is not chosen is not read, where it is
-    /// known beforehand how many records there are and each can be found (datasets, Parquet).
+    /// Hands out the records that the arguments choose. Other records are not read, if it is known
+    /// beforehand how many records there are and each can be found (datasets, Parquet).
     pub fn choose(mut self, args: &SelectArgs) -> Result<Reader> {
         if !args.id.is_empty() {
             return self.only(&args.id);
@@ -341,14 +268,15 @@ impl Reader {
         if let Choice::All = choice {
             return Ok(self);
         }
-        self.is_whole = false;
+        self.selection.is_whole = false;
         // Arrow streams that are cut into slices have a total too.
-        let is_indexed = self.is_dataset() || self.sources.len() == self.files.len().max(1);
+        let is_indexed =
+            self.is_dataset() || self.inputs.sources.len() == self.inputs.files.len().max(1);
         match self.total.filter(|_| is_indexed) {
             Some(total) => self.read_runs(choice.of(total)?)?,
             None => {
                 self.total = None;
-                self.chooser = Some(Chooser::new(choice));
+                self.selection.chooser = Some(Chooser::new(choice));
             }
         }
         Ok(self)
@@ -363,31 +291,17 @@ impl Reader {
                 None => Ok(()),
             };
         }
-        // The first input is open already, and was asked for its header.
-        let inputs: Vec<Waiting> =
-            self.first.take().into_iter().chain(self.waiting.drain(..)).collect();
-        let mut start = 0;
-        for (input, source) in inputs.into_iter().zip(&self.sources) {
-            let rows = match &input.range {
-                Some(range) => range.end - range.start,
-                None => source["rows"].as_u64().unwrap_or(0),
-            };
-            let own = runs_within(&runs, &(start..start + rows));
-            start += rows;
-            if !own.is_empty() {
-                self.waiting.push_back(Waiting { runs: Some(own), ..input });
-            }
-        }
+        self.inputs.keep_runs(&runs);
         self.advance()
     }
 
     /// Hands out the records with these ids only; a reader of a dataset that knows where they are
-    /// reads no others. One that is not there is an error: at once, or after the last record.
+    /// reads no others. A missing id is an error: at once, or after the last record.
     pub fn only(mut self, ids: &[String]) -> Result<Reader> {
         if ids.is_empty() {
             return Ok(self);
         }
-        self.is_whole = false;
+        self.selection.is_whole = false;
         let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
         let selected = self.current.as_mut().map(|current| current.select(&wanted)).transpose()?;
         match selected.flatten() {
@@ -397,36 +311,38 @@ impl Reader {
             }
             None => {
                 self.total = None;
-                self.ids = Some(IdFilter::new(ids, &self.schema)?);
+                self.selection.ids = Some(IdFilter::new(ids, &self.schema)?);
                 self.select(self.schema.clone());
             }
         }
         Ok(self)
     }
 
-    /// Hands out these columns only, a part of [`Reader::schema`]; before the first batch.
+    /// Hands out these columns only, a part of [`Reader::schema`]. It must be called before the
+    /// first batch.
     pub fn select(&mut self, schema: SchemaRef) {
-        // What is no column of its own is known only where all columns are read.
+        // Fields without a column of their own are known only if all columns are read.
         let read = if JsonForm::takes_all(&schema) { &self.schema } else { &schema };
         self.read_as(read.clone(), schema);
     }
 
-    /// Hands out all of records of a type, in its columns; before the first batch.
+    /// Hands out all of records of a type, in its columns. It must be called before the first
+    /// batch.
     pub fn select_whole(&mut self, record: &RecordType) {
         let schema = record.whole_schema();
         self.read_as(schema.clone(), schema);
     }
 
-    /// Reads some columns, and those of ids that are looked for, and hands out these.
+    /// Reads some columns, and the columns of ids that are looked for; hands out `handed_out`.
     fn read_as(&mut self, read: SchemaRef, handed_out: SchemaRef) {
-        self.schema = match &self.ids {
+        self.schema = match &self.selection.ids {
             Some(ids) => ids.with_ids(read),
             None => read,
         };
-        self.cut_to = (self.schema != handed_out).then_some(handed_out);
+        self.selection.cut_to = (self.schema != handed_out).then_some(handed_out);
     }
 
-    /// The type of the records as the header says it, else as the columns do.
+    /// Returns the type of the records that the header states, or else that the columns show.
     pub fn known_type(&self) -> Option<&'static RecordType> {
         if let Some((name, _)) = &self.header.record {
             return record_type(name);
@@ -435,49 +351,54 @@ impl Reader {
         record_type_with(|name| fields.iter().any(|f| f.name() == name || ndjson_name(f) == name))
     }
 
-    /// The type of the records, if their columns are of it.
+    /// Returns the type of the records, if their columns fit it.
     pub fn fitting_type(&self) -> Option<&'static RecordType> {
-        self.known_type().filter(|record| Conform::new(&self.schema, &record.schema()).is_ok())
+        self.known_type()
+            .filter(|record| ColumnMapping::new(&self.schema, &record.schema()).is_ok())
     }
 
-    /// How the first input stores its values, see [`RecordSource::encoding`].
+    /// Returns how the first input stores its values, see [`RecordSource::encoding`].
     pub fn encoding(&self) -> &str {
         &self.encoding
     }
 
-    /// The header of the first input.
+    /// Returns the header of the first input.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// How many records there are, if that is known beforehand (Parquet, datasets).
+    /// Returns how many records there are, if that is known beforehand (Parquet, datasets).
     pub fn total(&self) -> Option<u64> {
         self.total
     }
 
     /// Whether no record was left out.
     pub fn is_whole(&self) -> bool {
-        self.is_whole && self.left == u64::MAX
+        self.selection.is_whole && self.selection.left == u64::MAX
     }
 
-    /// Steps of all games, if that is known beforehand (pools that are read as a whole).
+    /// Returns the steps of all games, if they are known beforehand (pools that are read as a
+    /// whole).
     pub fn steps(&self) -> Option<u64> {
-        self.current.as_ref().filter(|_| self.is_whole).and_then(|current| current.steps())
+        self.current
+            .as_ref()
+            .filter(|_| self.selection.is_whole)
+            .and_then(|current| current.steps())
     }
 
     /// Whether records of another filter came through a pipe without its header.
     pub fn lacks_header(&self) -> bool {
-        self.files.is_empty() && self.header.provenance.first().is_some_and(Value::is_null)
+        self.inputs.files.is_empty() && self.header.provenance.first().is_some_and(Value::is_null)
     }
 
-    /// What identifies the Parquet files among the inputs: name, size, rows, footer hash.
+    /// Returns the identities of the Parquet files among the inputs: name, size, rows, footer hash.
     pub fn sources(&self) -> &[Value] {
-        &self.sources
+        &self.inputs.sources
     }
 
     /// Whether these are datasets on disk, not files or streams of records.
@@ -485,29 +406,29 @@ impl Reader {
         self.dataset.is_some()
     }
 
-    /// The files that are read; empty if stdin is read.
+    /// Returns the files that are read; empty if stdin is read.
     pub fn files(&self) -> &[PathBuf] {
-        &self.files
+        &self.inputs.files
     }
 
-    /// What the filters before this one have dropped; known after the last batch, as far as it came
-    /// with the records (see [`Dropped::without_header`]).
-    pub fn dropped(&self) -> Dropped {
+    /// Returns the records that the filters before this one have dropped; known after the last
+    /// batch, as far as it came with the records (see [`DroppedRecords::without_header`]).
+    pub fn dropped(&self) -> DroppedRecords {
         let dropped = match &self.current {
             Some(current) => self.dropped.and(&current.dropped()),
             None => self.dropped.clone(),
         };
-        // Of records that are chosen it is not known which of the dropped ones belong to them.
-        let are_chosen = self.ids.is_some() || self.chooser.is_some();
-        match are_chosen || (self.is_dataset() && !self.is_whole) {
+        // If records are chosen, it is not known which dropped records belong to them.
+        let are_chosen = self.selection.ids.is_some() || self.selection.chooser.is_some();
+        match are_chosen || (self.is_dataset() && !self.selection.is_whole) {
             true => dropped.of_part(),
             false => dropped,
         }
     }
 
-    /// The next batch; it may have no rows. `None` after the last record of the last input.
+    /// Returns the next batch; it may have no rows. `None` after the last record of the last input.
     pub fn next_batch(&mut self) -> Result<Option<Batch>> {
-        if self.is_whole {
+        if self.selection.is_whole {
             self.comparison.begin();
         }
         match self.next_of_inputs() {
@@ -523,29 +444,17 @@ impl Reader {
 
     fn next_of_inputs(&mut self) -> Result<Option<Batch>> {
         loop {
-            let is_done = self.left == 0 || self.chooser.as_ref().is_some_and(Chooser::is_done);
+            let is_done = self.selection.is_done();
             let Some(current) = self.current.as_mut().filter(|_| !is_done) else {
-                return self.finish();
+                return self.selection.finish();
             };
-            match current.next(self.wanted.as_ref(), &self.schema, self.left)? {
+            match current.next(self.wanted.as_ref(), &self.schema, self.selection.left)? {
                 Some(mut batch) => {
                     if let Some(dataset) = &mut self.dataset {
                         dataset.apply(&mut batch, &self.schema)?;
                     }
-                    self.left -= batch.truncate(self.left);
-                    if let Some(ids) = &mut self.ids {
-                        ids.apply(&mut batch)?;
-                    }
-                    if let Some(columns) = &self.cut_to {
-                        batch.records = cut(&batch.records, columns)?;
-                    }
-                    match &mut self.chooser {
-                        None => return Ok(Some(batch)),
-                        Some(chooser) => {
-                            if let Some(chosen) = chooser.take(batch)? {
-                                return Ok(Some(chosen));
-                            }
-                        }
+                    if let Some(taken) = self.selection.take(batch)? {
+                        return Ok(Some(taken));
                     }
                 }
                 None => self.advance()?,
@@ -553,18 +462,7 @@ impl Reader {
         }
     }
 
-    /// What is handed out after the last record was read.
-    fn finish(&mut self) -> Result<Option<Batch>> {
-        if let Some(ids) = &self.ids {
-            ids.finish()?;
-        }
-        match &mut self.chooser {
-            Some(chooser) => chooser.finish(),
-            None => Ok(None),
-        }
-    }
-
-    /// How many records there are: known beforehand, or found by reading them all.
+    /// Returns how many records there are: known beforehand, or found by reading them all.
     pub fn count_records(mut self) -> Result<u64> {
         let Some(total) = self.total else {
             let mut total = 0;
@@ -578,45 +476,18 @@ impl Reader {
         };
         let Some(current) = &mut self.current else { return Ok(total) };
         current.count()?;
-        Ok(current.records().map_or(total, |counted| counted.min(self.left)))
+        Ok(current.records().map_or(total, |counted| counted.min(self.selection.left)))
     }
 
     fn advance(&mut self) -> Result<()> {
         self.dropped = self.dropped();
-        self.current = match self.waiting.pop_front() {
-            Some(input) => Some(self.open_input(&input)?),
-            None => None,
-        };
+        self.current = self.inputs.open_next()?;
         Ok(())
     }
 
-    /// Which inputs were kept in files without a name since this was asked before, in words.
+    /// Returns which inputs were kept in files without a name since the last call, in words.
     pub fn take_spooled(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.spooled)
-    }
-
-    fn open_input(&mut self, input: &Waiting) -> Result<Box<dyn RecordSource>> {
-        let mut opened = Input::open(&input.path, self.allow_empty)?;
-        if let Some(bytes) = opened.spooled {
-            let (name, bytes) = (&opened.name, size(bytes as f64));
-            let folder = shown(&std::env::temp_dir());
-            let what = "Parquet, whose end is read first";
-            self.spooled.push(format!("{name}: {bytes} of {what}, kept in {folder} meanwhile"));
-        }
-        let name = opened.name.clone();
-        let pipe = opened.pipe.take().filter(|_| self.is_shown);
-        let mut source = open(opened, input, self.most, pipe)?;
-        if let Some(known) = &self.known
-            && let Some(surplus) = surplus(source.begin(None)?.1.as_ref(), known)
-        {
-            let cause = format!("column {surplus:?} is not in the first input: it would be lost");
-            return Err(Error::data(cause).at(&name));
-        }
-        source.decode_on(self.threads);
-        if let Some(runs) = &input.runs {
-            source.read_runs(runs)?;
-        }
-        Ok(source)
+        std::mem::take(&mut self.inputs.spooled)
     }
 }
 
@@ -628,62 +499,17 @@ impl Iterator for Reader {
     }
 }
 
-/// Some columns of a batch.
+/// Returns some columns of a batch.
 fn cut(records: &RecordBatch, columns: &Schema) -> Result<RecordBatch> {
     let places = columns.fields().iter().map(|field| records.schema_ref().index_of(field.name()));
     Ok(records.project(&places.collect::<Result<Vec<usize>, ArrowError>>()?)?)
 }
 
-/// Decoding Parquet takes a quarter of the time of encoding its text. Up to three threads of work are
-/// fed by one.
+/// Returns how many threads decode. Decoding Parquet takes a quarter of the time of encoding its
+/// text: one decoder feeds up to three threads of work.
 fn decoders(jobs: NonZeroUsize) -> NonZeroUsize {
     match jobs.get() {
         0..4 => NonZeroUsize::MIN,
         jobs => NonZeroUsize::MIN.saturating_add((jobs - 1) / 3),
     }
-}
-
-/// The records of an input; each may have `most` bytes. The lines of a pipe are shown as they come, where one is given.
-fn open(
-    input: Input,
-    of: &Waiting,
-    most: u64,
-    shown: Option<File>,
-) -> Result<Box<dyn RecordSource>> {
-    let Waiting { path, range, .. } = of;
-    let range = range.clone();
-    let (name, is_piped) = (input.name.clone(), input.is_piped);
-    let lines = |bytes: Bytes, range| -> Result<NdjsonSource> {
-        let source = NdjsonSource::open(name, is_piped, bytes, path, range, most)?;
-        Ok(match shown {
-            Some(pipe) => source.showing(pipe),
-            None => source,
-        })
-    };
-    Ok(match input.content {
-        Content::Ndjson(bytes) => Box::new(lines(bytes, range)?),
-        Content::Values(values) => {
-            let starts = values.starts.clone();
-            Box::new(lines(Box::new(values), range)?.of_values(starts))
-        }
-        Content::Arrow(bytes) => {
-            Box::new(ArrowSource::open(input.name, input.is_piped, bytes, range, most))
-        }
-        Content::Parquet(file) => Box::new(ParquetSource::open(input.name, file, range, most)?),
-    })
-}
-
-/// The descriptions of the Parquet files among the inputs. One that is missing or damaged gives its
-/// error when it is read.
-fn describe_parquet_files(paths: &[PathBuf]) -> Result<Vec<Value>> {
-    let mut described = Vec::new();
-    for path in paths.iter().filter(|path| path.as_os_str() != "-") {
-        if files::is_file(path)? {
-            match describe(path) {
-                Err(error) if error.kind() == Kind::Unavailable => return Err(error),
-                other => described.extend(other.ok().flatten()),
-            }
-        }
-    }
-    Ok(described)
 }

@@ -14,10 +14,10 @@ use crate::record::columns::{ColumnBuilder, Number, TextBuilder, null_buffer};
 
 /// A number that JSON can have.
 trait JsonNumber: Number + Send {
-    /// The value of a number's text; one that the type cannot hold is an error.
+    /// Parses a number; fails if the type cannot hold it.
     fn parse(text: &str) -> Result<Self, Problem>;
 
-    /// An integer of a few digits, if the type can hold it.
+    /// Converts an integer of a few digits, if the type can hold it.
     fn from_plain(integer: u32) -> Option<Self>;
 }
 
@@ -65,7 +65,7 @@ impl<T: JsonNumber> JsonColumn for NullableColumn<T> {
         let is_integer = T::from_plain(0).is_some();
         is_integer
             && reader.plain_integers(|integers| {
-                // If the type can hold the largest, it can hold all.
+                // If the type can hold the largest integer, it can hold all.
                 let largest = integers.iter().fold(0, |all, &integer| all.max(integer));
                 let fits = T::from_plain(largest).is_some();
                 if fits {
@@ -126,7 +126,7 @@ impl JsonColumn for BooleanColumn {
 #[derive(Default)]
 pub(super) struct TextColumn {
     column: TextBuilder,
-    /// For strings with escapes.
+    /// A buffer for strings with escapes.
     scratch: String,
     /// Whether only strings are texts.
     is_exact: bool,
@@ -224,7 +224,7 @@ impl JsonColumn for JsonTextColumn {
         let text = self.texts.column.bytes.get(start..).unwrap_or_default();
         match self.form {
             JsonForm::Value => object(&String::from_utf8_lossy(text)).map_err(Problem),
-            // Whoever reads conversations says what is wrong with their messages.
+            // The reader of conversations says what is wrong with their messages.
             JsonForm::Member | JsonForm::Any | JsonForm::Record | JsonForm::Rest => Ok(()),
         }
     }

@@ -15,8 +15,8 @@ use crate::files;
 use crate::format::checked_sum;
 use crate::way_on::shown_word;
 
-/// Divides all inputs: the range of each that lies in the slice, in records (Parquet, Arrow) or
-/// bytes (NDJSON). `total` receives the number of records if it is known.
+/// Divides all inputs; returns the range of each that is in the slice, in records (Parquet, Arrow)
+/// or bytes (NDJSON). `total` receives the number of records if it is known.
 pub(super) fn cut_inputs(
     files: &[PathBuf],
     (slice, allow_empty): (Slice, bool),
@@ -25,7 +25,7 @@ pub(super) fn cut_inputs(
     let mut kinds = Vec::new();
     let mut sizes = Vec::new();
     for path in files {
-        // Looked at before it is opened: to open a FIFO would take what its writer has for others.
+        // This is checked before it is opened: opening a FIFO would take data that others wait for.
         let cannot = |place: &str| {
             let cause =
                 "cannot be cut into slices (only regular files that are not compressed can)";
@@ -80,8 +80,8 @@ pub(super) fn cut_inputs(
     for (path, size) in files.iter().zip(sizes) {
         let from = wanted.start.clamp(start, start + size) - start;
         let to = wanted.end.clamp(start, start + size) - start;
-        // What is whole has what was dropped before it. A file of no rows is whole in the slice in which it
-        // stands, not in all.
+        // Dropped records belong to a whole input. A file without rows is whole in the slice where
+        // it stands, not in all slices.
         let is_last = start == total_size && wanted.end == total_size;
         let is_own = size > 0 || wanted.contains(&start) || is_last;
         let is_whole = are_rows && is_own && to - from == size;
@@ -91,8 +91,8 @@ pub(super) fn cut_inputs(
     Ok(parts)
 }
 
-/// The lines that begin in a range of bytes, and the number of the first. A line belongs to the
-/// slice in which its first byte lies.
+/// Returns the lines that begin in a range of bytes, and the number of the first. A line belongs to
+/// the slice that has its first byte.
 pub(super) fn lines_between(path: &Path, range: Range<u64>) -> Result<(Bytes, u64)> {
     let place = crate::error::shown(path);
     let bad = |e: std::io::Error| Error::io(&place, &e);
@@ -106,14 +106,15 @@ pub(super) fn lines_between(path: &Path, range: Range<u64>) -> Result<(Bytes, u6
     Ok((Box::new(file.take(end.saturating_sub(start))), line))
 }
 
-/// How many bytes of a byte order mark a file begins with.
+/// Returns how many bytes the byte order mark of a file has.
 fn marked_bytes(file: &mut File) -> std::io::Result<u64> {
     let mut first = Vec::new();
     file.by_ref().take(MARK.len() as u64).read_to_end(&mut first)?;
     Ok(if first == MARK { MARK.len() as u64 } else { 0 })
 }
 
-/// The first line start at or after `target`, walking from a known line start; with its number.
+/// Returns the first line start at or after `target`, walking from a known line start; with its
+/// number.
 fn line_start(file: &mut File, from: u64, line: u64, target: u64) -> std::io::Result<(u64, u64)> {
     if target <= from {
         return Ok((from, line));

@@ -13,7 +13,7 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use arrow_select::take::take_record_batch;
 
-/// A schema whose text is bytes, which lie in the same way.
+/// Returns a schema that has bytes in place of text; both have the same layout.
 pub fn bytes_schema(schema: &Schema) -> SchemaRef {
     let fields: Vec<FieldRef> = schema.fields().iter().map(bytes_field).collect();
     SchemaRef::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
@@ -38,12 +38,12 @@ fn bytes_type(data_type: &DataType) -> DataType {
         Map(entries, sorted) => Map(bytes_field(entries), *sorted),
         Struct(fields) => Struct(fields.iter().map(bytes_field).collect()),
         Dictionary(keys, values) => Dictionary(keys.clone(), Box::new(bytes_type(values))),
-        // What others hold is decoded as it is.
+        // Text inside other types is decoded as it is.
         other => other.clone(),
     }
 }
 
-/// The batch in the schema whose text its bytes are, if all of them are text.
+/// Returns a batch of bytes in the schema with text, if all of them are text.
 pub fn restored(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let columns = batch.columns().iter().zip(schema.fields());
     let columns = columns.map(|(column, field)| restore(column, field.data_type()));
@@ -102,11 +102,12 @@ fn restore(column: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError>
 pub enum Part {
     /// Rows that follow one another, and whose bytes are text.
     Text(RecordBatch),
-    /// A row, and why it is no record.
+    /// A row, and why it is not a record.
     NoText(RecordBatch, String),
 }
 
-/// The parts of a batch, some of whose bytes are not the text that the schema has, in their order.
+/// Returns the parts of a batch, in their order, if some of its bytes are not the text that the
+/// schema requires.
 pub fn parts(batch: &RecordBatch, schema: &SchemaRef) -> Result<Vec<Part>, ArrowError> {
     let coded = schema;
     let (batch, schema) = without_dictionaries(batch, schema)?;
@@ -128,7 +129,7 @@ pub fn parts(batch: &RecordBatch, schema: &SchemaRef) -> Result<Vec<Part>, Arrow
     Ok(parts)
 }
 
-/// Why a batch is not all text.
+/// Returns why a batch is not all text.
 fn no_text(batch: &RecordBatch, schema: &Schema) -> Option<String> {
     let mut columns = schema.fields().iter().zip(batch.columns());
     columns.find_map(|(field, column)| {
@@ -137,8 +138,8 @@ fn no_text(batch: &RecordBatch, schema: &Schema) -> Option<String> {
     })
 }
 
-/// The batch and its schema with the values in place of dictionaries: one value that is no text is of
-/// the rows that refer to it.
+/// Returns the batch and its schema with the values in place of dictionaries: a value that is not
+/// text belongs to the rows that refer to it.
 fn without_dictionaries(
     batch: &RecordBatch,
     schema: &Schema,
@@ -154,7 +155,7 @@ fn without_dictionaries(
     Ok((as_schema(batch, &bytes_schema(&schema))?, schema))
 }
 
-/// A batch whose columns are those of a schema, but for dictionaries.
+/// Returns a batch with the columns of a schema, except for dictionaries.
 fn as_schema(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let columns = batch.columns().iter().zip(schema.fields());
     let columns = columns.map(|(column, field)| cast(column, field.data_type()));
@@ -162,9 +163,9 @@ fn as_schema(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Arr
     RecordBatch::try_new_with_options(schema.clone(), columns.collect::<Result<_, _>>()?, &options)
 }
 
-/// A batch of bytes as text, with U+FFFD for what is none.
+/// Returns a batch of bytes as text, with U+FFFD for invalid bytes.
 pub fn lossy(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
-    let columns = batch.columns().iter().map(replaced).collect::<Vec<ArrayRef>>();
+    let columns = batch.columns().iter().map(replace_invalid).collect::<Vec<ArrayRef>>();
     let fields = batch.schema_ref().fields().iter().zip(&columns);
     let fields = fields
         .map(|(field, column)| field.as_ref().clone().with_data_type(column.data_type().clone()));
@@ -173,7 +174,7 @@ pub fn lossy(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new_with_options(schema, columns, &options)
 }
 
-fn replaced(column: &ArrayRef) -> ArrayRef {
+fn replace_invalid(column: &ArrayRef) -> ArrayRef {
     let text =
         |bytes: Option<&[u8]>| bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     match column.data_type() {
@@ -190,7 +191,7 @@ fn replaced(column: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// The rows without what they share with others.
+/// Returns rows that share no memory with others.
 fn rows(batch: &RecordBatch, range: Range<usize>) -> Result<RecordBatch, ArrowError> {
     let indices = UInt32Array::from_iter_values(range.map(|row| row as u32));
     take_record_batch(batch, &indices)

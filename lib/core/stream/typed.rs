@@ -7,14 +7,15 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
-use super::conform::Places;
+use super::conform::ColumnPlaces;
 use super::typed_cast::{can_cast, cast_column};
-use super::validity::{Refused, Run, input_of};
-use crate::batch::Wanted;
+use super::validity::{RefusedRow, Run, input_of};
+use crate::batch::WantedRecords;
 
-/// The columns of a schema that `names` has, in its order, as they are handed out.
+/// Returns the columns of a schema that `names` has, in its order, with the types that are handed
+/// out.
 pub(super) fn typed_columns(schema: &Schema, names: &Schema) -> SchemaRef {
-    let places = Places::of(schema);
+    let places = ColumnPlaces::of(schema);
     let found = names.fields().iter().filter_map(|wanted| {
         let field = schema.field(places.named(wanted.name())?);
         Some(Field::new(wanted.name(), handed_out(field.data_type()), true))
@@ -22,8 +23,8 @@ pub(super) fn typed_columns(schema: &Schema, names: &Schema) -> SchemaRef {
     SchemaRef::new(Schema::new(found.collect::<Vec<Field>>()))
 }
 
-/// The columns of the first input, and those that are stated to be there.
-pub(super) fn with_stated(first: &SchemaRef, wanted: &Wanted) -> SchemaRef {
+/// Returns the columns of the first input, and the columns that are stated to exist.
+pub(super) fn with_stated(first: &SchemaRef, wanted: &WantedRecords) -> SchemaRef {
     if wanted.stated.is_empty() {
         return first.clone();
     }
@@ -42,8 +43,8 @@ pub(super) fn with_stated(first: &SchemaRef, wanted: &Wanted) -> SchemaRef {
     SchemaRef::new(Schema::new(columns.collect::<Vec<Field>>()))
 }
 
-/// The type in which values are handed out: integers and floats of 64 bits, text and bytes as views, lists
-/// with 32-bit offsets, and structs of these. Other types stay as they are.
+/// Returns the type in which values are handed out: integers and floats of 64 bits, text and bytes
+/// as views, lists with 32-bit offsets, and structs of these. Other types stay as they are.
 pub(super) fn handed_out(data_type: &DataType) -> DataType {
     use DataType::*;
     let item = |item: &FieldRef| {
@@ -61,7 +62,7 @@ pub(super) fn handed_out(data_type: &DataType) -> DataType {
             List(item(own))
         }
         Struct(fields) => Struct(fields.iter().map(item).collect()),
-        // Their entries are there, and so are the keys.
+        // Neither their entries nor their keys may be null.
         Map(entries, is_sorted) => {
             let as_it_is = |field: &FieldRef, data_type| {
                 FieldRef::new(field.as_ref().clone().with_data_type(data_type))
@@ -77,21 +78,21 @@ pub(super) fn handed_out(data_type: &DataType) -> DataType {
     }
 }
 
-/// How the columns of one input become those of the first.
+/// Maps the columns of one input to the columns of the first.
 #[derive(Debug)]
 pub(super) struct TypedColumns {
     from: SchemaRef,
-    /// The schema of the batches. Where the first input has nulls only, a later one keeps its types.
+    /// The schema of the batches. If the first input has nulls only, a later one keeps its types.
     target: SchemaRef,
     /// For each field of the target its column in the input.
     columns: Vec<Option<usize>>,
 }
 
 impl TypedColumns {
-    /// Fails, with the cause, if a column cannot be cast, or if there is one of those named that the
-    /// first input, of schema `first`, does not have.
+    /// Fails, with the cause, if a column cannot be cast, or if one of the named columns is not in
+    /// the first input, whose schema is `first`.
     pub fn new(from: &Schema, first: &SchemaRef, names: &Schema) -> Result<TypedColumns, String> {
-        let (places, known) = (Places::of(from), Places::of(first));
+        let (places, known) = (ColumnPlaces::of(from), ColumnPlaces::of(first));
         let is_new = |name: &&str| places.named(name).is_some() && known.named(name).is_none();
         let mut named = names.fields().iter().map(|field| field.name().as_str());
         if let Some(name) = named.find(is_new) {
@@ -119,7 +120,7 @@ impl TypedColumns {
         Ok(TypedColumns { from, target, columns })
     }
 
-    /// The rows of a batch; those with a value that does not fit its column are refused.
+    /// Returns the rows of a batch; rows with a value that does not fit its column are refused.
     pub fn runs(&self, batch: &RecordBatch) -> Vec<Run> {
         if let Ok(records) = self.apply(batch) {
             return vec![Run { records, refused: Vec::new() }];
@@ -129,7 +130,7 @@ impl TypedColumns {
             match self.apply(&single) {
                 Ok(records) => Run { records, refused: Vec::new() },
                 Err(reason) => {
-                    let refused = vec![Refused { reason, input: input_of(&single) }];
+                    let refused = vec![RefusedRow { reason, input: input_of(&single) }];
                     Run { records: RecordBatch::new_empty(self.target.clone()), refused }
                 }
             }

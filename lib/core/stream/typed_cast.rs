@@ -14,7 +14,7 @@ use arrow_schema::{DataType, FieldRef, Fields};
 
 use crate::json::python_repr;
 
-/// Whether values of one type can be those of another, as far as the types show it.
+/// Whether values of one type can be values of another, as far as the types show it.
 pub(super) fn can_cast(from: &DataType, to: &DataType) -> bool {
     use DataType::*;
     let is_number = |data_type: &DataType| data_type.is_integer() || data_type.is_floating();
@@ -42,7 +42,8 @@ pub(super) fn can_cast(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// A column as one of another type ([`can_cast`]); fails, with the cause, if a value does not fit.
+/// Returns a column as one of another type ([`can_cast`]); fails, with the cause, if a value does
+/// not fit.
 pub(super) fn cast_column(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
     use DataType::*;
     match (column.data_type(), to) {
@@ -76,22 +77,24 @@ pub(super) fn cast_column(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, 
         (Float16 | Float32 | Float64, UInt64) => integers_of::<UInt64Type>(column, u64_of),
         (from, Float64) if from.is_integer() => floats_of(column),
         (from, Boolean) if from.is_integer() => booleans_of(column),
-        (Utf8 | LargeUtf8 | Utf8View, Int64 | UInt64 | Float64 | Boolean) => parsed(column, to),
+        (Utf8 | LargeUtf8 | Utf8View, Int64 | UInt64 | Float64 | Boolean) => {
+            parse_texts(column, to)
+        }
         _ => plain_cast(column, to),
     }
 }
 
-/// A cast of a column: how that of its members or items is made.
+/// A function that casts the members or items of a column.
 type Cast = fn(&ArrayRef, &DataType) -> Result<ArrayRef, String>;
 
-/// The crate's cast, where it loses nothing.
+/// Uses the crate's cast, where it loses nothing.
 pub(super) fn plain_cast(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(column, to, &options).map_err(|error| error.to_string())
 }
 
-/// Structs whose members are cast, each found by its name: the crate's own cast takes them by their places,
-/// where not all names are there.
+/// Casts the members of structs, each found by its name: the crate's own cast goes by their places
+/// if some names are missing.
 pub(super) fn cast_members(
     column: &ArrayRef,
     fields: &Fields,
@@ -108,13 +111,13 @@ pub(super) fn cast_members(
     Ok(Arc::new(cast.map_err(|error| error.to_string())?))
 }
 
-/// Lists whose items are cast.
+/// Casts the items of lists.
 pub(super) fn cast_items(
     column: &ArrayRef,
     item: &FieldRef,
     cast: Cast,
 ) -> Result<ArrayRef, String> {
-    // Of a slice only the items of its rows.
+    // A slice needs only the items of its rows.
     let list = column.as_list::<i32>();
     let ends = list.offsets();
     let (start, end) = (ends.first(), ends.last());
@@ -125,7 +128,7 @@ pub(super) fn cast_items(
     Ok(Arc::new(cast.map_err(|error| error.to_string())?))
 }
 
-/// Floats as Arrow's own cast writes them: in the shortest form that reads back, without a `.0`, in
+/// Writes floats as Arrow's own cast does: in the shortest form that reads back, without a `.0`, in
 /// scientific form from 1e10 on and below 1e-6.
 fn texts_of<T>(column: &ArrayRef, scientific: fn(T::Native) -> String) -> Result<ArrayRef, String>
 where
@@ -170,9 +173,9 @@ fn u64_of(value: f64) -> Option<u64> {
     fits.then_some(value as u64)
 }
 
-/// Integers as floats, if they have no more digits than a float holds.
+/// Returns integers as floats, if they have no more digits than a float holds.
 fn floats_of(column: &ArrayRef) -> Result<ArrayRef, String> {
-    /// The integers up to this one are all floats.
+    /// All integers up to this one are floats.
     const EXACT: u64 = 1 << 53;
     let out_of_range = match column.data_type() {
         DataType::UInt64 => {
@@ -192,7 +195,7 @@ fn floats_of(column: &ArrayRef) -> Result<ArrayRef, String> {
     }
 }
 
-/// 0 and 1 as booleans.
+/// Returns 0 and 1 as booleans.
 fn booleans_of(column: &ArrayRef) -> Result<ArrayRef, String> {
     let integers = plain_cast(column, &DataType::Int64)?;
     let values = integers.as_primitive::<Int64Type>().iter().map(|value| match value {
@@ -203,8 +206,8 @@ fn booleans_of(column: &ArrayRef) -> Result<ArrayRef, String> {
     Ok(Arc::new(values.collect::<Result<BooleanArray, String>>()?))
 }
 
-/// Texts as the values that they spell.
-fn parsed(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
+/// Returns texts as the values that they spell.
+fn parse_texts(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
     let texts = plain_cast(column, &DataType::Utf8View)?;
     let texts = texts.as_string_view();
     Ok(match to {

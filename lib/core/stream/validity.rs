@@ -10,13 +10,13 @@ use arrow_array::types::{Float16Type, Float32Type, Float64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 
-use super::conform::{Conform, Places};
+use super::conform::{ColumnMapping, ColumnPlaces};
 use super::conversion::Conversion;
 use super::ndjson_reader::NdjsonDecoder;
 use super::ndjson_writer::NdjsonEncoder;
 use super::texts::{Part, lossy, parts};
 use crate::batch::row_sizes;
-use crate::cli::Rejected;
+use crate::cli::RejectedContent;
 use crate::json::{self, Kind, Reader};
 use crate::record::{JsonForm, OTHERS};
 
@@ -24,45 +24,55 @@ use crate::record::{JsonForm, OTHERS};
 pub struct Run {
     /// The first rows, which are records.
     pub records: RecordBatch,
-    /// Why the rows after them are none.
-    pub refused: Vec<Refused>,
+    /// Why the rows after them are not records.
+    pub refused: Vec<RefusedRow>,
 }
 
 /// Why a row is refused, and its JSON as far as it has one.
-pub struct Refused {
+pub struct RefusedRow {
     pub reason: String,
-    pub input: Rejected,
+    pub input: RejectedContent,
 }
 
-/// The rows of a batch in the schema of their records.
-pub fn runs(conversion: &Conversion, batch: &RecordBatch) -> Result<Vec<Run>, String> {
-    let is_text = |(a, b): (&FieldRef, &FieldRef)| a.data_type() == b.data_type();
-    if batch.schema_ref().fields().iter().zip(conversion.from().fields()).all(is_text) {
-        return conversion.text_runs(batch);
-    }
-    let mut runs = Vec::new();
-    for part in parts(batch, conversion.from()).map_err(|error| error.to_string())? {
-        match part {
-            Part::Text(batch) => runs.extend(conversion.text_runs(&batch)?),
-            Part::NoText(row, reason) => {
-                let refused = Refused { reason, input: input_of(&row) };
-                match runs.last_mut() {
-                    Some(Run { refused: before, .. }) => before.push(refused),
-                    None => {
-                        let records = RecordBatch::new_empty(conversion.target().clone());
-                        runs.push(Run { records, refused: vec![refused] });
+impl Conversion {
+    /// Returns the rows of a batch, in pieces: a value that does not fit refuses its row.
+    pub fn runs(&self, batch: &RecordBatch) -> Result<Vec<Run>, String> {
+        let is_text = |(a, b): (&FieldRef, &FieldRef)| a.data_type() == b.data_type();
+        if batch.schema_ref().fields().iter().zip(self.from().fields()).all(is_text) {
+            return self.text_runs(batch);
+        }
+        let mut runs = Vec::new();
+        for part in parts(batch, self.from()).map_err(|error| error.to_string())? {
+            match part {
+                Part::Text(batch) => runs.extend(self.text_runs(&batch)?),
+                Part::NoText(row, reason) => {
+                    let refused = RefusedRow { reason, input: input_of(&row) };
+                    match runs.last_mut() {
+                        Some(Run { refused: before, .. }) => before.push(refused),
+                        None => {
+                            let records = RecordBatch::new_empty(self.target().clone());
+                            runs.push(Run { records, refused: vec![refused] });
+                        }
                     }
                 }
             }
         }
+        Ok(runs)
     }
-    Ok(runs)
+
+    /// Returns the rows of a batch whose text is all valid.
+    fn text_runs(&self, batch: &RecordBatch) -> Result<Vec<Run>, String> {
+        match self {
+            Conversion::Records(mapping) => record_runs(mapping, batch),
+            Conversion::Typed(columns) => Ok(columns.runs(batch)),
+        }
+    }
 }
 
-/// The rows of a batch all of whose text is text, in the schema of a record type; those that do not fit are
-/// refused.
-pub(super) fn record_runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<Run>, String> {
-    let applied = conform.apply(batch);
+/// Returns the rows of a batch, whose text is all valid, in the schema of a record type; rows that
+/// do not fit are refused.
+fn record_runs(mapping: &ColumnMapping, batch: &RecordBatch) -> Result<Vec<Run>, String> {
+    let applied = mapping.apply(batch);
     if let Ok(records) = &applied
         && is_valid(records)
     {
@@ -71,16 +81,17 @@ pub(super) fn record_runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<
     let mut runs = Vec::new();
     let mut start = 0;
     let mut refused = Vec::new();
-    let mut reasons = Reasons::new(batch, conform.target()).map_err(|error| error.to_string())?;
+    let mut reasons =
+        RefusalReasons::new(batch, mapping.target()).map_err(|error| error.to_string())?;
     for row in 0..batch.num_rows() {
         match reasons.of(batch, row).map_err(|error| error.to_string())? {
             Some(reason) => {
-                refused.push(Refused { reason, input: input_of(&batch.slice(row, 1)) });
+                refused.push(RefusedRow { reason, input: input_of(&batch.slice(row, 1)) });
             }
             None if refused.is_empty() => {}
             None => {
                 let refused = std::mem::take(&mut refused);
-                runs.push(run(conform, batch, start..row, refused)?);
+                runs.push(run(mapping, batch, start..row, refused)?);
                 start = row;
             }
         }
@@ -88,31 +99,31 @@ pub(super) fn record_runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<
     if runs.is_empty() && refused.is_empty() {
         return Ok(vec![Run { records: applied?, refused }]);
     }
-    runs.push(run(conform, batch, start..batch.num_rows(), refused)?);
+    runs.push(run(mapping, batch, start..batch.num_rows(), refused)?);
     Ok(runs)
 }
 
 fn run(
-    conform: &Conform,
+    mapping: &ColumnMapping,
     batch: &RecordBatch,
     rows: std::ops::Range<usize>,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedRow>,
 ) -> Result<Run, String> {
     let good = batch.slice(rows.start, rows.len() - refused.len());
-    Ok(Run { records: conform.apply(&good)?, refused })
+    Ok(Run { records: mapping.apply(&good)?, refused })
 }
 
-/// A row with more bytes than this is not kept: its JSON may be far larger.
+/// The most bytes of a row that is kept: its JSON may be far larger.
 const MOST_KEPT: u64 = 16 << 20;
 
-/// The JSON of a row, made when it is written; what JSON does not have is in it as Python names it, so
-/// that it is kept as text, and bytes that are no text are replaced.
-pub(super) fn input_of(row: &RecordBatch) -> Rejected {
+/// Returns the JSON of a row, made when it is written. Values that JSON does not have are written
+/// as Python names them, so that the row is kept as text, and invalid bytes are replaced.
+pub(super) fn input_of(row: &RecordBatch) -> RejectedContent {
     if row_sizes(row).iter().any(|&bytes| bytes > MOST_KEPT) {
-        return Rejected::Nothing;
+        return RejectedContent::Nothing;
     }
     let row = row.clone();
-    Rejected::json(move || {
+    RejectedContent::json(move || {
         let mut line = Vec::new();
         let encoded =
             lossy(&row).and_then(|row| NdjsonEncoder::shown(plain(&row)).encode(&row, &mut line));
@@ -123,20 +134,20 @@ pub(super) fn input_of(row: &RecordBatch) -> Rejected {
     })
 }
 
-/// Says why rows are refused.
-struct Reasons {
-    /// Those of the batch that the target has.
+/// Finds out why rows are refused.
+struct RefusalReasons {
+    /// The columns of the batch that the target has.
     columns: Vec<usize>,
     encoder: NdjsonEncoder,
     decoder: NdjsonDecoder,
     line: Vec<u8>,
 }
 
-impl Reasons {
-    fn new(batch: &RecordBatch, target: &SchemaRef) -> Result<Reasons, ArrowError> {
-        // What the target has no column for says nothing, and types that JSON does not have are not
-        // looked at.
-        let places = Places::of(batch.schema_ref());
+impl RefusalReasons {
+    fn new(batch: &RecordBatch, target: &SchemaRef) -> Result<RefusalReasons, ArrowError> {
+        // Columns that the target lacks are not looked at, and neither are types that JSON does not
+        // have.
+        let places = ColumnPlaces::of(batch.schema_ref());
         let fields: Vec<FieldRef> = target.fields().iter().filter_map(readable).collect();
         let columns: Vec<usize> = if JsonForm::is_of_records(target) {
             (0..batch.num_columns()).collect()
@@ -146,7 +157,7 @@ impl Reasons {
         };
         let encoder = NdjsonEncoder::exact(plain(&batch.project(&columns)?));
         let decoder = NdjsonDecoder::new(SchemaRef::new(Schema::new(fields)))?;
-        Ok(Reasons { columns, encoder, decoder, line: Vec::new() })
+        Ok(RefusalReasons { columns, encoder, decoder, line: Vec::new() })
     }
 
     fn of(&mut self, batch: &RecordBatch, row: usize) -> Result<Option<String>, ArrowError> {
@@ -162,7 +173,7 @@ impl Reasons {
     }
 }
 
-/// A field without what cannot be read from NDJSON.
+/// Returns a field without the parts that cannot be read from NDJSON.
 fn readable(field: &FieldRef) -> Option<FieldRef> {
     use DataType::*;
     if JsonForm::of(field).is_some() {
@@ -186,7 +197,7 @@ fn readable(field: &FieldRef) -> Option<FieldRef> {
 /// Without their mark, JSON columns are written as the texts that they are.
 fn plain(batch: &RecordBatch) -> SchemaRef {
     let plain = |field: &FieldRef| match field.data_type() {
-        // (Of bytes it says what they are.)
+        // (The metadata of bytes says what they are.)
         DataType::FixedSizeBinary(_) => field.as_ref().clone(),
         _ if JsonForm::is_rest(field) => field.as_ref().clone(),
         _ => field.as_ref().clone().with_metadata(HashMap::new()),
@@ -195,7 +206,7 @@ fn plain(batch: &RecordBatch) -> SchemaRef {
     SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))
 }
 
-/// Whether no row has what NDJSON would refuse, as far as the types do not say so already.
+/// Whether no row has a value that NDJSON would refuse, beyond what the types show.
 fn is_valid(batch: &RecordBatch) -> bool {
     let fields = batch.schema_ref().fields().iter();
     fields.zip(batch.columns()).all(|(field, column)| match JsonForm::of(field) {
@@ -208,7 +219,7 @@ fn is_valid(batch: &RecordBatch) -> bool {
     })
 }
 
-/// Whether all numbers that a column shows, or holds beneath its nulls, are finite.
+/// Whether all numbers of a column are finite, even those beneath its nulls.
 fn is_finite(column: &dyn Array) -> bool {
     match column.data_type() {
         DataType::Float32 => {
@@ -228,12 +239,12 @@ fn is_finite(column: &dyn Array) -> bool {
         DataType::ListView(_) => is_finite(column.as_list_view::<i32>().values()),
         DataType::LargeListView(_) => is_finite(column.as_list_view::<i64>().values()),
         DataType::Struct(_) => column.as_struct().columns().iter().all(|part| is_finite(part)),
-        // What else has floats has no readers but those that refuse what has no JSON.
+        // Other types with floats are only read by readers that refuse values without JSON.
         _ => true,
     }
 }
 
-/// Why a text is not a JSON object.
+/// Fails, with the cause, if a text is not a JSON object.
 pub fn object(text: &str) -> Result<(), String> {
     let no_json = |error: json::Error| format!("holds no JSON: {error}");
     let mut reader = Reader::new(text);

@@ -10,23 +10,23 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use super::ndjson_writer::NdjsonEncoder;
 use super::rare::PresentFields;
-use crate::batch::{Batch, Counts, Finished, Header, Origin, Sink};
+use crate::batch::{Batch, Counts, Header, Origin, Sink, SinkSummary};
 use crate::cli::{self, Encoding, OutputArgs, Rejects};
 use crate::error::{Error, Result};
 use crate::ordered::Flow;
 
-/// NDJSON is written in pieces of about this size.
+/// About how large the pieces are in which NDJSON is written.
 const BUFFER: usize = 1 << 20;
-/// The small buffers of an Arrow batch are written together, larger ones directly.
+/// Buffers of an Arrow batch below this size are written together, larger ones directly.
 const GATHERED: usize = 1 << 16;
 
-/// A sink of batches. Only [`Writer::finish`] completes the stream: what is dropped before has no
-/// end marker (Arrow), or no newline after its last record (NDJSON), and every reader of ours
-/// refuses it.
+/// A sink of batches. Only [`Writer::finish`] completes the stream: a writer that is dropped before
+/// leaves no end marker (Arrow), or no newline after its last record (NDJSON), and every reader of
+/// ours refuses the stream.
 pub struct Writer<W: Write> {
     form: Form<W>,
     schema: SchemaRef,
-    /// Of Arrow.
+    /// The columns of an Arrow stream.
     fields: Option<PresentFields>,
     name: String,
     /// Whether this is the stream of a filter to the next.
@@ -117,7 +117,8 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes a batch, whose origin names a record that NDJSON cannot have.
+    /// Writes a batch; if NDJSON cannot have one of its records, the error has its place from
+    /// `origin`.
     pub fn write_records(&mut self, records: &RecordBatch, origin: &Origin) -> Result<()> {
         let written = Writer::write(self, records);
         written.map_err(|error| match self.no_json(records) {
@@ -126,7 +127,7 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// The first row of a batch that NDJSON cannot have, and why.
+    /// Returns the first row of a batch that NDJSON cannot have, and why.
     fn no_json(&self, batch: &RecordBatch) -> Option<(usize, String)> {
         let Form::Ndjson(Lines { encoder, .. }) = &self.form else { return None };
         (0..batch.num_rows()).find_map(|row| {
@@ -168,20 +169,20 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Lines of NDJSON. The newline of the last is written when the next record follows, or at the end:
-/// without it a reader knows that the writer has not finished.
+/// Lines of NDJSON. The newline of the last line is written when the next record follows, or at the
+/// end: without it a reader knows that the writer has not finished.
 struct Lines<W> {
     encoder: NdjsonEncoder,
     buffer: Vec<u8>,
     out: W,
-    /// Not on a terminal, where the cursor would stay in the last line.
+    /// False on a terminal, where the cursor would stay in the last line.
     holds_back: bool,
     is_held: bool,
 }
 
 impl<W: Write> Lines<W> {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
-        // Row slices keep the buffer bounded however large the batch is.
+        // Slices of rows keep the buffer bounded however large the batch is.
         let rows = batch.num_rows();
         let step = rows.div_ceil(batch.get_array_memory_size() / BUFFER + 1).max(1);
         for start in (0..rows).step_by(step) {
@@ -219,9 +220,9 @@ impl<W: Write> Sink for Writer<W> {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, counts: Counts) -> Result<Finished> {
+    fn finish(self, counts: Counts) -> Result<SinkSummary> {
         Writer::finish(self, &counts)?;
-        Ok(Finished::default())
+        Ok(SinkSummary::default())
     }
 }
 

@@ -135,7 +135,7 @@ impl Trained {
         }
     }
 
-    /// Returns the same in words.
+    /// Returns how the token is trained on, in words.
     pub fn name(self) -> String {
         match self {
             Trained::Unknown => "not known".to_string(),

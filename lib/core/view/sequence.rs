@@ -41,14 +41,14 @@ pub fn of_tokens(
         tokens: Some(tokens.len()),
         ..ShownConversation::default()
     };
-    let stated = rows.segments(row).map(|segments| stated(segments.collect(), tokens.len()));
+    let stated = rows.segments(row).map(|segments| stated_places(segments.collect(), tokens.len()));
     let is_invalid = matches!(stated, Some(None));
     if is_invalid {
         shown.notes.push("its segments are not messages one after another".to_string());
     }
     let places = stated.flatten().filter(|places| !places.is_empty() || tokens.is_empty());
     let places = places.unwrap_or_else(|| match texts.is_o200k() {
-        true => found(tokens),
+        true => find_places(tokens),
         false => vec![Place::new(0..tokens.len())],
     });
     let masks = rows.loss_mask(row).zip(rows.span_id(row));
@@ -61,7 +61,7 @@ pub fn of_tokens(
         }
     }
     let stated = masks.map(|(_, span)| span).zip(trained.as_deref());
-    let expected = expected(&places, spans, stated, alignment, tokens.len());
+    let expected = expected_masks(&places, spans, stated, alignment, tokens.len());
     let has_messages = places.iter().any(|place| place.role.is_some());
     // Without messages the masks cannot be checked.
     let expected = match &trained {
@@ -86,7 +86,7 @@ pub fn of_tokens(
 
 /// Returns the segments of a record and what is between them; `None` if they do not follow one
 /// another.
-fn stated(segments: Vec<Segment<'_>>, length: usize) -> Option<Vec<Place>> {
+fn stated_places(segments: Vec<Segment<'_>>, length: usize) -> Option<Vec<Place>> {
     let (mut places, mut end) = (Vec::new(), 0);
     for segment in segments {
         let from = usize::try_from(segment.start).ok().filter(|from| *from >= end)?;
@@ -105,7 +105,7 @@ fn stated(segments: Vec<Segment<'_>>, length: usize) -> Option<Vec<Place>> {
 }
 
 /// Finds the messages among tokens: each from `<|start|>` to its end.
-fn found(tokens: &[i32]) -> Vec<Place> {
+fn find_places(tokens: &[i32]) -> Vec<Place> {
     let mut places: Vec<Place> = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
@@ -162,7 +162,7 @@ fn by_token((mask, span): (&[u8], &[u8]), alignment: Alignment, length: usize) -
 /// spans are not known, the id at the beginning of a message holds for all of it, perhaps in
 /// shifted masks, as ds-check takes it. If no such masks are like the stated ones, the contract's
 /// spans are assumed.
-fn expected(
+fn expected_masks(
     places: &[Place],
     spans: Option<&Spans>,
     stated: Option<(&[u8], &[Trained])>,

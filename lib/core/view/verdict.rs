@@ -6,11 +6,12 @@ use std::num::NonZeroUsize;
 use super::page::is_stream;
 use crate::batch::Batch;
 use crate::check::Outcome;
-use crate::cli::{InputArgs, Progress, counted, grouped, size};
+use crate::cli::{InputArgs, Progress};
 use crate::dataset;
 use crate::error::{Error, Kind, Result, Severity};
 use crate::stat::{self, Answer, StatOptions};
 use crate::stream::Request;
+use crate::wording::{counted, grouped, size};
 
 /// The most bytes of inputs whose numbers a terminal shows without being asked to check them: the
 /// output begins at once.
@@ -53,13 +54,13 @@ impl VerdictLine {
 /// Returns the lines about what ds-check found and whether anything is trained on; each argument is
 /// `None` if this was not looked at.
 pub fn verdict(answer: Option<&Answer>, outcomes: Option<&[Outcome]>) -> Vec<VerdictLine> {
-    let unchecked = || VerdictLine::new(Tone::Unknown, "Not checked: ds-view --check does.");
-    let mut lines = vec![outcomes.map_or_else(unchecked, checked)];
-    lines.extend(answer.and_then(untrained));
+    let unchecked_line = || VerdictLine::new(Tone::Unknown, "Not checked: ds-view --check does.");
+    let mut lines = vec![outcomes.map_or_else(unchecked_line, checks_line)];
+    lines.extend(answer.and_then(untrained_line));
     lines
 }
 
-fn checked(outcomes: &[Outcome]) -> VerdictLine {
+fn checks_line(outcomes: &[Outcome]) -> VerdictLine {
     let (mut errors, mut warnings) = (0, 0);
     for group in outcomes.iter().flat_map(|outcome| &outcome.groups) {
         match group.severity {
@@ -77,7 +78,7 @@ fn checked(outcomes: &[Outcome]) -> VerdictLine {
     }
 }
 
-fn untrained(answer: &Answer) -> Option<VerdictLine> {
+fn untrained_line(answer: &Answer) -> Option<VerdictLine> {
     let none = answer.unsupervised().filter(|none| *none > 0)?;
     let records = answer.all.records;
     Some(match none == records {
@@ -113,7 +114,7 @@ impl Verdict {
             return Ok(Verdict::default());
         }
         let most = if outcomes.is_some() { u64::MAX } else { MEASURED };
-        let answer = match measured(input, most, progress) {
+        let answer = match measure_inputs(input, most, progress) {
             Err(NoNumbers::Large) => {
                 return Ok(Verdict { lines: vec![too_large()], ..<_>::default() });
             }
@@ -153,7 +154,11 @@ impl From<Error> for NoNumbers {
 }
 
 /// Returns the numbers of inputs of at most `most` bytes; for this they are read once more.
-fn measured(input: &InputArgs, most: u64, progress: &mut Progress) -> Result<Answer, NoNumbers> {
+fn measure_inputs(
+    input: &InputArgs,
+    most: u64,
+    progress: &mut Progress,
+) -> Result<Answer, NoNumbers> {
     let size_on_disk = dataset::size_on_disk(&input.files)?;
     if size_on_disk.is_some_and(|bytes| bytes > most) {
         return Err(NoNumbers::Large);

@@ -17,12 +17,12 @@ pub struct PythonFormatter {
 }
 
 impl PythonFormatter {
-    /// The default of `json.dumps`.
+    /// The separators of `json.dumps` by default.
     pub const SPACED: PythonFormatter = PythonFormatter { item: b", ", key: b": " };
-    /// `separators=(",", ":")`.
+    /// The separators of `separators=(",", ":")`.
     pub const COMPACT: PythonFormatter = PythonFormatter { item: b",", key: b":" };
 
-    /// The text of a value. Members of a struct are in the order of its declaration.
+    /// Returns the text of a value. Members of a struct are in the order of its declaration.
     pub fn text(self, value: &impl Serialize) -> serde_json::Result<String> {
         let mut text = Vec::new();
         value.serialize(&mut Serializer::with_formatter(&mut text, self))?;
@@ -51,7 +51,7 @@ impl Formatter for PythonFormatter {
         out.write_all(repr(value).as_bytes())
     }
 
-    /// A part of a string in which only characters beyond ASCII are escaped.
+    /// Writes a part of a string in which only characters beyond ASCII are escaped.
     fn write_string_fragment<W: Write + ?Sized>(
         &mut self,
         out: &mut W,
@@ -69,7 +69,7 @@ impl Formatter for PythonFormatter {
     }
 }
 
-/// A finite float as Python's `repr` writes it: the shortest digits that read back, in
+/// Returns a finite float as Python's `repr` writes it: the shortest digits that read back, in
 /// scientific form from 1e16 on and below 1e-4.
 pub fn repr(value: f64) -> String {
     let shortest = nearest(value, format!("{value:e}"));
@@ -83,8 +83,8 @@ pub fn repr(value: f64) -> String {
     if fixed.contains('.') { fixed } else { fixed + ".0" }
 }
 
-/// Of the texts with the fewest digits the one that is nearest to the value, and of two that are
-/// equally near the even one, which Rust does not choose.
+/// Returns, of the texts with the fewest digits, the one that is nearest to the value, and of two
+/// that are equally near the even one, which Rust does not choose.
 fn nearest(value: f64, shortest: String) -> String {
     let mantissa = shortest.split('e').next().unwrap_or_default();
     let decimals = mantissa.split('.').nth(1).map_or(0, str::len);
@@ -92,8 +92,8 @@ fn nearest(value: f64, shortest: String) -> String {
     if rounded.parse() == Ok(value) { rounded } else { shortest }
 }
 
-/// A number in scientific form with an exponent from -4 to 15, as digits with a point where one is
-/// needed.
+/// Returns a number in scientific form with an exponent from -4 to 15 as digits, with a point where
+/// one is needed.
 fn fixed(mantissa: &str, exponent: i32) -> String {
     let (sign, mantissa) = match mantissa.strip_prefix('-') {
         Some(mantissa) => ("-", mantissa),
@@ -136,7 +136,7 @@ mod tests {
             (100.0, "100.0"),
             (-20.5, "-20.5"),
             (-0.00123, "-0.00123"),
-            // Two of 16 digits are equally near.
+            // Two texts of 16 digits are equally near.
             (2.503_395_080_566_406_3e-6, "2.5033950805664062e-06"),
             (514.188_781_738_281_3, "514.1887817382812"),
             (-514.188_781_738_281_3, "-514.1887817382812"),

@@ -2,20 +2,20 @@
 
 use gristmill_simd::ascii_specials;
 
-/// The ranges of code points that `repr` escapes beyond ASCII, first and last, little-endian: what
-/// Unicode 16.0 (Python 3.14) has in the categories C and Z. Made by `build.rs`.
+/// The ranges of code points beyond ASCII that `repr` escapes, first and last, little-endian: the
+/// categories C and Z of Unicode 16.0 (Python 3.14). Made by `build.rs`.
 static UNPRINTABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/unprintable"));
 
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-/// Bytes that are looked at together.
+/// How many bytes are looked at together.
 const BLOCK: usize = 32;
 
 /// Appends `text` as a JSON string in ASCII, as `json.dumps` does: all but U+0020 to U+007E is
 /// escaped.
 ///
-/// Blocks are copied whole, and what is escaped is taken off again: 17.0 million instructions for 1,000
-/// rows of SYNTH, where looking at one byte after another in a block with an escape took 30.5
+/// Blocks are copied whole, and bytes to escape are removed again: 17.0 million instructions for
+/// 1,000 rows of SYNTH, where looking at one byte after another in a block with an escape took 30.5
 /// (2026-11-22, callgrind).
 pub fn write_ascii_string(out: &mut Vec<u8>, text: &str) {
     out.reserve(text.len() + 2);
@@ -40,7 +40,7 @@ pub fn write_ascii_string(out: &mut Vec<u8>, text: &str) {
         if plain == BLOCK {
             continue;
         }
-        // Characters to escape come in runs in text of other scripts.
+        // In text of other scripts, characters to escape come in runs.
         let mut characters = rest.chars();
         while let Some(character) = characters.next() {
             if u8::try_from(character).is_ok_and(is_plain) {
@@ -76,14 +76,14 @@ fn write_escaped(out: &mut Vec<u8>, character: char) {
     out.extend_from_slice(short);
 }
 
-/// `\uXXXX`.
+/// Returns `\uXXXX`.
 pub(super) fn escape(unit: u16) -> [u8; 6] {
     let digit = |shift: u16| DIGITS[usize::from(unit >> shift & 15)];
     [b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]
 }
 
-/// Appends `repr(text)`: in single quotes, unless the text has these and no double ones; what is
-/// not printable is escaped.
+/// Appends `repr(text)`: in single quotes, unless the text has single quotes and no double ones;
+/// characters that are not printable are escaped.
 pub fn write_repr_string(out: &mut Vec<u8>, text: &str) {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     out.push(quote as u8);
@@ -103,7 +103,7 @@ pub fn write_repr_string(out: &mut Vec<u8>, text: &str) {
     out.push(quote as u8);
 }
 
-/// `\xXX`, `\uXXXX` or `\UXXXXXXXX`.
+/// Writes `\xXX`, `\uXXXX` or `\UXXXXXXXX`.
 fn write_code_point(out: &mut Vec<u8>, point: u32) {
     let (letter, digits) = match point {
         0..=0xff => (b'x', 2),
@@ -147,7 +147,7 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(written(write_ascii_string, text), expected);
         }
-        // Whatever stands where in a block.
+        // Any character at any place of a block.
         for length in 0..80 {
             for special in ["\u{e9}", "\"", "~", "\u{7f}"] {
                 let text = format!("{}{special}{}", "x".repeat(length), "y".repeat(40));

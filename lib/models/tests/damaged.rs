@@ -163,3 +163,60 @@ fn any_merges_give_equal_ids() {
     }
     assert!(own > 100, "{own}");
 }
+
+/// Other models and parts, whole and wrong, which only the reference has.
+#[test]
+fn other_models_give_an_error_or_a_tokenizer() {
+    let models = [
+        json!({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.0]], "byte_fallback": false}),
+        json!({"type": "Unigram", "unk_id": 9, "vocab": [["<unk>", 0.0], ["a", -1.0]], "byte_fallback": true}),
+        json!({"type": "Unigram", "unk_id": null, "vocab": [["a", -1.0]]}),
+        json!({"type": "Unigram", "unk_id": null, "vocab": []}),
+        json!({"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100, "vocab": {"[UNK]": 0, "hell": 1, "##o": 2}}),
+        json!({"type": "WordPiece", "unk_token": "x", "continuing_subword_prefix": "é",
+            "max_input_chars_per_word": 0, "vocab": {}}),
+        json!({"type": "WordLevel", "unk_token": "?", "vocab": {"hello": 0}}),
+        json!({"type": "WordLevel", "unk_token": "?", "vocab": {"hello": 5, "?": 5}}),
+        json!({"type": "BPE", "vocab": {}, "merges": []}),
+        json!({"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "ba"]], "continuing_subword_prefix": "b"}),
+        json!({"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"], "unk_token": "?", "dropout": 0.0}),
+        json!({"type": "BPE", "vocab": {"a": 0, "é": 1}, "merges": [["a", "é"]], "continuing_subword_prefix": "a"}),
+        json!({"type": "BPE", "vocab": {"a": 0}, "merges": [["aaaaaaaa", "aaaaaaaa"]]}),
+    ];
+    let parts = [
+        ("normalizer", json!({"type": "Precompiled", "precompiled_charsmap": "AAAA"})),
+        ("normalizer", json!({"type": "Precompiled", "precompiled_charsmap": "/////wAAAAA="})),
+        ("normalizer", json!({"type": "Precompiled", "precompiled_charsmap": ""})),
+        ("normalizer", json!({"type": "Replace", "pattern": {"Regex": "("}, "content": ""})),
+        ("normalizer", json!({"type": "Replace", "pattern": {"String": ""}, "content": "x"})),
+        ("normalizer", json!({"type": "Prepend", "prepend": ""})),
+        (
+            "pre_tokenizer",
+            json!({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true}),
+        ),
+        (
+            "pre_tokenizer",
+            json!({"type": "Split", "pattern": {"String": ""}, "behavior": "Removed", "invert": false}),
+        ),
+        (
+            "pre_tokenizer",
+            json!({"type": "Split", "pattern": {"Regex": "(a*)*b"}, "behavior": "Isolated", "invert": false}),
+        ),
+        ("decoder", json!({"type": "Strip", "content": "a", "start": 99, "stop": 99})),
+        (
+            "decoder",
+            json!({"type": "CTC", "pad_token": "", "word_delimiter_token": "", "cleanup": true}),
+        ),
+        ("decoder", Value::Null),
+    ];
+    for model in models {
+        for (part, value) in &parts {
+            let mut file = tokenizer(&MERGES);
+            file["added_tokens"] = json!([]);
+            file["model"] = model.clone();
+            file[*part] = value.clone();
+            check(&file.to_string());
+        }
+    }
+}

@@ -73,7 +73,7 @@ fn parsed_integer(text: &str, base: u32) -> Result<Option<Value>> {
         (base, _) => (base, digits, false),
     };
     if !(2..=36).contains(&base) {
-        return fault("int() base must be >= 2 and <= 36, or 0");
+        return Ok(None);
     }
     let digits = if is_prefixed { digits.strip_prefix('_').unwrap_or(digits) } else { digits };
     let bytes = digits.as_bytes();
@@ -98,7 +98,8 @@ fn parsed_integer(text: &str, base: u32) -> Result<Option<Value>> {
 pub fn int(_: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     let [default, base] = given.bind("int", ["default", "base"], 0)?;
     let default = default.unwrap_or(Value::Int(0));
-    let base = base.map_or(Ok(10), |base| index(&base))?;
+    // (What is no base is as what is no number.)
+    let base = base.map_or(Ok(10), |base| index(&base)).unwrap_or(99);
     let found = match &value {
         Value::Text(text) | Value::Markup(text) => {
             parsed_integer(text, u32::try_from(base).unwrap_or(99))?

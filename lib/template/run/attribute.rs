@@ -9,7 +9,7 @@ use super::object::Object;
 use crate::error::{Result, fault};
 use crate::methods::{self, Safety};
 use crate::text::byte_of;
-use crate::value::{Missing, Of, Value, View, range_length};
+use crate::value::{Missing, Of, Value, View, item_of_range, range_length};
 
 impl Run<'_> {
     /// `value.name`.
@@ -131,7 +131,7 @@ impl Run<'_> {
                 Some(Value::text(c.encode_utf8(&mut [0; 4])))
             }),
             Value::Range(range) => {
-                place(range_length(range)).map(|at| Value::Int(range[0] + range[2] * at as i64))
+                place(range_length(range)).map(|at| Value::Int(item_of_range(range, at)))
             }
             _ => None,
         })

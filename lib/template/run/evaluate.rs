@@ -212,7 +212,7 @@ impl Run<'_> {
     }
 
     pub fn compare(&mut self, by: Comparison, left: &Value, right: &Value) -> Result<bool> {
-        self.step(left.as_list().map_or(0, <[Value]>::len))?;
+        self.step((left.weight().min(right.weight()) / 16) as usize)?;
         Ok(match by {
             Comparison::Equal => equal(left, right),
             Comparison::NotEqual => !equal(left, right),

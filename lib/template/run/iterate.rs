@@ -9,7 +9,7 @@ use crate::error::{Result, fault, limit};
 use crate::filters::Filter;
 use crate::tests_of::Test;
 use crate::value::compare::{equal, hashable};
-use crate::value::{Dict, Items, Value, View, range_length};
+use crate::value::{Dict, Items, Value, View, item_of_range, range_length};
 
 /// Where the next item comes from.
 #[derive(Debug, Clone)]
@@ -80,9 +80,8 @@ impl Run<'_> {
                 None => None,
             },
             Source::Range(range, at) => {
-                let [start, _, step] = **range;
                 *at += 1;
-                (*at <= range_length(range)).then(|| Value::Int(start + step * (*at as i64 - 1)))
+                (*at <= range_length(range)).then(|| Value::Int(item_of_range(range, *at - 1)))
             }
             Source::View(view, dict, at) => {
                 *at += 1;
@@ -218,7 +217,7 @@ impl Run<'_> {
                     }
                 };
                 while let Some(other) = self.next(&mut source)? {
-                    self.step(1)?;
+                    self.step(1 + (other.weight().min(item.weight()) / 16) as usize)?;
                     if equal(&other, item) {
                         return Ok(true);
                     }

@@ -147,6 +147,22 @@ impl Run<'_> {
         Ok(item)
     }
 
+    /// Looks how long the loops in a value are, which are printed with their lengths.
+    pub fn measure_loops(&mut self, value: &Value) -> Result<()> {
+        match value {
+            Value::Object(place) if matches!(self.object_of(value), Some(Object::Loop(_))) => {
+                self.length_of_loop(*place).map(|_| ())
+            }
+            Value::List(items) | Value::Tuple(items) => {
+                items.iter().try_for_each(|item| self.measure_loops(item))
+            }
+            Value::Dict(dict) => {
+                dict.entries().iter().try_for_each(|(_, value)| self.measure_loops(value))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub fn length_of_loop(&mut self, place: u32) -> Result<usize> {
         if let Some(length) = self.state(place)?.length {
             return Ok(length);

@@ -190,14 +190,16 @@ impl Run<'_> {
     }
 
     /// `str(value)`, as a text.
-    pub fn printed(&self, value: &Value) -> Result<String> {
+    pub fn printed(&mut self, value: &Value) -> Result<String> {
+        self.measure_loops(value)?;
         let mut text = String::new();
         print::write(&mut text, value, &|place, out| object::write(&self.objects, place, out, 0))?;
         Ok(text)
     }
 
     /// `repr(value)`.
-    pub fn repr(&self, value: &Value) -> Result<String> {
+    pub fn repr(&mut self, value: &Value) -> Result<String> {
+        self.measure_loops(value)?;
         let mut text = String::new();
         print::write_repr(&mut text, value, &|place, out| {
             object::write(&self.objects, place, out, 0)

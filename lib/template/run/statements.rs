@@ -31,9 +31,7 @@ impl Run<'_> {
         if let Some(text) = value.as_text() {
             return self.write(text);
         }
-        if let (Value::Object(place), Some(Object::Loop(_))) = (value, self.object_of(value)) {
-            self.length_of_loop(*place)?;
-        }
+        self.measure_loops(value)?;
         let start = self.out.len();
         let objects = &self.objects;
         print::write(&mut self.out, value, &|place, out| object::write(objects, place, out, 0))?;

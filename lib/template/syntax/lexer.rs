@@ -142,6 +142,10 @@ impl<'s> Lexer<'s> {
 
     fn comment(&mut self) -> Result<()> {
         let rest = self.rest();
+        // (At the very end jinja2 asks for nothing more.)
+        if rest.is_empty() {
+            return Ok(());
+        }
         let Some(end) = rest.find("#}") else {
             return self.fail("Missing end of comment tag");
         };
@@ -165,6 +169,9 @@ impl<'s> Lexer<'s> {
 
     fn raw(&mut self) -> Result<()> {
         let rest = self.rest();
+        if rest.is_empty() {
+            return Ok(());
+        }
         for (at, _) in rest.match_indices("{%") {
             let after = &rest[at + 2..];
             let sign = after.bytes().next().filter(|sign| b"+-".contains(sign));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::compare::{equal, hashable};
-use super::{DEEPEST, Value};
+use super::{DEEPEST, HEAVIEST, Value};
 use crate::error::{Result, limit};
 
 /// A `dict`.
@@ -12,6 +12,7 @@ use crate::error::{Result, limit};
 pub struct Dict {
     entries: Vec<(Value, Value)>,
     depth: u16,
+    weight: u64,
     /// Where the texts among the keys are, once there are many.
     places: HashMap<Arc<str>, usize>,
 }
@@ -45,6 +46,10 @@ impl Dict {
         self.depth.max(1)
     }
 
+    pub(crate) fn weight(&self) -> u64 {
+        self.weight + 1
+    }
+
     /// The value of a text.
     pub fn get_text(&self, key: &str) -> Option<&Value> {
         self.place_of_text(key).map(|place| &self.entries[place].1)
@@ -75,6 +80,10 @@ impl Dict {
         self.depth = self.depth.max(value.depth().max(key.depth()) + 1);
         if self.depth > DEEPEST {
             return limit("a value that is nested too deeply");
+        }
+        self.weight = self.weight.saturating_add(key.weight()).saturating_add(value.weight());
+        if self.weight > HEAVIEST {
+            return limit("a value that is too large");
         }
         match self.place(&key) {
             Some(place) => self.entries[place].1 = value,

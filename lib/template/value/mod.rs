@@ -84,6 +84,7 @@ pub enum View {
 pub struct Items {
     items: Vec<Value>,
     depth: u16,
+    weight: u64,
     /// Whether it is a group of `groupby`, whose items have names.
     is_group: bool,
 }
@@ -159,13 +160,21 @@ impl Type {
 /// Values are compared, printed and dropped by recursion: deeper ones are not made.
 pub(crate) const DEEPEST: u16 = 400;
 
+/// Values may share parts, and are walked as if each was there as often as it is named: what would be
+/// heavier is not made.
+pub(crate) const HEAVIEST: u64 = 1 << 29;
+
 impl Items {
     pub(crate) fn new(items: Vec<Value>) -> Result<Items> {
         let depth = items.iter().map(Value::depth).max().unwrap_or(0) + 1;
         if depth > DEEPEST {
             return limit("a value that is nested too deeply");
         }
-        Ok(Items { items, depth, is_group: false })
+        let weight = items.iter().map(Value::weight).fold(1, u64::saturating_add);
+        if weight > HEAVIEST {
+            return limit("a value that is too large");
+        }
+        Ok(Items { items, depth, weight, is_group: false })
     }
 
     /// A key and its list.
@@ -285,6 +294,16 @@ impl Value {
         }
     }
 
+    /// How many values and bytes of text are in it, each as often as it is named.
+    pub(crate) fn weight(&self) -> u64 {
+        match self {
+            Value::Text(text) | Value::Markup(text) => text.len() as u64 + 1,
+            Value::List(items) | Value::Tuple(items) => items.weight,
+            Value::Dict(dict) | Value::View(_, dict) => dict.weight(),
+            _ => 1,
+        }
+    }
+
     pub(crate) fn kind(&self) -> Type {
         match self {
             Value::Undefined(_) => Type::Undefined,
@@ -366,6 +385,11 @@ impl From<usize> for Value {
     fn from(value: usize) -> Value {
         integer(BigInt::from(value))
     }
+}
+
+/// An item of a range. (The product may be beyond 64 bits; the sum is not.)
+pub(crate) fn item_of_range([start, _, step]: &[i64; 3], at: usize) -> i64 {
+    start.wrapping_add(step.wrapping_mul(at as i64))
 }
 
 /// `len(range)`.

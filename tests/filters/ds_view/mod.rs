@@ -374,3 +374,49 @@ fn films_need_a_terminal_and_games() {
     let other = folder().join("puzzles.ndjson");
     assert!(film(&other.display().to_string(), "").text().contains("--film: these are no games"));
 }
+
+/// Span 3 has a name, the legend has every letter; rows show what their file has; a turn is found by the id of its chat.
+#[test]
+fn spans_bins_and_ends_are_those_of_the_data() {
+    let dir = TempDir::new();
+    let call = json!({"type": "function", "function": {"name": "weather", "arguments": "{}"}});
+    let messages = json!([
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": "", "reasoning_content": "Look.", "tool_calls": [call]},
+        {"role": "tool", "content": "Sun."},
+        {"role": "assistant", "content": "Sunny."},
+    ]);
+    let lines: String = [("a", ""), ("b", "It is a longer question. ")]
+        .map(|(id, more)| {
+            let mut messages = messages.clone();
+            messages[0]["content"] = json!(format!("{}Weather?", more.repeat(40)));
+            format!("{}\n", json!({"id": id, "messages": messages}))
+        })
+        .concat();
+    let chats = dir.write("chats.jsonl", lines);
+    let folder = dir.path().display();
+    let run = |command: &str| bash(&format!("cd {folder}; {command}")).ok().text();
+    run(&format!(
+        "chat-harmony {chats} | harmony-tok | span-mask --span commentary=3 > masked; \
+         mmidx-write masked --prefix p/x; \
+         seq-pack -q p/x -o plain.parquet; seq-pack -q p/x -o kept.parquet --keep-eod; \
+         chat-harmony {chats} --thinking split > split"
+    ));
+    let shown = run("ds-view masked");
+    for letter in ["R│ reasoning", "F│ final", "3│ commentary", "·│ not trained on"] {
+        assert!(shown.contains(letter), "{letter}: {shown}");
+    }
+    assert!(shown.contains(" commentary, ") && !shown.contains("span 3"), "{shown}");
+    let split = run("harmony-tok split | span-mask | ds-view --limit 4");
+    assert_eq!(split.matches("W│ not trained on, by weight\n").count(), 1, "{split}");
+    let numbers = run("ds-stat masked");
+    assert!(numbers.contains("  3 commentary "), "{numbers}");
+    let lengths = numbers.split("tokens of a sequence").nth(1).unwrap();
+    let empty = lengths.lines().filter(|line| line.split_whitespace().last() == Some("0")).count();
+    assert!(empty <= 1, "{numbers}");
+    let ends =
+        |rows: &str| run(&format!("ds-view {rows} --limit 2")).matches("<|endoftext|>").count();
+    assert_eq!((ends("plain.parquet"), ends("kept.parquet"), ends("masked")), (0, 2, 2));
+    bash(&format!("cd {folder}; ds-view split --id a"))
+        .says(1, "ds-view: no record has the id \"a\"; try: --id 'a#1'");
+}

@@ -75,7 +75,7 @@ pub(super) fn check(prefix: &KdPrefix, findings: &mut Findings<'_>) -> Result<Op
     }
     if let [first, others @ ..] = datasets.as_slice() {
         for other in others {
-            let aligned = aligned(first, other, findings);
+            let aligned = is_aligned(first, other, findings);
             valid &= aligned.map_err(|e| other.index_error(e))?;
         }
     }
@@ -208,7 +208,7 @@ impl FrameChecker<'_> {
 }
 
 /// Whether a mask or span has the same sequences and documents as the tokens.
-fn aligned(
+fn is_aligned(
     tokens: &MmidxDataset,
     other: &MmidxDataset,
     findings: &mut Findings<'_>,

@@ -10,13 +10,12 @@ use super::{caches, contents, frames, sequences};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats, first_and_others};
 use crate::check::{CheckContext, FindingPlace, Findings, Outcome, checks, rows};
-use crate::cli::counted;
 use crate::error::{Result, shown};
 use crate::files;
 use crate::format::kd_root::{self, KdListing, KdPrefix};
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
 use crate::model::NOT_CHECKED;
-use crate::wording::exactly;
+use crate::wording::{counted, exactly};
 
 checks! {
     OVERLAP: Warning Content "kd.root.overlap",

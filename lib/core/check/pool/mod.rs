@@ -22,9 +22,9 @@ pub use gate::GameGate;
 use runs::RunChecker;
 
 use super::{Check, CheckContext, Family, Outcome};
-use crate::cli::counted;
 use crate::error::Result;
 use crate::format::{npy, pools};
+use crate::wording::counted;
 
 pub struct PoolFamily;
 

@@ -62,7 +62,7 @@ pub(crate) fn hash(parts: &[&[u8]]) -> u128 {
 
 impl Repeats {
     pub fn add(&mut self, hash: u128, set: usize, number: u64) -> Result<()> {
-        self.insert(hash, (set as u64) << NUMBER_BITS | number).map_err(|e| failed(&e))
+        self.insert(hash, (set as u64) << NUMBER_BITS | number).map_err(|e| disk_error(&e))
     }
 
     /// Adds the hashes of records that follow one another.
@@ -101,7 +101,7 @@ impl Repeats {
     ) -> Result<()> {
         in_memory(&mut self.entries, &mut each)?;
         for mut partition in self.partitions {
-            partition.flush().map_err(|e| failed(&e))?;
+            partition.flush().map_err(|e| disk_error(&e))?;
             if partition.entries > IN_MEMORY {
                 large::candidates(&mut partition, WAITING, &mut each)?;
                 continue;
@@ -173,11 +173,11 @@ impl Repeats {
 impl Partition {
     /// Calls `take` with every entry, in the order in which they came.
     fn each(&mut self, mut take: impl FnMut(u128, u64) -> Result<()>) -> Result<()> {
-        self.flush().and_then(|()| self.file.rewind()).map_err(|e| failed(&e))?;
+        self.flush().and_then(|()| self.file.rewind()).map_err(|e| disk_error(&e))?;
         let mut reader = BufReader::with_capacity(1 << 16, &self.file);
         for _ in 0..self.entries {
             let mut entry = [0; ENTRY];
-            reader.read_exact(&mut entry).map_err(|e| failed(&e))?;
+            reader.read_exact(&mut entry).map_err(|e| disk_error(&e))?;
             let number = |bytes: &[u8]| LittleEndian::read_uint128(bytes, bytes.len());
             take(number(&entry[..16]), number(&entry[16..]) as u64)?;
         }
@@ -226,7 +226,7 @@ fn in_memory(
 }
 
 /// The user did not ask for temporary files: whatever is wrong with them may be temporary.
-fn failed(error: &io::Error) -> Error {
+fn disk_error(error: &io::Error) -> Error {
     let cause = format!("a temporary file (TMPDIR): {}", Error::writing(error).cause());
     Error::unavailable(cause).at(std::env::temp_dir().as_path())
 }
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_missing_tmpdir_is_named_and_may_pass() {
-        let error = failed(&io::Error::from_raw_os_error(libc::ENOENT));
+        let error = disk_error(&io::Error::from_raw_os_error(libc::ENOENT));
         let directory = std::env::temp_dir().display().to_string();
         let line = format!("{directory}: a temporary file (TMPDIR): No such file or directory");
         assert_eq!((error.kind().exit_code(), error.to_string()), (75, line));

@@ -15,7 +15,7 @@ use super::{
     checks,
 };
 use crate::batch::{Batch, Header};
-use crate::cli::{InputArgs, counted};
+use crate::cli::InputArgs;
 use crate::error::{Error, Kind, Position, Result, shown};
 use crate::files;
 use crate::format::kd_root::IdsFile;
@@ -23,6 +23,7 @@ use crate::model::{NOT_CHECKED, Vocabulary, state_model};
 use crate::record::{CHAT, RecordType, TOKENS, each_kind};
 use crate::stream::{Reader, Request, holds_chats};
 use crate::way_on;
+use crate::wording::counted;
 
 pub use shards::ParquetShardsFamily;
 

@@ -9,13 +9,12 @@ use serde_json::Value;
 use super::{StreamSummary, records};
 use crate::check::{Check, CheckContext, Family, Findings, Outcome, checks};
 use crate::check::{inventory, rows};
-use crate::cli::counted;
 use crate::error::{Error, Kind, Result};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::kd_root::IdsFile;
 use crate::format::parquet::{FOLDER_FORMAT, ParquetFile, StatedShard, all_files_in, read_error};
-use crate::wording::of_plural;
+use crate::wording::{counted, of_plural};
 
 checks! {
     MANIFEST: Error Structure "shards.manifest.missing",
@@ -109,7 +108,7 @@ impl Family for ParquetShardsFamily {
 }
 
 /// Parses a manifest; the error says why it does not have the schema that is known here.
-fn parsed(text: &[u8]) -> std::result::Result<Manifest, String> {
+fn parse_manifest(text: &[u8]) -> std::result::Result<Manifest, String> {
     let value: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     let schema = &value["schema_version"];
     if schema != SCHEMA {
@@ -130,7 +129,7 @@ fn manifest(
         return Ok(());
     }
     let text = inventory::read(&path)?;
-    let storage = match parsed(&text) {
+    let storage = match parse_manifest(&text) {
         Ok(manifest) => manifest.storage,
         Err(cause) => {
             findings.add(&FORM, &path, cause);

@@ -171,7 +171,7 @@ impl HashedFile {
     /// Returns the error that has ended a thread.
     fn failure<T>(&mut self) -> io::Result<T> {
         self.writer.take().map(Writer::finish).transpose()?;
-        Err(ended())
+        Err(ended_error())
     }
 }
 
@@ -213,7 +213,7 @@ impl Hasher {
 
     fn finish(self) -> io::Result<Sha256> {
         drop((self.blocks, self.empty));
-        self.thread.join().map_err(|_| ended())
+        self.thread.join().map_err(|_| ended_error())
     }
 }
 
@@ -244,7 +244,7 @@ impl Writer {
                     tell.store(written.is_err(), Ordering::Relaxed);
                 }
                 // This is needed after a failure too: the filling thread waits for empty blocks.
-                hash.send(block).map_err(|_| ended())?;
+                hash.send(block).map_err(|_| ended_error())?;
             }
             written.and(file.finish())
         };
@@ -254,7 +254,7 @@ impl Writer {
     /// Waits for the end: all bytes are in the file, or the error says why not.
     fn finish(self) -> io::Result<()> {
         drop(self.blocks);
-        self.thread.join().unwrap_or_else(|_| Err(ended()))
+        self.thread.join().unwrap_or_else(|_| Err(ended_error()))
     }
 }
 
@@ -266,18 +266,18 @@ fn hash_of(file: File) -> io::Result<Sha256> {
         let mut block = if number < BLOCKS {
             Block::large()?
         } else {
-            hasher.empty.recv().map_err(|_| ended())?
+            hasher.empty.recv().map_err(|_| ended_error())?
         };
         if !reader.read(&mut block)? {
             break;
         }
-        hasher.blocks.send(block).map_err(|_| ended())?;
+        hasher.blocks.send(block).map_err(|_| ended_error())?;
     }
     reader.finish()?;
     hasher.finish()
 }
 
-fn ended() -> io::Error {
+fn ended_error() -> io::Error {
     io::Error::other("a thread that writes has ended")
 }
 

@@ -13,7 +13,7 @@ use super::{KdPart, KdTarget, SPLITS, ids_in_root, manifest_in_root, publish_par
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
 use crate::format::RecordCounts;
-use crate::format::unchanged::Unchanged;
+use crate::format::unchanged::InputSnapshot;
 use crate::provenance::{BuildRun, DatasetOrigin, InputManifest};
 use crate::publish::PendingFile;
 
@@ -51,7 +51,7 @@ impl ShardJoin<'_> {
     /// Joins the parts and publishes the shard, its manifest last, in place of an older one.
     pub fn publish(&self) -> Result<()> {
         let start = Instant::now();
-        let unchanged = Unchanged::of_parts(self.parts)?;
+        let unchanged = InputSnapshot::of_parts(self.parts)?;
         let (files, part) = unchanged.confirm(self.files())?;
         unchanged.check()?;
         let fraction = part.config.as_ref().and_then(|config| config.valid_fraction);

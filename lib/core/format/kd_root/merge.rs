@@ -10,7 +10,7 @@ use super::part::{
     find_manifest, first_difference, manifest_in_root,
 };
 use super::{ALL, IDS, IdsFile, IdsWriter, PART_SCHEMA, find_ids, ids_beside, sink};
-use crate::batch::{Counts, Dropped};
+use crate::batch::{Counts, DroppedRecords};
 use crate::cli::Slice;
 use crate::error::{Error, Result, shown};
 use crate::file_entry::FileEntry;
@@ -20,7 +20,7 @@ use crate::format::mmidx::{
     AppendedDataset, Concatenation, DatasetFiles, FinishedSplit, LayoutMember, MmidxDataset,
     MmidxDtype, PrefixLayout, check_aligned, with_suffix,
 };
-use crate::format::unchanged::Unchanged;
+use crate::format::unchanged::InputSnapshot;
 use crate::format::{RecordCounts, checked_sum};
 use crate::provenance::{BuildRun, git_sha};
 use crate::publish::PendingFile;
@@ -103,7 +103,7 @@ pub fn concatenate(
     (foreign, with_ids): (bool, bool),
     run: BuildRun,
 ) -> Result<(Vec<PendingFile>, KdPart)> {
-    let unchanged = Unchanged::of(prefixes)?;
+    let unchanged = InputSnapshot::of(prefixes)?;
     let ids = with_ids.then(|| ids_beside(out));
     let joined = || {
         let inputs: Result<Vec<MergeInput>> =
@@ -374,7 +374,7 @@ fn describe(
     let rows = split.rows;
     let records = match inputs {
         // What other programs have read is not known.
-        [] => Some(RecordCounts::written(rows, Counts::new(rows, Dropped::UNKNOWN))),
+        [] => Some(RecordCounts::written(rows, Counts::new(rows, DroppedRecords::UNKNOWN))),
         _ => RecordCounts::sum(inputs.iter().map(|input| input.part.records_of(&input.name))),
     };
     let overflow = || Error::data("the records of its parts are more than 2^64").at(out);

@@ -9,8 +9,7 @@ use serde_json::Value;
 
 use super::place::PlaceInRoot;
 use super::{ALL, SPLITS, ValidFraction};
-use crate::batch::{Counts, Dropped};
-use crate::cli::{counted, grouped};
+use crate::batch::{Counts, DroppedRecords};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Kind, Result};
 use crate::file_entry::{Difference, FileEntry};
@@ -21,7 +20,7 @@ use crate::harmony::unsupervised;
 use crate::json::PythonFormatter;
 use crate::provenance::{BuildRun, DatasetOrigin, InputManifest};
 use crate::publish::PendingFile;
-use crate::wording::exactly;
+use crate::wording::{counted, exactly, grouped};
 
 pub const PART_SCHEMA: &str = "gristmill_part_v1";
 
@@ -413,7 +412,8 @@ impl KdPart {
             _ => true,
         };
         let written = rows(split);
-        let dropped = if has_others { self.records.counts().dropped() } else { Dropped::default() };
+        let dropped =
+            if has_others { self.records.counts().dropped() } else { DroppedRecords::default() };
         RecordCounts::written(written, Counts::new(written, dropped))
     }
 

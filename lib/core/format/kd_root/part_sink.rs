@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::caches::{is_cache, remove_empty_folders};
 use super::{KdConfig, KdPart, KdSink, KdSource, KdTarget, PART_SCHEMA, RowRule, SourceLimits};
-use crate::batch::{Batch, Counts, Finished, Header, Sink, input_manifest};
+use crate::batch::{Batch, Counts, Header, Sink, SinkSummary, input_manifest};
 use crate::cli::{InputCheckArgs, Rejects, Slice};
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -271,7 +271,7 @@ impl Sink for PartSink {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, counts: Counts) -> Result<Finished> {
+    fn finish(self, counts: Counts) -> Result<SinkSummary> {
         let mut warnings = self.unsupervised().map_err(|error| error.at(self.target.name()))?;
         let PartSink { target, layout, dtype, header, source, .. } = self;
         let (mut files, splits) = self.sequences.finish(&target)?;
@@ -292,7 +292,7 @@ impl Sink for PartSink {
         };
         files.push(part.pending(&target.manifest())?);
         warnings.extend(publish_part(&target, files, self.overwrite)?);
-        Ok(Finished { made: Some(part.summary()), warnings })
+        Ok(SinkSummary { made: Some(part.summary()), warnings })
     }
 }
 

@@ -16,7 +16,9 @@ use super::manifest::union;
 use super::merge::joined_source;
 use super::part::{KdPart, find_manifest};
 use super::{IdRows, IdsFile, KdListing, find_ids};
-use crate::batch::{Batch, Dropped, Header, Origin, RecordSource, Selected, WEIGHTS, Wanted};
+use crate::batch::{
+    Batch, DroppedRecords, Header, Origin, RecordSource, SelectedRecords, WEIGHTS, WantedRecords,
+};
 use crate::cli::{Slice, records_in, runs_within};
 use crate::error::{Error, Result, shown};
 use crate::files::{self, changed};
@@ -147,7 +149,7 @@ impl RecordSource for KdReader {
 
     /// Returns what the part manifests state of all that is read; a prefix without one states
     /// nothing.
-    fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
+    fn begin(&mut self, _: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&TOKENS);
         header.set("alignment", "label");
         if !self.weighted.is_empty() {
@@ -155,7 +157,7 @@ impl RecordSource for KdReader {
         }
         let parts = self.parts();
         if parts.is_none() && self.stated.iter().any(Option::is_some) {
-            header.provenance = Dropped::UNKNOWN.header().provenance;
+            header.provenance = DroppedRecords::UNKNOWN.header().provenance;
         }
         if let Some(parts) = parts.filter(|parts| !parts.is_empty()) {
             let (source, provenance) = match parts.as_slice() {
@@ -191,7 +193,7 @@ impl RecordSource for KdReader {
 
     fn next(
         &mut self,
-        _wanted: Option<&Wanted>,
+        _wanted: Option<&WantedRecords>,
         _schema: &SchemaRef,
         _most: u64,
     ) -> Result<Option<Batch>> {
@@ -221,8 +223,8 @@ impl RecordSource for KdReader {
     }
 
     /// Finds the sequences in the ids files, so that only they are read.
-    fn select(&mut self, ids: &HashSet<&str>) -> Result<Option<Selected>> {
-        let mut selected = Selected::default();
+    fn select(&mut self, ids: &HashSet<&str>) -> Result<Option<SelectedRecords>> {
+        let mut selected = SelectedRecords::default();
         let turns: Vec<String> = ids.iter().map(|id| turn_id(id, 1)).collect();
         let looked_for = ids.iter().copied().chain(turns.iter().map(String::as_str)).collect();
         for (prefix, runs) in &mut self.waiting {
@@ -247,11 +249,11 @@ impl RecordSource for KdReader {
     }
 
     /// If a part of the sequences is read, it is not known which dropped records belong to it.
-    fn dropped(&self) -> Dropped {
+    fn dropped(&self) -> DroppedRecords {
         let of = |stated: &Option<(Arc<KdPart>, String)>| {
             let dropped =
                 |(part, split): &(Arc<KdPart>, String)| part.records_of(split).counts().dropped();
-            stated.as_ref().map_or(Dropped::UNKNOWN, dropped)
+            stated.as_ref().map_or(DroppedRecords::UNKNOWN, dropped)
         };
         let all = self.stated.iter().map(of).reduce(|sum, dropped| sum.and(&dropped));
         let all = all.unwrap_or_default();

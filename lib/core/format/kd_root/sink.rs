@@ -23,7 +23,7 @@ use crate::publish::{PendingFile, Standing, Target, directory_of, is_there};
 use crate::record::tokens::Tokens;
 use crate::wording::exactly;
 
-/// Why a sequence without masks is refused, which span-mask makes.
+/// Why a sequence without masks is refused: span-mask makes them.
 pub const NO_MASKS: &str = "no masks";
 
 /// The dataset to which sequences are written.

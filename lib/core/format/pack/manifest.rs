@@ -7,7 +7,6 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cli::counted;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::file_entry::FileEntry;
@@ -16,6 +15,7 @@ use crate::format::raw_games::Legality;
 use crate::format::{RecordCounts, json_file};
 use crate::provenance::DatasetOrigin;
 use crate::publish::PendingFile;
+use crate::wording::counted;
 
 pub const MANIFEST: &str = "manifest.json";
 pub const SCHEMA: &str = "gristmill_pack_v1";

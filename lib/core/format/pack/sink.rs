@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{PackOptions, PackWriter};
-use crate::batch::{Batch, Counts, Finished, Header, Sink};
-use crate::cli::{Rejected, Rejects};
+use crate::batch::{Batch, Counts, Header, Sink, SinkSummary};
+use crate::cli::{RejectedContent, Rejects};
 use crate::error::{Error, Result, shown};
 use crate::format::RecordCounts;
 use crate::format::raw_games::Legality;
@@ -116,9 +116,9 @@ impl PackSink {
 }
 
 /// Describes a rejected game by its number and its source.
-fn named(run_id: Option<u64>, source: Option<&str>) -> Rejected {
+fn named(run_id: Option<u64>, source: Option<&str>) -> RejectedContent {
     let text = json!({"run_id": run_id, "source": source}).to_string();
-    Rejected::json(move || text)
+    RejectedContent::json(move || text)
 }
 
 impl Sink for PackSink {
@@ -139,7 +139,7 @@ impl Sink for PackSink {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, counts: Counts) -> Result<Finished> {
+    fn finish(self, counts: Counts) -> Result<SinkSummary> {
         let mut warnings = Vec::new();
         let (names, lost) = (self.pack.new_names().join(", "), self.pack.lost().join(", "));
         if !names.is_empty() {
@@ -158,7 +158,7 @@ impl Sink for PackSink {
         let records = RecordCounts::written(self.written, counts);
         let directory = self.pack.directory().to_path_buf();
         let manifest = self.pack.finish(records, self.legality, self.provenance)?;
-        Ok(Finished {
+        Ok(SinkSummary {
             made: Some(format!("{}: {}", shown(&directory), manifest.summary())),
             warnings,
         })

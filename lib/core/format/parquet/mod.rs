@@ -432,7 +432,8 @@ pub fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Does the same, but refuses a folder that has rows in other files too: they would be left out.
+/// Returns the Parquet files of a folder as [`files_in`] does; refuses a folder that has rows in other
+/// files too, which would be left out.
 pub fn all_files_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let is_shown = |path: &PathBuf| {
         !path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))

@@ -66,11 +66,11 @@ impl ReadableFile {
     }
 
     fn read_exact_at(&self, into: &mut [u8], start: u64) -> io::Result<()> {
-        self.file().read_exact_at(into, start).map_err(|error| self.kept(error))
+        self.file().read_exact_at(into, start).map_err(|error| self.keep_error(error))
     }
 
     /// Keeps an error of the system. The end of the file is an error of its content.
-    fn kept(&self, error: io::Error) -> io::Error {
+    fn keep_error(&self, error: io::Error) -> io::Error {
         if let Some(number) = error.raw_os_error() {
             let _ = self.0.failure.set(io::Error::from_raw_os_error(number));
         }
@@ -110,7 +110,7 @@ impl Read for From {
         let read = self.file.file().read_at(into, self.at);
         let read = read.map_err(|error| match error.kind() {
             io::ErrorKind::Interrupted => error,
-            _ => self.file.kept(error),
+            _ => self.file.keep_error(error),
         })?;
         // Only the trailer reaches the end of a file. The crate takes a missing byte for a skipped
         // one, and looks for 2^31 of them.

@@ -15,29 +15,31 @@ use crate::batch::row_sizes;
 use crate::error::{Error, Result, shown};
 use crate::publish::{PendingFile, publish_file};
 
-/// Memory that a row group may take before it is written.
+/// The memory that a row group may take before it is written, in bytes.
 pub(in crate::format) const ROW_GROUP_BYTES: usize = 64 << 20;
 /// The most rows in a row group.
 const ROW_GROUP_ROWS: usize = 1 << 17;
 
-/// Bytes of rows that are given to the encoder at once, where row groups are of so many rows.
+/// How many bytes of rows are given to the encoder at once, if row groups have a fixed number of
+/// rows.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// Writes a Parquet file (zstd), published when it is complete.
+/// Writes a Parquet file (zstd), which is published when it is complete.
 pub struct ParquetSink {
     writer: ArrowWriter<PendingFile>,
-    /// The columns of the file, if some have other types than those of the batches.
+    /// The columns of the file, if some have other types than the columns of the batches.
     stored: Option<SchemaRef>,
     path: String,
     /// `None` if row groups end by their size.
     chunks: Option<Chunks>,
 }
 
-/// Rows that wait for the encoder. Where a page ends depends on what the encoder gets at once: by
-/// chunks that depend on the rows alone, the file does not depend on the batches in which they came.
+/// Rows that wait for the encoder. Where a page ends depends on the rows that the encoder gets at
+/// once: these chunks depend on the rows alone, so the file does not depend on the batches in which
+/// they came.
 struct Chunks {
     group_rows: usize,
-    /// Rows of the row group that are written.
+    /// How many rows of the row group are written.
     written: usize,
     waiting: Vec<RecordBatch>,
     rows: usize,
@@ -45,7 +47,7 @@ struct Chunks {
 }
 
 impl Chunks {
-    /// Takes rows, and hands on what is complete.
+    /// Takes rows; calls `write` with complete chunks.
     fn take(
         &mut self,
         batch: &RecordBatch,
@@ -76,7 +78,7 @@ impl Chunks {
 }
 
 impl ParquetSink {
-    /// With `group_rows` every row group but the last has so many rows, whatever their size.
+    /// With `group_rows` every row group except the last has that many rows, whatever their size.
     pub fn create(
         path: &Path,
         schema: SchemaRef,
@@ -133,8 +135,8 @@ impl ParquetSink {
     }
 }
 
-/// A field as Parquet has it: times in seconds become times in milliseconds, and dates in milliseconds become days. (The
-/// crate writes them as numbers without a unit.)
+/// Returns a field as Parquet has it: times in seconds become times in milliseconds, and dates in
+/// milliseconds become days. (The crate writes them as numbers without a unit.)
 fn stored_field(field: &FieldRef) -> FieldRef {
     let data_type = match field.data_type() {
         DataType::Timestamp(TimeUnit::Second, zone) => {
@@ -164,7 +166,7 @@ fn stored_field(field: &FieldRef) -> FieldRef {
     FieldRef::new(field.as_ref().clone().with_data_type(data_type))
 }
 
-/// A batch in the columns of the file. A value that these cannot have is an error.
+/// Returns a batch in the columns of the file. A value that these cannot hold is an error.
 fn converted(batch: &RecordBatch, stored: &SchemaRef) -> Result<RecordBatch> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let columns = batch.columns().iter().zip(stored.fields()).map(|(column, field)| {
@@ -183,7 +185,7 @@ fn converted(batch: &RecordBatch, stored: &SchemaRef) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(stored.clone(), columns.collect::<Result<_>>()?)?)
 }
 
-/// Why columns cannot be written, if one of them has a type that Parquet lacks.
+/// Returns why columns cannot be written, if one of them has a type that Parquet lacks.
 fn not_written(fields: &Fields) -> Option<String> {
     fields.iter().find_map(|field| {
         let name = field.name();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::batch::Dropped;
+use crate::batch::DroppedRecords;
 use crate::error::{Kind, Result};
 use crate::files;
 use crate::format::pack::{LARGE_TILES, MANIFEST, PackManifest};
@@ -24,9 +24,9 @@ pub(super) struct PoolOrigin {
 impl PoolOrigin {
     /// Returns what was dropped when the pool was made; a pool without a manifest of ours does not
     /// state it.
-    pub fn dropped(&self) -> Dropped {
+    pub fn dropped(&self) -> DroppedRecords {
         let counts = self.manifest.as_ref().map(|manifest| manifest.records.counts());
-        counts.map_or(Dropped::UNKNOWN, |counts| counts.dropped())
+        counts.map_or(DroppedRecords::UNKNOWN, |counts| counts.dropped())
     }
 
     /// Whether tiles over 2^15 were lost when the pool was made.

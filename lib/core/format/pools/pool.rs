@@ -13,7 +13,7 @@ use super::members::Members;
 use super::origin::PoolOrigin;
 use super::valuations::Valuations;
 use super::{DATABASE, row_files, sidecar, stated};
-use crate::batch::{Dropped, GameForm};
+use crate::batch::{DroppedRecords, GameForm};
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::metadata_db::{
@@ -187,7 +187,7 @@ impl Pool {
     }
 
     /// Returns what was dropped when it was made.
-    pub(super) fn dropped(&self) -> Dropped {
+    pub(super) fn dropped(&self) -> DroppedRecords {
         self.origin.dropped()
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Pool;
 use super::stated::refuse_other_counts;
-use crate::batch::{Batch, Dropped, GameForm, Header, Origin, RecordSource, Wanted};
+use crate::batch::{Batch, DroppedRecords, GameForm, Header, Origin, RecordSource, WantedRecords};
 use crate::cli::Slice;
 use crate::error::Result;
 use crate::format::raw_games::Legality;
@@ -131,7 +131,7 @@ impl RecordSource for PoolReader {
         Ok(Some(&GAME))
     }
 
-    fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
+    fn begin(&mut self, _: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&GAME);
         header.provenance = self.provenance();
         if let Some(legality) = self.legality() {
@@ -156,7 +156,7 @@ impl RecordSource for PoolReader {
     }
 
     /// If a part of the games is read, it is not known which dropped games belong to it.
-    fn dropped(&self) -> Dropped {
+    fn dropped(&self) -> DroppedRecords {
         let all = self.pools.iter().map(Pool::dropped).reduce(|sum, pool| sum.and(&pool));
         let all = all.unwrap_or_default();
         if self.is_part { all.of_part() } else { all }
@@ -186,7 +186,7 @@ impl RecordSource for PoolReader {
 
     fn next(
         &mut self,
-        wanted: Option<&Wanted>,
+        wanted: Option<&WantedRecords>,
         _schema: &SchemaRef,
         most: u64,
     ) -> Result<Option<Batch>> {

@@ -27,7 +27,7 @@ pub(super) fn contradiction(
     if game.game.num_moves.is_some_and(|moves| moves != there) {
         return None;
     }
-    let played = played(game)?;
+    let played = summarize(game)?;
     let of_tile = |stated| Some((stated, played.other_highest(stated)?));
     if let Some((stated, highest)) = run.highest_tile.and_then(of_tile) {
         return Some(format!("expected {stated} as its highest tile, got {highest}"));
@@ -39,7 +39,7 @@ pub(super) fn contradiction(
 }
 
 /// Summarizes the steps of a game; `None` if there are none.
-fn played(game: &StoredGame) -> Option<RunSummary> {
+fn summarize(game: &StoredGame) -> Option<RunSummary> {
     let mut played: Option<RunSummary> = None;
     let mut push = |step_index, board: Board, is_exact: bool, move_dir: Option<u8>| {
         let direction = move_dir.and_then(Direction::from_index);

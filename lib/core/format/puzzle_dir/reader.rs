@@ -15,7 +15,7 @@ use super::manifest::OF_SET;
 use super::{
     DOMAIN_ASSUMED, PuzzleRoot, SetArray, SetArrays, SetConstants, SplitDir, SplitMetadata,
 };
-use crate::batch::{Batch, Dropped, Header, Origin, RecordSource, Wanted};
+use crate::batch::{Batch, DroppedRecords, Header, Origin, RecordSource, WantedRecords};
 use crate::cli::{Slice, runs_within};
 use crate::error::{Error, Result, shown};
 use crate::format::npy::{Integers, descr};
@@ -37,7 +37,7 @@ pub struct PuzzleReader {
     parameters: Vec<(&'static str, Value)>,
     notes: Vec<String>,
     /// What was dropped when the sets were made, if all of them is read.
-    dropped: Dropped,
+    dropped: DroppedRecords,
 }
 
 /// One set of one split, and what is left to read of it.
@@ -68,7 +68,7 @@ struct OpenSet {
 impl PuzzleReader {
     pub fn open(paths: &[PathBuf], slice: Option<Slice>) -> Result<PuzzleReader> {
         let (mut parts, mut notes) = (Vec::new(), Vec::new());
-        let mut dropped = Dropped::default();
+        let mut dropped = DroppedRecords::default();
         let roots = paths.iter().map(|path| PuzzleRoot::open(path)).collect::<Result<Vec<_>>>()?;
         // (Several splits may belong to one root.)
         let place = |root: &PuzzleRoot| roots.iter().position(|first| first.path == root.path);
@@ -106,7 +106,7 @@ impl RecordSource for PuzzleReader {
         Ok(Some(&PUZZLE))
     }
 
-    fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
+    fn begin(&mut self, _: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&PUZZLE);
         self.parameters.iter().for_each(|(name, value)| header.set(name, value.clone()));
         Ok((header, PUZZLE.schema()))
@@ -128,7 +128,7 @@ impl RecordSource for PuzzleReader {
         all.join(" and ")
     }
 
-    fn dropped(&self) -> Dropped {
+    fn dropped(&self) -> DroppedRecords {
         self.dropped.clone()
     }
 
@@ -148,7 +148,7 @@ impl RecordSource for PuzzleReader {
 
     fn next(
         &mut self,
-        _wanted: Option<&Wanted>,
+        _wanted: Option<&WantedRecords>,
         _schema: &SchemaRef,
         most: u64,
     ) -> Result<Option<Batch>> {

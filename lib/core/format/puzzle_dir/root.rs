@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::{BUILD, DATASET, IDENTIFIERS, PuzzleSetManifest, SPLITS, SetArray, SplitMetadata};
-use crate::batch::Dropped;
+use crate::batch::DroppedRecords;
 use crate::error::{Error, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::files;
@@ -96,10 +96,10 @@ impl PuzzleRoot {
 
     /// Returns what was dropped when the set was made; it is not known unless a `build.json` states
     /// it.
-    pub fn dropped(&self) -> Result<Dropped> {
+    pub fn dropped(&self) -> Result<DroppedRecords> {
         let build = self.build()?.unwrap_or_default();
         let records = build.get("records").cloned().map(serde_json::from_value::<RecordCounts>);
-        let Some(Ok(records)) = records else { return Ok(Dropped::UNKNOWN) };
+        let Some(Ok(records)) = records else { return Ok(DroppedRecords::UNKNOWN) };
         let dropped = records.counts().dropped();
         Ok(if self.is_split { dropped.of_part() } else { dropped })
     }

@@ -14,8 +14,8 @@ use super::{
     AssertedConstants, BUILD, DATASET, DOMAIN_ASSUMED, IDENTIFIERS, PuzzleSetFile,
     PuzzleSetManifest, SPLITS, SetArray, SetConstants, SplitMetadata,
 };
-use crate::batch::{Batch, Counts, Finished, Sink};
-use crate::cli::{Rejects, counted};
+use crate::batch::{Batch, Counts, Sink, SinkSummary};
+use crate::cli::Rejects;
 use crate::error::{Error, Result, shown};
 use crate::format::descriptor::refuse_other_formats;
 use crate::format::{RecordCounts, json_file, standing_in};
@@ -25,7 +25,7 @@ use crate::provenance::BuildRun;
 use crate::publish::{PendingFile, Standing, Target, is_there, publish, refuse_existing};
 use crate::puzzle::{BLANK_IDENTIFIER, SET, Split};
 use crate::record::puzzle::{self, Puzzle, Puzzles};
-use crate::wording::exactly;
+use crate::wording::{counted, exactly};
 
 /// The most sets of a split: each keeps five files open.
 const MAX_SETS: usize = 32;
@@ -73,11 +73,11 @@ impl Sink for PuzzleWriter {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, counts: Counts) -> Result<Finished> {
+    fn finish(self, counts: Counts) -> Result<SinkSummary> {
         let (warnings, root) = (self.warnings(), self.root.clone());
         let written = self.publish(counts)?;
         let made = format!("{}: {}", shown(&root), counted(written, "example"));
-        Ok(Finished { made: Some(made), warnings })
+        Ok(SinkSummary { made: Some(made), warnings })
     }
 }
 

@@ -19,7 +19,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::cli::{Rejected, Rejection};
+use crate::cli::{RejectedContent, Rejection};
 use crate::error::{self, Place, Position, shown};
 
 pub use decode::Decoder;
@@ -130,5 +130,5 @@ pub fn rejection(file: &GameFile, error: Error) -> error::Result<Rejection> {
     let Some(defect) = error.defect() else { return Err(error.into()) };
     let input = json!({"run_id": file.run_id, "source": shown(file.name())}).to_string();
     let (place, reason) = (error.place(), defect.to_string());
-    Ok(Rejection { place, id: None, reason, input: Rejected::json(move || input) })
+    Ok(Rejection { place, id: None, reason, input: RejectedContent::json(move || input) })
 }

@@ -8,7 +8,7 @@ use arrow_schema::{Schema, SchemaRef};
 use serde_json::Value;
 
 use super::CONVERSION;
-use crate::batch::{Counts, Dropped, Header, file_metadata};
+use crate::batch::{Counts, DroppedRecords, Header, file_metadata};
 use crate::error::{Error, Result, shown};
 use crate::files::open_member;
 use crate::format::kd_root::forget_slice;
@@ -103,7 +103,7 @@ impl ConversationPart {
 
     /// Returns the header of a run over the whole shard.
     fn whole(&self, mut header: Header) -> Result<Header> {
-        header.dropped = Dropped::default();
+        header.dropped = DroppedRecords::default();
         header.provenance.iter_mut().for_each(forget_slice);
         let conversion = header.parameters.get_mut(CONVERSION);
         let slice =

@@ -16,14 +16,13 @@ pub use join::{ConversationJoin, ConversationPart};
 
 use super::parquet::{FOLDER_FORMAT, MANIFEST, ParquetFile, files_in, read_error};
 use super::{RecordCounts, json_file};
-use crate::batch::{Counts, Header, Skipped};
-use crate::cli::counted;
+use crate::batch::{Counts, Header, SkippedRecords};
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files::open_member;
 use crate::provenance::{BuildRun, DatasetOrigin, git_sha};
 use crate::publish::{TargetLock, publish_file_locked};
-use crate::wording::exactly;
+use crate::wording::{counted, exactly};
 
 pub const SCHEMA: &str = "synth_harmony_v1";
 /// The pattern of the names of shards.
@@ -92,7 +91,7 @@ pub struct Records {
     pub written: u64,
     pub rejected: Option<u64>,
     /// Skipped rows by reason, even if there are none.
-    pub skipped: Option<Skipped>,
+    pub skipped: Option<SkippedRecords>,
 }
 
 /// The filters that made a shard.
@@ -243,7 +242,7 @@ impl SynthManifest {
         if let Some(read) = read {
             line += &format!(" of {read}", read = exactly(*read, "row"));
         }
-        let skips = skipped.as_ref().map_or(0, Skipped::records);
+        let skips = skipped.as_ref().map_or(0, SkippedRecords::records);
         for (count, what) in [(skips, "skipped"), (rejected.unwrap_or(0), "rejected")] {
             if count > 0 {
                 line += &format!(", {count} {what}");

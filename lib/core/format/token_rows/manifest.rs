@@ -6,10 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Form;
-use crate::cli::{counted, grouped};
 use crate::format::{RecordCounts, json_file};
 use crate::packing::{Algorithm, Overflow, Packing, PackingChanges, RowUnit};
-use crate::wording::exactly;
+use crate::wording::{counted, exactly, grouped};
 
 /// The key of the manifest in the footer.
 pub const KEY: &str = "gristmill.rows";
@@ -17,7 +16,8 @@ pub const SCHEMA: &str = "gristmill_rows_v1";
 /// The parameter of a header that says that the records come from rows: `{form, seq_length, rows,
 /// used}`, the last two null if not all rows are read; for padded rows also `padding`, in tokens.
 pub const PACKED: &str = "packed";
-/// Its member that says whether the rows have the end of each document; the records have it.
+/// The member of that parameter that says whether the rows have the end of each document; the
+/// records always have it.
 pub const HAS_EOD: &str = "keep_eod";
 
 /// The content of the file.

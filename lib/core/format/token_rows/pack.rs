@@ -15,19 +15,21 @@ use super::manifest::{
 use super::settings::{RowCompression, RowsSettings, RowsTarget};
 use super::sink::RowsFile;
 use super::store::{PrefixStore, Sequences, Window, no_end};
-use crate::batch::{Batch, Counts, Dropped, Finished, Header, RecordSource, Sink, Skipped};
-use crate::cli::{Progress, Rejection, Rejects, Slice, grouped};
+use crate::batch::{
+    Batch, Counts, DroppedRecords, Header, RecordSource, Sink, SinkSummary, SkippedRecords,
+};
+use crate::cli::{Progress, Rejection, Rejects, Slice};
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
 use crate::format::kd_root::RowRule;
 use crate::format::stated::Comparison;
-use crate::format::unchanged::Unchanged;
+use crate::format::unchanged::InputSnapshot;
 use crate::format::{RecordCounts, json_file, kd_root};
 use crate::ordered::Flow;
 use crate::packing::{Overflow, Packing, PackingChanges, Rows, TooLong};
 use crate::publish::{Target, publish};
 use crate::record::tokens::{self, Tokens};
-use crate::wording::exactly;
+use crate::wording::{exactly, grouped};
 
 /// The most tokens of a window.
 const WINDOW_TOKENS: usize = 1 << 24;
@@ -187,8 +189,8 @@ impl Output {
     }
 
     /// Returns the records that are in no row.
-    fn left_out(&self) -> Skipped {
-        let mut skipped = Skipped::default();
+    fn left_out(&self) -> SkippedRecords {
+        let mut skipped = SkippedRecords::default();
         let PackingChanges { empty, dropped, .. } = self.totals.changed;
         skipped.count_many("without a token", empty);
         skipped.count_many("longer than a row", dropped.sequences);
@@ -280,7 +282,7 @@ pub fn pack_datasets(
     header: Header,
     (rejects, progress): (&mut Rejects, &mut Progress),
 ) -> Result<RowsManifest> {
-    let unchanged = Unchanged::of(paths)?;
+    let unchanged = InputSnapshot::of(paths)?;
     let with_ids = settings.extras.contains(&ExtraColumn::Id) && target.rows.is_some();
     let store = unchanged.confirm(PrefixStore::open(paths, with_ids))?;
     let range = slice.map_or(0..store.sequences(), |slice| slice.of(store.sequences()));
@@ -312,7 +314,8 @@ pub fn pack_datasets(
     let skipped = output.left_out();
     let written = output.written();
     let before = kd_root::KdReader::open(paths, slice)?.dropped();
-    let dropped = before.and(&Dropped { skipped: Some(skipped), ..Dropped::default() });
+    let dropped =
+        before.and(&DroppedRecords { skipped: Some(skipped), ..DroppedRecords::default() });
     let records = RecordCounts::written(written, Counts::new(written, dropped));
     rejects.publish()?;
     unchanged.check()?;
@@ -403,7 +406,7 @@ impl Sink for WindowSink {
         self.pack(rejects)
     }
 
-    fn finish(self, mut counts: Counts) -> Result<Finished> {
+    fn finish(self, mut counts: Counts) -> Result<SinkSummary> {
         let WindowSink { output, .. } = self;
         let skipped = output.left_out();
         counts.skipped = counts.skipped.map(|mut before| {
@@ -415,6 +418,6 @@ impl Sink for WindowSink {
         let window = Some(output.settings.window);
         let manifest = output.publish(records, window, None)?;
         let warnings = manifest.unsupervised().into_iter().collect();
-        Ok(Finished { made: Some(summary(&manifest)), warnings })
+        Ok(SinkSummary { made: Some(summary(&manifest)), warnings })
     }
 }

@@ -13,8 +13,8 @@ use serde_json::json;
 use super::columns::Form;
 use super::decode::{DecodedRows, RowPiece};
 use super::manifest::{Contents, HAS_EOD, KEY, PACKED, RowsManifest, SCHEMA};
-use crate::batch::{Batch, Header, Origin, RecordSource, Wanted, joined_parameters};
-use crate::cli::{Slice, grouped, runs_within};
+use crate::batch::{Batch, Header, Origin, RecordSource, WantedRecords, joined_parameters};
+use crate::cli::{Slice, runs_within};
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
@@ -25,7 +25,7 @@ use crate::packing::Overflow;
 use crate::record::tokens::{Identity, TokensBuilder};
 use crate::record::{RecordType, TOKENS};
 use crate::tokenizer::EOD;
-use crate::wording::exactly;
+use crate::wording::{exactly, grouped};
 
 /// About how many tokens a batch holds.
 const BATCH_TOKENS: usize = 1 << 18;
@@ -253,7 +253,7 @@ impl RecordSource for RowsReader {
     }
 
     /// Returns what the first file states.
-    fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
+    fn begin(&mut self, _: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&TOKENS);
         header.parameters = self.first.parameters.clone();
         header.set("alignment", Alignment::Label.name());
@@ -276,7 +276,7 @@ impl RecordSource for RowsReader {
 
     fn next(
         &mut self,
-        _wanted: Option<&Wanted>,
+        _wanted: Option<&WantedRecords>,
         _schema: &SchemaRef,
         _most: u64,
     ) -> Result<Option<Batch>> {

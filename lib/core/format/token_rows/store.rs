@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::manifest::RowsInput;
 use super::sample::sample;
-use crate::cli::Rejected;
+use crate::cli::RejectedContent;
 use crate::digest::sha256_of;
 use crate::error::{Error, Place, Position, Result, shown};
 use crate::files::{self, changed, open_member};
@@ -48,8 +48,8 @@ pub(crate) trait Sequences: Sync {
     fn place(&self, sequence: u64) -> Place;
 
     /// Returns the sequence for the rejects; a sequence on disk stays there.
-    fn rejected(&self, _sequence: u64) -> Rejected {
-        Rejected::Nothing
+    fn rejected(&self, _sequence: u64) -> RejectedContent {
+        RejectedContent::Nothing
     }
 }
 
@@ -533,7 +533,7 @@ impl Sequences for Window {
         self.places[self.at(sequence)].clone()
     }
 
-    fn rejected(&self, sequence: u64) -> Rejected {
+    fn rejected(&self, sequence: u64) -> RejectedContent {
         let values = self.values(sequence, &(0..self.lengths[self.at(sequence)]));
         let spans = self.spans.get(values.clone()).filter(|spans| !spans.is_empty());
         let record = json!({
@@ -542,6 +542,6 @@ impl Sequences for Window {
             "loss_mask": self.masks[values],
             "span_id": spans,
         });
-        Rejected::Text(record.to_string())
+        RejectedContent::Text(record.to_string())
     }
 }

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::cli::grouped;
 use crate::error::Result;
 use crate::json::{self, Kind, Reader, Str};
 use crate::record::conversation::Conversations;
 use crate::stat::{
     Answer, Distribution, Messages, Numbers, Parts, Sections, StatOptions, StatView, plain,
 };
+use crate::wording::grouped;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConversationsStat {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::grouped;
 use crate::error::Result;
 use crate::record::game::Games;
-use crate::stat::{Answer, Distribution, Names, Numbers, Sections, StatOptions, StatView, plain};
+use crate::stat::{Answer, Distribution, Numbers, Sections, StatOptions, StatView, named, plain};
+use crate::wording::grouped;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GamesStat {
@@ -52,13 +52,13 @@ impl GamesStat {
                 Some((known, times)) if *known == name => *times += 1,
                 _ => {
                     if let Some((name, times)) = last.replace((name, 1)) {
-                        *self.valuations.named("valuations", name)? += times;
+                        *named(&mut self.valuations, "valuations", name)? += times;
                     }
                 }
             }
         }
         if let Some((name, times)) = last {
-            *self.valuations.named("valuations", name)? += times;
+            *named(&mut self.valuations, "valuations", name)? += times;
         }
         Ok(())
     }
@@ -88,7 +88,7 @@ impl Numbers for GamesStat {
         self.scores.merge(other.scores);
         self.tiles.merge(other.tiles);
         for (name, times) in other.valuations {
-            let own = self.valuations.named("valuations", &name)?;
+            let own = named(&mut self.valuations, "valuations", &name)?;
             *own = own.saturating_add(times);
         }
         self.legal_moves = self.legal_moves.saturating_add(other.legal_moves);

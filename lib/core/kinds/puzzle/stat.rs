@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::cli::grouped;
 use crate::error::Result;
 use crate::puzzle::{Side, domain};
 use crate::record::puzzle::{Puzzle, Puzzles};
 use crate::stat::{
-    Answer, Distribution, Names, Numbers, Sections, StatOptions, StatView, Tally, key, plain,
+    Answer, Distribution, Numbers, Sections, StatOptions, StatView, add_tokens, key, named, plain,
 };
+use crate::wording::grouped;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PuzzlesStat {
@@ -71,9 +71,9 @@ impl PuzzlesStat {
         let group = [split, set, group].join("\0");
         self.groups.add(&group, build.is_some());
         self.puzzles.add(&[&group, puzzle].join("\0"), build.is_some());
-        *self.domains.named("domains", name.unwrap_or_default())? += 1;
-        *self.splits.named("splits", split)? += 1;
-        *self.sets.named("sets", set)? += 1;
+        *named(&mut self.domains, "domains", name.unwrap_or_default())? += 1;
+        *named(&mut self.splits, "splits", split)? += 1;
+        *named(&mut self.sets, "sets", set)? += 1;
         self.lengths.add(inputs.len() as u64);
         let domain = name.and_then(domain);
         let is_given =
@@ -117,13 +117,13 @@ impl Numbers for PuzzlesStat {
             (&mut self.sets, other.sets, "sets"),
         ] {
             for (name, times) in other {
-                let count = own.named(what, &name)?;
+                let count = named(own, what, &name)?;
                 *count = count.saturating_add(times);
             }
         }
         for (own, other) in [(&mut self.inputs, other.inputs), (&mut self.labels, other.labels)] {
             for (token, times) in other {
-                own.tally(token, times)?;
+                add_tokens(own, token, times)?;
             }
         }
         Ok(())
@@ -177,11 +177,11 @@ fn tally(side: &[i32], counts: &mut BTreeMap<i32, u64>) -> Result<()> {
     for &token in side {
         match usize::try_from(token).ok().and_then(|token| small.get_mut(token)) {
             Some(count) => *count += 1,
-            None => counts.tally(token, 1)?,
+            None => add_tokens(counts, token, 1)?,
         }
     }
     for (token, times) in (0..).zip(small).filter(|(_, times)| *times > 0) {
-        counts.tally(token, times)?;
+        add_tokens(counts, token, times)?;
     }
     Ok(())
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cli::grouped;
 use crate::error::Result;
 use crate::record::tokens::Tokens;
 use crate::stat::{
@@ -12,6 +11,7 @@ use crate::stat::{
     key, share,
 };
 use crate::view::span_name;
+use crate::wording::grouped;
 
 /// How many span ids are counted many positions at once: none, reasoning, final.
 const FEW: usize = 3;
@@ -214,7 +214,7 @@ fn occurrences(values: &[u8], wanted: u8) -> u64 {
     values.chunks(255).map(|part| u64::from(of(part))).sum()
 }
 
-/// A span id, with what it means.
+/// Returns a span id with its meaning.
 fn named_span(id: u8) -> String {
     let name = span_name(id);
     if name.starts_with("span ") { id.to_string() } else { format!("{id} {name}") }

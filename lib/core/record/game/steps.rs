@@ -37,7 +37,7 @@ impl StepColumns<'_> {
     /// layout that our writers do not make.
     fn read_together(&self, range: Range<usize>, game: &mut Game) -> Option<()> {
         let offsets = self.board.array.value_offsets().get(range.start..=range.end)?;
-        let cells = self.board.items.values().get(strided(offsets, CELLS)?)?;
+        let cells = self.board.items.values().get(list_items(offsets, CELLS)?)?;
         Board::append_all(cells, &mut game.steps.board)?;
         let in_range = self.move_dir.slice(range.clone()).all(|direction| direction <= 3);
         if !in_range || !self.ev_legal.slice(range.clone()).all(|legal| legal <= 15) {
@@ -85,7 +85,7 @@ impl StepColumns<'_> {
             }
             _ => return None,
         }
-        let range = strided(lists.value_offsets().get(range.start..=range.end)?, BRANCHES)?;
+        let range = list_items(lists.value_offsets().get(range.start..=range.end)?, BRANCHES)?;
         let values = self.branch_evs.items.values().get(range.clone())?;
         let (values, _) = values.as_chunks::<BRANCHES>();
         match lists.values().nulls() {
@@ -171,7 +171,7 @@ impl StepColumns<'_> {
 }
 
 /// Returns the items of consecutive lists of `length` items each; `None` if one has another length.
-pub(super) fn strided(offsets: &[i32], length: usize) -> Option<Range<usize>> {
+pub(super) fn list_items(offsets: &[i32], length: usize) -> Option<Range<usize>> {
     let length = i32::try_from(length).ok()?;
     let pairs = offsets.iter().zip(offsets.iter().skip(1));
     let equal =

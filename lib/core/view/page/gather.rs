@@ -16,7 +16,7 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::harmony::Alignment;
 use crate::stat::{self, Answer, StatOptions};
-use crate::stream::{Choosing, Reader, Request};
+use crate::stream::{Reader, Request, StreamChooser};
 use crate::view::Viewer;
 
 /// The most records of a sample.
@@ -67,10 +67,10 @@ pub fn gather(
     let is_whole = reader.is_whole();
     let by = language_column(&reader);
     let viewer = Viewer::new(&reader, align, model)?;
-    let (select, how) = bounded(select, viewer.look().sample);
+    let (select, how) = bound_selection(select, viewer.look().sample);
     let mut taking = Sampler { inputs: &input.files, viewer, sample: Vec::new() };
     let mut choosing = match is_stream(input)? {
-        true => Some(Choosing::new(&select, reader.schema())?),
+        true => Some(StreamChooser::new(&select, reader.schema())?),
         false => None,
     };
     let kind = taking.viewer.kind().unwrap_or_default();
@@ -146,7 +146,7 @@ fn below(inputs: &[PathBuf], place: String) -> String {
 }
 
 /// Returns the choice, bounded to what fits a page, and its description.
-fn bounded(select: &SelectArgs, sample: u64) -> (SelectArgs, String) {
+fn bound_selection(select: &SelectArgs, sample: u64) -> (SelectArgs, String) {
     let mut select = select.clone();
     if !select.id.is_empty() {
         return (select, "those with the ids asked for".to_string());

@@ -41,8 +41,8 @@ pub use gather::{PageData, PageOptions, gather};
 
 use self::escape::{cut, escaped, script_json};
 use crate::check::Outcome;
-use crate::cli::{counted, grouped, size};
 use crate::record::plural_of;
+use crate::wording::{counted, grouped, size};
 
 /// The most bytes of a page.
 pub const MOST_BYTES: usize = 2_000_000;

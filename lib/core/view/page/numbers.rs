@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::escape::{cut, escaped};
 use super::plots::{self, Share};
-use crate::cli::grouped;
 use crate::stat::{Distribution, Line, NamedLengths, Section, quantiles};
+use crate::wording::grouped;
 
 /// The most characters of a name and the most rows of a table.
 const NAME: usize = 60;

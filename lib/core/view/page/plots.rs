@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use super::escape::{cut, escaped};
-use crate::cli::grouped;
 use crate::stat::{Bar, Distribution, Plot, QUANTILES, quantiles};
+use crate::wording::grouped;
 
 /// How many bars a histogram has.
 const BARS: u64 = 30;

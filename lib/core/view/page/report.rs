@@ -7,11 +7,10 @@ use serde_json::Value;
 use super::escape::{cut, escaped};
 use super::gather::PageData;
 use crate::check::{FindingGroup, Outcome};
-use crate::cli::grouped;
 use crate::error::{Severity, shown};
 use crate::stat::Answer;
 use crate::view::verdict::{self, Tone, VerdictLine};
-use crate::wording::of_plural;
+use crate::wording::{grouped, of_plural};
 
 /// The most characters of a message and of a value, and the most rows of a table.
 const MESSAGE: usize = 300;

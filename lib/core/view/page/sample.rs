@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use super::escape::{script_json, visible};
 use super::room;
 use super::{sample_game, sample_puzzle, sample_text};
-use crate::cli::grouped;
 use crate::view::{Shown, ShownFields};
+use crate::wording::grouped;
 
 /// The most characters of a title, a name or a value beside the texts.
 const SHORT: usize = 200;

@@ -5,8 +5,8 @@
 use serde_json::{Value, json};
 
 use super::sample::{Parts, short};
-use crate::cli::{counted, grouped, ordinal};
 use crate::view::{ShownGame, ShownStep};
+use crate::wording::{counted, grouped, ordinal};
 
 /// About how many bytes a step needs.
 const STEP: usize = 120;
@@ -48,7 +48,8 @@ fn members(of: &ShownGame, most: usize) -> Value {
         })
     };
     let names: Vec<Option<usize>> = steps.iter().map(&mut number).collect();
-    let branches = steps.iter().flat_map(|step| step.branches.map(|b| b.value.and_then(rounded)));
+    let branches =
+        steps.iter().flat_map(|step| step.branches.map(|b| b.value.and_then(round_value)));
     json!({
         "kind": "game",
         "left": left,
@@ -57,7 +58,7 @@ fn members(of: &ShownGame, most: usize) -> Value {
         "moves": steps.iter().map(|step| step.chosen.map_or('-', digit)).collect::<String>(),
         "legal": steps.iter().map(legal).collect::<String>(),
         "branches": branches.collect::<Vec<_>>(),
-        "values": steps.iter().map(|s| s.value.and_then(|v| rounded(v as f32))).collect::<Vec<_>>(),
+        "values": steps.iter().map(|s| s.value.and_then(|v| round_value(v as f32))).collect::<Vec<_>>(),
         "scores": steps.iter().map(|step| step.score).collect::<Vec<_>>(),
         "evals": steps.iter().map(|step| step.board_eval).collect::<Vec<_>>(),
         "names": names,
@@ -75,7 +76,7 @@ fn legal(step: &ShownStep) -> char {
 }
 
 /// Rounds a value to five digits.
-fn rounded(value: f32) -> Option<Value> {
+fn round_value(value: f32) -> Option<Value> {
     let number: f64 = format!("{value:.4e}").parse().ok().filter(|v: &f64| v.is_finite())?;
     match number.fract() == 0.0 && number.abs() < 1e9 {
         true => Some(json!(number as i64)),

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::escape::visible;
 use super::sample::{Parts, short};
-use crate::cli::grouped;
 use crate::puzzle::picture::{Cell, CellKind, Picture};
 use crate::view::ShownPuzzle;
+use crate::wording::grouped;
 
 /// About how many bytes a cell needs.
 const CELL: usize = 10;

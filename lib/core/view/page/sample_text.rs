@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::escape::visible;
 use super::room;
 use super::sample::{Parts, beginning, short};
-use crate::cli::grouped;
 use crate::view::{Border, Mark, Piece, ShownConversation, ShownMessage, Trained, TrainedCounts};
+use crate::wording::grouped;
 
 /// About how many bytes a piece and a token of it need, beside the text.
 const PIECE: usize = 120;

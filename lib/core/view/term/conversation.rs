@@ -3,12 +3,12 @@
 use super::Drawing;
 use super::line::{Line, Style, facts};
 use super::text::{Row, piece_style, rows, style_of};
-use crate::cli::counted;
 use crate::tokenizer::token_bytes;
 use crate::view::{
     MaskFit, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, Trained, TrainedCounts,
 };
 use crate::visible::visible;
+use crate::wording::counted;
 
 /// Columns before a line of a message, with masks and without masks.
 const GUTTER: usize = 4;
@@ -87,7 +87,7 @@ fn in_words(counts: &TrainedCounts) -> String {
     let trained = counts.0.iter().filter(|(trained, _)| !is_not(*trained));
     let words: Vec<String> = trained
         .map(|(trained, count)| {
-            format!("{} {}", crate::cli::grouped(*count as u64), trained.name())
+            format!("{} {}", crate::wording::grouped(*count as u64), trained.name())
         })
         .collect();
     if words.is_empty() { "nothing trained on".to_string() } else { words.join(", ") }

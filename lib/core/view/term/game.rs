@@ -2,9 +2,10 @@
 
 use super::Drawing;
 use super::line::{Line, Style, facts};
-use crate::cli::{RecordRange, counted, grouped};
+use crate::cli::RecordRange;
 use crate::game2048::Direction;
 use crate::view::{ShownBranch, ShownGame, ShownStep, tile};
+use crate::wording::{counted, grouped};
 
 pub fn lines(shown: &ShownGame, number: &str, drawing: &Drawing) -> Vec<Line> {
     let mut lines = title(shown, number).wrapped(drawing.width);

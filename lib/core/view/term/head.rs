@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use super::Drawing;
 use super::line::{Line, Style, facts};
-use crate::cli::{counted, size};
 use crate::dataset::size_on_disk;
 use crate::error::{Result, shown};
 use crate::harmony::Alignment;
 use crate::record::{plural_of, record_type};
 use crate::stream::Reader;
 use crate::view::{Tone, Verdict, VerdictLine, Viewer};
+use crate::wording::{counted, size};
 
 /// The facts about the inputs that stand above the records.
 #[derive(Debug, Clone)]
@@ -89,7 +89,7 @@ pub fn head(head: &Head, drawing: &Drawing) -> Vec<Line> {
         let signs = Line::new()
             .add(Style::REASONING, "R│ reasoning")
             .add(Style::FINAL, "  F│ final")
-            .add(Style::PLAIN, "  3│ commentary  ·│ not trained on  W│ kept out by a weight")
+            .add(Style::PLAIN, "  ·│ not trained on")
             .add(Style::DIM, "  →R: the next token is");
         lines.extend(signs.wrapped(width));
     }

@@ -18,7 +18,7 @@ mod line;
 mod puzzle;
 mod text;
 
-use super::{Shown, ShownPuzzle};
+use super::{Shown, ShownPuzzle, Trained, TrainedCounts};
 use crate::cli::RecordRange;
 
 pub use film::film;
@@ -48,11 +48,13 @@ pub struct Artist {
     last_puzzle: Option<ShownPuzzle>,
     /// How many examples of the same puzzle were drawn.
     examples: usize,
+    /// What was drawn so far has these letters beside those that the head names.
+    letters: Vec<Trained>,
 }
 
 impl Artist {
     pub fn new(drawing: Drawing) -> Artist {
-        Artist { drawing, last_puzzle: None, examples: 0 }
+        Artist { drawing, last_puzzle: None, examples: 0, letters: Vec::new() }
     }
 
     /// Fits records into the screen below its first `lines`, if they are shown in short; the last
@@ -69,7 +71,12 @@ impl Artist {
         let number = number.map(|number| format!("#{number} ")).unwrap_or_default();
         let drawing = &self.drawing;
         let lines = match shown {
-            Shown::Conversation(shown) => conversation::lines(&shown, &number, drawing),
+            Shown::Conversation(shown) => {
+                let new = new_letters(&mut self.letters, &shown.counts);
+                let height = drawing.height.map(|lines| lines.saturating_sub(new.len()));
+                let below = Drawing { height, ..drawing.clone() };
+                [new, conversation::lines(&shown, &number, &below)].concat()
+            }
             Shown::Game(shown) => game::lines(&shown, &number, drawing),
             Shown::Fields(shown) => fields::lines(&shown, &number, drawing),
             Shown::Puzzle(shown) => {
@@ -88,4 +95,19 @@ impl Artist {
     pub fn finish(&self, lines: &[Line]) -> Vec<String> {
         lines.iter().map(|line| line.finish(self.drawing.width, self.drawing.colour)).collect()
     }
+}
+
+/// A line that names the letters that come for the first time, if there are such.
+fn new_letters(known: &mut Vec<Trained>, counts: &TrainedCounts) -> Vec<Line> {
+    let mut line = Line::new();
+    for (trained, _) in &counts.0 {
+        let is_in_head = matches!(trained, Trained::Unknown | Trained::Not | Trained::As(1 | 2));
+        if !is_in_head && !known.contains(trained) {
+            let space = if line.width() > 0 { "  " } else { "" };
+            line =
+                line.add(Style::PLAIN, &format!("{space}{}│ {}", trained.letter(), trained.name()));
+            known.push(*trained);
+        }
+    }
+    Vec::from_iter((line.width() > 0).then_some(line))
 }

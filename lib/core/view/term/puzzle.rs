@@ -32,7 +32,7 @@ pub fn lines(
                 match picture {
                     Picture::Grid(grid) => {
                         lines.push(named(name, grid));
-                        lines.extend(grid_lines(grid, fitted(grid, width), width));
+                        lines.extend(grid_lines(grid, fitting_width(grid, width), width));
                     }
                     Picture::Lines(pieces) => {
                         for line in pieces {
@@ -79,7 +79,7 @@ fn grids(sides: [(&str, &GridPicture); 2], width: usize) -> Vec<Line> {
         return sides
             .into_iter()
             .flat_map(|(name, grid)| {
-                let lines = grid_lines(grid, fitted(grid, width), width);
+                let lines = grid_lines(grid, fitting_width(grid, width), width);
                 std::iter::once(named(name, grid)).chain(lines).collect::<Vec<_>>()
             })
             .collect();
@@ -132,7 +132,7 @@ fn narrowest(grid: &GridPicture) -> usize {
 }
 
 /// Returns the columns of a cell with which the grid fits, if it can fit.
-fn fitted(grid: &GridPicture, width: usize) -> usize {
+fn fitting_width(grid: &GridPicture, width: usize) -> usize {
     let wide = cell_width(grid);
     if grid_width(grid, wide) <= width { wide } else { narrowest(grid) }
 }

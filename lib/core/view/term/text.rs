@@ -2,9 +2,9 @@
 //! that the column before it says of every character what it is trained on as.
 
 use super::line::{Line, Style, shown};
-use crate::cli::counted;
 use crate::view::{Piece, PieceKind, ShownMessage, Trained};
 use crate::visible::Visible;
+use crate::wording::counted;
 
 /// A line of a message.
 pub struct Row {

@@ -186,7 +186,7 @@ fn read_name(cursor: &mut Cursor<'_, LONGEST>, at: usize, guess: &mut Guess) -> 
     Some(())
 }
 
-/// Does the same for the seed.
+/// Reads the text around the seed, and remembers it.
 #[cold]
 #[inline(never)]
 fn read_seed(cursor: &mut Cursor<'_, LONGEST>, guess: &mut Guess) -> Option<()> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use arrow_array::{Array, StructArray};
 
-use super::super::steps::{same_bytes, strided};
+use super::super::steps::{list_items, same_bytes};
 use super::super::{BRANCHES, StepColumns};
 use super::step_fields;
 use crate::game2048::{BOARD_TEXT, CELLS, write_board};
@@ -94,9 +94,9 @@ impl<'a> NonNullSteps<'a> {
             }};
         }
         let boards = steps.board.array.value_offsets().get(range.start..=range.end)?;
-        let cells = steps.board.items.values().get(strided(boards, CELLS)?)?;
+        let cells = steps.board.items.values().get(list_items(boards, CELLS)?)?;
         let lists = steps.branch_evs.array.value_offsets().get(range.start..=range.end)?;
-        let branches = strided(lists, BRANCHES)?;
+        let branches = list_items(lists, BRANCHES)?;
         let first_branch = branches.start;
         let branches = steps.branch_evs.items.values().get(branches)?;
         Some(NonNullSteps {

@@ -1,0 +1,271 @@
+//! The inputs of a reader: what is read of each, and how it is opened.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use arrow_schema::SchemaRef;
+use serde_json::Value;
+
+use super::arrow_source::ArrowSource;
+use super::input::{Bytes, Content, Input};
+use super::joined::{joined, surplus, with_rest};
+use super::ndjson_source::NdjsonSource;
+use super::parquet_source::ParquetSource;
+use super::slices::cut_inputs;
+use crate::batch::{Header, RecordSource};
+use crate::cli::{InputArgs, runs_within};
+use crate::error::{Error, Kind, Result, shown};
+use crate::files;
+use crate::format::checked_sum;
+use crate::format::parquet::describe;
+use crate::record::RecordType;
+use crate::wording::size;
+
+/// The inputs that are still to be read.
+pub(super) struct InputQueue {
+    /// The first input, which is opened at once.
+    first: Option<InputPart>,
+    waiting: VecDeque<InputPart>,
+    /// The files that are read; empty if stdin is read.
+    pub files: Vec<PathBuf>,
+    /// The identities of the Parquet files among the inputs.
+    pub sources: Vec<Value>,
+    /// All columns, if inputs of any schema are read: a column of an input beyond these would be
+    /// lost.
+    pub known: Option<SchemaRef>,
+    /// The most bytes of a record.
+    most: u64,
+    /// Whether the lines of pipes are shown as they come.
+    is_shown: bool,
+    /// How many threads decode an input, if it can use several.
+    pub threads: NonZeroUsize,
+    allow_empty: bool,
+    /// Inputs that were kept in files without a name, in words.
+    pub spooled: Vec<String>,
+}
+
+/// An input, and the part of it that is read.
+#[derive(Clone)]
+struct InputPart {
+    path: PathBuf,
+    /// The part of it that belongs to the slice, in records; for NDJSON in bytes.
+    range: Option<Range<u64>>,
+    /// The records of it that are read, if not all.
+    runs: Option<Vec<Range<u64>>>,
+}
+
+impl Default for InputQueue {
+    fn default() -> InputQueue {
+        InputQueue {
+            first: None,
+            waiting: VecDeque::new(),
+            files: Vec::new(),
+            sources: Vec::new(),
+            known: None,
+            most: u64::MAX,
+            is_shown: false,
+            threads: NonZeroUsize::MIN,
+            allow_empty: false,
+            spooled: Vec::new(),
+        }
+    }
+}
+
+impl InputQueue {
+    /// Returns the inputs, and how many records they have, if that is known. Of a file `first` only
+    /// the header is read.
+    pub fn of(
+        args: &InputArgs,
+        files: Vec<PathBuf>,
+        first: Option<&Path>,
+    ) -> Result<(InputQueue, Option<u64>)> {
+        let sources = describe_parquet_files(&files)?;
+        let mut total = if sources.len() == files.len() {
+            checked_sum(sources.iter().filter_map(|source| source["rows"].as_u64()))
+        } else {
+            None
+        };
+        let waiting = match args.slice {
+            Some(slice) => cut_inputs(&files, (slice, args.allow_empty), &mut total)?,
+            None => files.into_iter().map(|path| (path, None)).collect(),
+        };
+        let waiting =
+            waiting.into_iter().map(|(path, range)| InputPart { path, range, runs: None });
+        let first =
+            first.map(|path| InputPart { path: path.into(), range: Some(0..0), runs: None });
+        let waiting: VecDeque<InputPart> = first.into_iter().chain(waiting).collect();
+        let inputs = InputQueue {
+            first: waiting.front().cloned(),
+            waiting,
+            files: args.files.clone(),
+            sources,
+            most: args.max_record_bytes,
+            is_shown: args.is_shown,
+            allow_empty: args.allow_empty,
+            ..InputQueue::default()
+        };
+        Ok((inputs, total))
+    }
+
+    /// Opens the next input; `None` if there are no more.
+    pub fn open_next(&mut self) -> Result<Option<Box<dyn RecordSource>>> {
+        match self.waiting.pop_front() {
+            Some(input) => self.open(&input).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads only these ascending runs of the records of all inputs, from the first input on, although it is
+    /// open already and was asked for its header.
+    pub fn keep_runs(&mut self, runs: &[Range<u64>]) {
+        let inputs: Vec<InputPart> =
+            self.first.take().into_iter().chain(self.waiting.drain(..)).collect();
+        let mut start = 0;
+        for (input, source) in inputs.into_iter().zip(&self.sources) {
+            let rows = match &input.range {
+                Some(range) => range.end - range.start,
+                None => source["rows"].as_u64().unwrap_or(0),
+            };
+            let own = runs_within(runs, &(start..start + rows));
+            start += rows;
+            if !own.is_empty() {
+                self.waiting.push_back(InputPart { runs: Some(own), ..input });
+            }
+        }
+    }
+
+    /// Returns what all inputs state, also those of other slices: a parameter is null if it
+    /// differs. (For pipes, which can be read only once, and NDJSON, which has no header, returns
+    /// what the first input states.)
+    pub fn header_of_all(&self, first: &Header) -> Result<Header> {
+        let is_pipe = |path: &PathBuf| Ok(path.as_os_str() == "-" || !files::is_file(path)?);
+        if self.files.len() < 2 || files::find(&self.files, is_pipe)?.is_some() {
+            return Ok(first.clone());
+        }
+        let mut all: Option<Header> = None;
+        for path in &self.files {
+            let input = InputPart { path: path.clone(), range: None, runs: None };
+            let opened = Input::open(path, self.allow_empty)?;
+            if matches!(opened.content, Content::Ndjson(_) | Content::Values(_)) {
+                return Ok(first.clone());
+            }
+            let header = open(opened, &input, self.most, None)?.begin(None)?.0;
+            all = Some(match all {
+                Some(all) => all.and(&header),
+                None => header,
+            });
+        }
+        let all = all.unwrap_or_default();
+        Ok(Header { parameters: all.parameters, provenance: all.provenance, ..first.clone() })
+    }
+
+    /// Returns the columns of all inputs, if all are Parquet files. Otherwise returns the columns
+    /// of the first input, and the column of the rest if a later one has fields beyond its records'
+    /// type. (A pipe cannot be looked at before: it may have such fields.)
+    pub fn columns_of_all(
+        &self,
+        first: &SchemaRef,
+        record: Option<&RecordType>,
+    ) -> Result<SchemaRef> {
+        let mut schema = first.clone();
+        if self.files.len() < 2 {
+            return Ok(schema);
+        }
+        let are_parquet = self.sources.len() == self.files.len();
+        if !are_parquet && !record.is_some_and(RecordType::may_have_others) {
+            return Ok(schema);
+        }
+        for path in self.files.iter().skip(1) {
+            if path.as_os_str() == "-" || !files::is_file(path)? {
+                if let Some(record) = record {
+                    schema = with_rest(&schema, &record.whole_schema());
+                }
+                continue;
+            }
+            let input = InputPart { path: path.clone(), range: None, runs: None };
+            let opened = Input::open(path, self.allow_empty)?;
+            let (_, own) = open(opened, &input, self.most, None)?.begin(None)?;
+            if own == schema {
+                continue;
+            }
+            schema = match joined(&schema, &own) {
+                Some(joined) if are_parquet => SchemaRef::new(joined),
+                _ => with_rest(&schema, &own),
+            };
+        }
+        Ok(schema)
+    }
+
+    fn open(&mut self, input: &InputPart) -> Result<Box<dyn RecordSource>> {
+        let mut opened = Input::open(&input.path, self.allow_empty)?;
+        if let Some(bytes) = opened.spooled {
+            let (name, bytes) = (&opened.name, size(bytes as f64));
+            let folder = shown(&std::env::temp_dir());
+            let what = "Parquet, whose end is read first";
+            self.spooled.push(format!("{name}: {bytes} of {what}, kept in {folder} meanwhile"));
+        }
+        let name = opened.name.clone();
+        let pipe = opened.pipe.take().filter(|_| self.is_shown);
+        let mut source = open(opened, input, self.most, pipe)?;
+        if let Some(known) = &self.known
+            && let Some(surplus) = surplus(source.begin(None)?.1.as_ref(), known)
+        {
+            let cause = format!("column {surplus:?} is not in the first input: it would be lost");
+            return Err(Error::data(cause).at(&name));
+        }
+        source.decode_on(self.threads);
+        if let Some(runs) = &input.runs {
+            source.read_runs(runs)?;
+        }
+        Ok(source)
+    }
+}
+
+/// Opens the records of an input; each may have `most` bytes. If a pipe is given, its lines are shown as
+/// they come.
+fn open(
+    input: Input,
+    of: &InputPart,
+    most: u64,
+    shown: Option<File>,
+) -> Result<Box<dyn RecordSource>> {
+    let InputPart { path, range, .. } = of;
+    let range = range.clone();
+    let (name, is_piped) = (input.name.clone(), input.is_piped);
+    let lines = |bytes: Bytes, range| -> Result<NdjsonSource> {
+        let source = NdjsonSource::open(name, is_piped, bytes, path, range, most)?;
+        Ok(match shown {
+            Some(pipe) => source.showing(pipe),
+            None => source,
+        })
+    };
+    Ok(match input.content {
+        Content::Ndjson(bytes) => Box::new(lines(bytes, range)?),
+        Content::Values(values) => {
+            let starts = values.starts.clone();
+            Box::new(lines(Box::new(values), range)?.of_values(starts))
+        }
+        Content::Arrow(bytes) => {
+            Box::new(ArrowSource::open(input.name, input.is_piped, bytes, range, most))
+        }
+        Content::Parquet(file) => Box::new(ParquetSource::open(input.name, file, range, most)?),
+    })
+}
+
+/// Returns the descriptions of the Parquet files among the inputs. A file that is missing or damaged
+/// is left out here: reading it reports its error.
+fn describe_parquet_files(paths: &[PathBuf]) -> Result<Vec<Value>> {
+    let mut described = Vec::new();
+    for path in paths.iter().filter(|path| path.as_os_str() != "-") {
+        if files::is_file(path)? {
+            match describe(path) {
+                Err(error) if error.kind() == Kind::Unavailable => return Err(error),
+                other => described.extend(other.ok().flatten()),
+            }
+        }
+    }
+    Ok(described)
+}
