@@ -97,10 +97,8 @@ fn ids_are_not_read_as_those_of_another_tokenizer() {
             (parts.as_str(), &stream["text"]),
             (root["text"].as_str().unwrap(), &root["text"])
         );
-        assert_eq!(
-            stream["spans"].as_array().unwrap().len() > 0,
-            root["spans"].as_array().unwrap().len() > 0
-        );
+        let is_trained = |of: &Value| !of["spans"].as_array().unwrap().is_empty();
+        assert_eq!(is_trained(stream), is_trained(root));
     }
 }
 
