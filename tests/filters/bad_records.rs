@@ -240,7 +240,12 @@ fn mmidx_write_and_span_mask_skip_too() {
     };
     for (line, reason) in lines[1..].iter().zip(reasons) {
         let input = format!("{}\n{line}\n", lines[0]);
-        write(&input, &[]).says(1, &format!("mmidx-write: stdin:2: {reason}"));
+        // (span-mask makes masks: the way on is the whole command line.)
+        let way = format!(
+            "; try: ... | span-mask | mmidx-write - --no-check --root {root} --shard s, or --tokens-only"
+        );
+        let way = if reason == "(f) no masks" { way.as_str() } else { "" };
+        write(&input, &[]).says(1, &format!("mmidx-write: stdin:2: {reason}{way}"));
         assert!(dir.files().is_empty(), "{:?}", dir.files());
     }
     let all = lines.join("\n") + "\n";

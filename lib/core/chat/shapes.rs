@@ -86,16 +86,14 @@ pub fn filter_of(line: &str) -> Option<String> {
     named_fields(&record).map(|options| format!("chat-harmony {options}"))
 }
 
-/// Whether the messages of a record are a chat's: Harmony's answers have channels, and chats have
-/// calls and reasoning in fields of their own.
+/// Whether the messages of a record are a chat's: it has answers, and none of its messages has a
+/// channel, as Harmony's answers have.
 fn has_messages_of_chat(record: &Json<'_>) -> bool {
-    const OF_CHATS: [&str; 4] = ["tool_calls", "function_call", "reasoning_content", "reasoning"];
-    let messages = record.get("messages").and_then(Json::list);
-    messages.into_iter().flatten().any(|message| {
-        let is_answer = message.get("role").and_then(Json::text) == Some("assistant");
-        let has = |name: &str| message.get(name).is_some_and(|value| *value != Json::Null);
-        is_answer && (!has("channel") || OF_CHATS.iter().any(|name| has(name)))
-    })
+    let messages = record.get("messages").and_then(Json::list).unwrap_or_default();
+    let is_answer =
+        |message: &Json<'_>| message.get("role").and_then(Json::text) == Some("assistant");
+    messages.iter().any(is_answer)
+        && messages.iter().all(|message| message.get("channel").is_none())
 }
 
 /// Reads the messages of a record of any shape.

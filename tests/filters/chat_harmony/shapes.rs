@@ -343,8 +343,9 @@ fn fields_may_be_named() {
     assert_eq!(shown(&run.records()[0]), plain);
     assert_eq!(run.stderr, "chat-harmony: warning: messages: left out once\n");
     let reason = converted(&json!({"dialog": list}), &["-q"]).unwrap_err();
-    let way =
-        "found dialog; try: --messages-field NAME, or --prompt-field NAME --completion-field NAME";
+    assert!(reason.ends_with("found dialog; try: --messages-field dialog"), "{reason}");
+    let reason = converted(&json!({"heading": "x", "body": "y"}), &["-q"]).unwrap_err();
+    let way = "found heading, body; try: --messages-field NAME, or --prompt-field NAME --completion-field NAME";
     assert!(reason.ends_with(way), "{reason}");
     let reason = converted(&json!({"dialog": list}), &["--messages-field", "talk"]);
     let wanted = "talk is missing or null; try: --messages-field with another name";

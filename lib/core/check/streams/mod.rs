@@ -182,17 +182,18 @@ fn records(
         Ok(first) => first,
         Err(error) => return unreadable(path, error, findings),
     };
-    if first.as_ref().is_some_and(|first| holds_chats(&header, first)) {
+    let said = context.options.said()?;
+    let are_conversations = said.policy.is_some();
+    if !are_conversations && first.as_ref().is_some_and(|first| holds_chats(&header, first)) {
         let way = way_on::through("chat-harmony", &shown(path));
         let message =
             format_args!("these are chats, of which chat-harmony makes conversations; try: {way}");
-        findings.add(&TYPE, path, message);
+        findings.add(&FORM, path, message);
         summary.what = Some(CHAT.plural.to_string());
         return Ok(());
     }
     let is_of_others = !Vocabulary::of(header.parameters.get("tokenizer")).is_o200k();
     summary.is_of_others |= is_of_others && record.is_some_and(|record| record.name == TOKENS.name);
-    let said = context.options.said()?;
     let make_worker = || {
         let known = record.and_then(TypeChecks::of);
         let mut checker = known.map(|known| (known.checker)(&header, said));
