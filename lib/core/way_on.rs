@@ -12,6 +12,14 @@ use crate::wording::shell_word;
 pub fn through(filters: &str, input: &str) -> String {
     let (first, rest) = filters.split_once(" | ").unwrap_or((filters, ""));
     let command = Command::of_run(input);
+    if command.is_of_script() {
+        // What the script was given decides which filter reads it.
+        return match first {
+            "chat-harmony" => "--chat".to_string(),
+            "synth-harmony" => "--raw".to_string(),
+            other => format!("{other} before it"),
+        };
+    }
     let read = match command.inputs.is_empty() {
         true => format!("... | {first}"),
         false => format!("{first} {}", command.inputs.join(" ")),
@@ -57,12 +65,21 @@ impl Command {
         Command { tool: tool.unwrap_or_default(), inputs: shown(inputs), others: shown(others) }
     }
 
+    /// Whether a script runs this command for a task.
+    fn is_of_script(&self) -> bool {
+        self.others.iter().any(|word| word.starts_with("--progress-to"))
+    }
+
     /// Returns this command after others. If these begin or end with the running filter, they are
     /// the whole command line.
     fn behind(&self, filters: &str) -> String {
         let tool = self.tool.as_str();
-        if filters.split(' ').next() == Some(tool) {
-            return filters.split(" | ").next().unwrap_or_default().to_string();
+        let (before, read) = match filters.strip_prefix("... | ") {
+            Some(read) => ("... | ", read),
+            None => ("", filters),
+        };
+        if read.split(' ').next() == Some(tool) {
+            return format!("{before}{}", read.split(" | ").next().unwrap_or_default());
         }
         let own = format!(" | {tool}");
         let mut way = filters.strip_suffix(own.as_str()).unwrap_or(filters).to_string();

@@ -125,7 +125,9 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     let tokenizer = describe_tokenizer(args.vocab.as_deref())?;
     let ids = conversation::id_fields(args.id_field.as_deref());
     let schema = conversation::schema(&ids);
-    let wanted = WantedRecords { schema, ..WantedRecords::records(&CONVERSATION) };
+    // Who states a policy knows what the records are.
+    let known_by = args.policy.map(|_| "messages".to_string()).into_iter().collect();
+    let wanted = WantedRecords { schema, known_by, ..WantedRecords::records(&CONVERSATION) };
     let reader = if args.source.is_of_files() {
         args.source.open(wanted)?
     } else {

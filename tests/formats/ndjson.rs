@@ -171,7 +171,7 @@ fn a_last_line_without_its_newline_was_cut() {
             1,
             &format!(
                 "harmony-tok: {file}:{number}: the last line has no newline; the file is truncated; \
-                 try: sed -e '$a\\' FILE | ..., if nothing is missing"
+                 try: sed -e '$a\\' {file} | harmony-tok -, if nothing is missing"
             ),
         );
     }

@@ -266,7 +266,7 @@ fn wrong_pipes_name_what_came_and_who_makes_it() {
     let db = dir.write("a.db", b"SQLite format 3\0and more");
     let zip = dir.write("a.zip", b"PK\x03\x04and more");
     let at = |name: &str| dir.at(name);
-    let harmony = ("conversations", "chat-harmony, or Parquet or NDJSON with an id and messages");
+    let harmony = ("conversations", "harmony-tok --decode");
     let tokens = ("token sequences", "harmony-tok");
     for kind in ["ndjson", "arrows"] {
         let file = |name: &str| at(&format!("{name}.{kind}"));
@@ -288,11 +288,16 @@ fn wrong_pipes_name_what_came_and_who_makes_it() {
             let name = arguments.last().unwrap().clone();
             let run = tool(&arguments[0]).args(&arguments[1..]).run();
             let (wanted, way) = wanted;
-            let told = format!("expected {wanted}, got {came}; try: {way}");
-            run.says(2, &format!("{}: {name}: {told}", arguments[0]));
+            let told = |way: &str| format!("expected {wanted}, got {came}; try: {way}");
+            // (The way back to the texts is a whole command line.)
+            let [of_file, of_pipe] = match way {
+                "harmony-tok" => [way.to_string(), way.to_string()],
+                _ => [format!("{way} {name}"), format!("... | {way}")],
+            };
+            run.says(2, &format!("{}: {name}: {}", arguments[0], told(&of_file)));
             let piped =
                 bash(&format!("cat {name} | {} -", arguments[..arguments.len() - 1].join(" ")));
-            piped.says(2, &format!("{}: stdin: {told}", arguments[0]));
+            piped.says(2, &format!("{}: stdin: {}", arguments[0], told(&of_pipe)));
         }
         if kind == "ndjson" {
             tool("span-mask")

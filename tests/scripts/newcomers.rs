@@ -202,6 +202,14 @@ const READERS: [(&str, &str); 10] = [
     ("synth-harmony", "raw"),
 ];
 
+/// The command line of a filter that reads stdin.
+fn on_stdin(filter: &str) -> String {
+    match filter.split_once(' ') {
+        Some((tool, arguments)) => format!("{tool} - {arguments}"),
+        None => format!("{filter} -"),
+    }
+}
+
 #[test]
 fn other_forms_are_named_with_a_way_on() {
     let dir = records();
@@ -212,10 +220,11 @@ fn other_forms_are_named_with_a_way_on() {
         }
         for (filter, input) in READERS {
             in_place(&dir, &format!("cat {input}.ndjson | {make} > x")).silent();
-            let cause = format!("this is {name}; try: {back} | ...");
+            let cause = format!("this is {name}; try: {back} | {}\n", on_stdin(filter));
             in_place(&dir, &format!("{filter} x")).fails(code, &[": x: ", &cause]);
-            let (cause, line) = (cause.replace(" x ", " FILE "), format!("cat x | {filter}"));
-            in_place(&dir, &line).fails(code, &[": stdin: ", &cause]);
+            let unpacked = back.strip_suffix(" x").unwrap();
+            let cause = format!("this is {name}; try: ... | {unpacked} | {}\n", on_stdin(filter));
+            in_place(&dir, &format!("cat x | {filter}")).fails(code, &[": stdin: ", &cause]);
             assert!(!dir.path().join("out").exists());
         }
         // The way leads there.
@@ -228,17 +237,19 @@ fn other_forms_are_named_with_a_way_on() {
         let words: Vec<&str> = all.split_whitespace().collect();
         assert!(words.join(" ").contains(&format!("this is {name}; try: {back}")), "{found:?}");
     }
-    // A name that a shell would take apart is not put into a command.
-    in_place(&dir, "iconv -f UTF-8 -t UTF-16LE c.ndjson > 'a b'; harmony-tok 'a b'")
-        .fails(1, &["a b: this is UTF-16 text", "try: iconv -f UTF-16LE -t UTF-8 FILE | ..."]);
+    // A name that a shell would take apart is one word of the command.
+    in_place(&dir, "iconv -f UTF-8 -t UTF-16LE c.ndjson > 'a b'; harmony-tok 'a b'").fails(
+        1,
+        &["a b: this is UTF-16 text", "try: iconv -f UTF-16LE -t UTF-8 'a b' | harmony-tok -"],
+    );
 }
 
 #[test]
 fn other_formats_are_named_with_a_way_on() {
     let dir = TempDir::new();
     for (bytes, name, way) in [
-        (&b"PK\x03\x04\x14\0\0\0"[..], "a zip file", "unzip -p x | ..."),
-        (b"7z\xbc\xaf\x27\x1c\0\x04", "a 7z file", "7z x -so x | ..."),
+        (&b"PK\x03\x04\x14\0\0\0"[..], "a zip file", "unzip -p x | "),
+        (b"7z\xbc\xaf\x27\x1c\0\x04", "a 7z file", "7z x -so x | "),
         (b"ARROW1\0\0", "an Arrow file (Feather)", "pyarrow"),
         (b"<!DOCTYPE html><html>", "an HTML page", "download the file again"),
         (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS", "git lfs pull"),
@@ -290,8 +301,9 @@ fn a_missing_last_newline_has_a_way_on() {
     let dir = TempDir::new();
     dir.write("x", conversations(3).trim_end());
     for filter in ["harmony-tok", "ds-cat", "ds-stat"] {
+        let way = format!("; try: sed -e '$a\\' x | {filter} -, if nothing is missing");
         in_place(&dir, &format!("{filter} x"))
-            .fails(1, &["x:3: the last line has no newline", "; try: sed -e '$a\\' FILE | ..."]);
+            .fails(1, &["x:3: the last line has no newline", &way]);
     }
     let mended = in_place(&dir, "sed -e '$a\\' x | harmony-tok").silent();
     assert_eq!(mended.records().len(), 3);
@@ -309,11 +321,12 @@ fn raw_data_are_named_with_what_reads_them() {
         ("games", "mx-decode games | "),
         ("arc", "puzzle-encode arc arc | "),
         ("arc/training", "puzzle-encode arc arc/training | "),
-        ("sudoku", "puzzle-encode sudoku, or maze | "),
+        ("sudoku", "puzzle-encode sudoku --train sudoku/train.csv --test sudoku/test.csv | "),
         ("lines", "lines/*.jsonl\n"),
     ] {
         for filter in ["ds-cat", "ds-stat", "ds-view", "span-mask", "npy-pack -o out"] {
-            let way = format!("; try: {way}").replace("| ", "| ...\n");
+            let tail = format!("| {}\n", on_stdin(filter));
+            let way = format!("; try: {way}").replace("| ", &tail);
             in_place(&dir, &format!("{filter} {path}"))
                 .fails(2, &[&format!("{path}: is a directory without a dataset"), &way]);
         }
@@ -323,7 +336,7 @@ fn raw_data_are_named_with_what_reads_them() {
     for file in [game.clone(), format!("{stem}.jsonl.gz")] {
         for filter in ["ds-cat", "ds-check", "npy-pack -o out"] {
             in_place(&dir, &format!("{filter} {file}"))
-                .fails(2, &["is a file of a raw game; try: mx-decode games | ..."]);
+                .fails(2, &["is a file of a raw game; try: mx-decode games | ", &on_stdin(filter)]);
         }
     }
     in_place(&dir, "ds-cat arc/training/mirror.json")
@@ -493,5 +506,5 @@ fn names_that_differ_between_the_encodings_are_documented() {
 fn real_logs_are_named_too() {
     let Some(raw) = data("macroxue/raw_small") else { return };
     let raw = raw.to_str().unwrap();
-    tool("ds-cat").args(&[raw]).run().fails(2, &[&format!("try: mx-decode {raw} | ...")]);
+    tool("ds-cat").args(&[raw]).run().fails(2, &[&format!("try: mx-decode {raw} | ds-cat -\n")]);
 }

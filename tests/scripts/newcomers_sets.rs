@@ -48,6 +48,7 @@ const SCRIPTS: [Script; 5] = [
             ("the published datasets are of one kind", &["--vocab", "--align"]),
             ("the same", &["--dtype", "--tokens-only", "--no-ids"]),
             ("other tasks of the filters", &["--decode", "--concat", "--foreign", "--status"]),
+            ("tokens are those of gpt-oss", &["--model"]),
             ("the root is the one that is named", &["--root", "--prefix", "--row-group-rows"]),
             (
                 "what is known of the input",

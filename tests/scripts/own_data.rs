@@ -131,7 +131,8 @@ fn hints_are_of_what_was_read() {
         json!({"synth_id": "a", "query": "q", "synthetic_reasoning": "r", "synthetic_answer": "a"});
     dir.write("raw.ndjson", format!("{raw}\n"));
     let run = |script: &str| run(&dir, script);
-    let told = "expected conversations, got raw SYNTH rows; try: synth-harmony";
+    let told =
+        "expected conversations, got raw SYNTH rows; try: synth-harmony raw.ndjson | harmony-tok -";
     run("harmony-tok raw.ndjson").says(2, &format!("harmony-tok: raw.ndjson: {told}"));
     run("echo '{\"text\": \"a\"}' | chat-harmony").fails(1, &["no chat shape", "found text"]);
     let text = run("echo '{\"id\": \"a\", \"text\": \"a\"}' | harmony-tok");
@@ -191,7 +192,7 @@ fn the_first_hour() {
     }
     // What is forgotten is said with the way on.
     let forgotten = by_hand("gristmill-synth-kd messages.jsonl forgotten --valid-fraction 0");
-    assert!(forgotten.stderr.contains("or chat-harmony, which makes ids"), "{forgotten:?}");
+    assert!(forgotten.stderr.contains("got chats; try: --chat\n"), "{forgotten:?}");
     let without = by_hand("seq-pack root-messages/train");
     assert!(without.code() == Some(2) && without.stderr.contains("--output <FILE>"), "{without:?}");
     by_hand("ds-view root-messages --limit 1").ok();

@@ -340,11 +340,12 @@ impl WantedRecords {
         self.known_by.iter().any(|name| has(name)) || self.record.is_known_by(has)
     }
 
-    /// Whether conversations are wanted, and a record with these fields lacks an id.
+    /// Whether conversations are wanted of any policy, and a record with these fields lacks an id.
     pub fn lacks_id(&self, has: impl Fn(&str) -> bool) -> bool {
         let names = self.schema.fields().iter().map(|field| field.name());
         let mut ids = names.take_while(|name| *name != conversation::MESSAGES);
-        self.record.name == CONVERSATION.name && !ids.any(|name| has(name))
+        let is_any = self.record.name == CONVERSATION.name && self.known_by.is_empty();
+        is_any && !ids.any(|name| has(name))
     }
 
     /// Whether people write such records, in any shape.
@@ -389,11 +390,12 @@ impl WantedRecords {
 
     /// Returns the error of chats in a wrong pipe; `filter` makes conversations from them.
     pub fn instead_of_chats(&self, name: &str, filter: &str) -> Error {
-        let filters = match self.record.name == CONVERSATION.name {
-            true => Some(filter.to_string()),
-            false => CONVERSATION.way_to(self.record).map(|rest| format!("{filter} | {rest}")),
-        };
-        let way = filters.map(|filters| way_on::through(&filters, name));
+        if self.record.name == CONVERSATION.name {
+            let way = way_on::through(filter, name);
+            return Error::data("expected conversations, got chats").at(name).hint(way);
+        }
+        let rest = CONVERSATION.way_to(self.record);
+        let way = rest.map(|rest| way_on::through(&format!("{filter} | {rest}"), name));
         self.expected(name, CHAT.plural, way.as_deref().unwrap_or(self.record.made_by))
     }
 

@@ -11,6 +11,7 @@ use crate::harmony::{
 };
 use crate::record::decoded::{DecodedBuilder, Message, Span};
 use crate::record::tokens::{self, Tokens};
+use crate::wording::exactly;
 
 /// Decodes a batch of token sequences: of a model's tokenizer, if there is one. `alignment` is the alignment of their
 /// masks.
@@ -79,7 +80,10 @@ fn push_of_model(
         let Some((range, of)) = range.and_then(|range| Some((range.clone(), tokens.get(range)?)))
         else {
             let (start, end, length) = (segment.start, segment.end, tokens.len());
-            return Err(format!("segment [{start}, {end}) is not within {length} tokens"));
+            return Err(format!(
+                "segment [{start}, {end}) is not within {}",
+                exactly(length, "token")
+            ));
         };
         let mut bytes = Vec::new();
         tokenizer.decode_into(of, &mut bytes).map_err(|error| error.to_string())?;

@@ -130,7 +130,11 @@ impl Input {
         }
         if first.is_empty() && !allow_empty {
             let error = cut(&name, is_piped, "there are no bytes");
-            return Err(error.hint("--allow-empty, if there may be no records"));
+            // (Who wrote into a pipe and failed has said so.)
+            return Err(match is_piped {
+                true => error,
+                false => error.hint("--allow-empty, if there may be no records"),
+            });
         }
         let mut spooled = None;
         let content = if first.starts_with(PARQUET) {

@@ -88,7 +88,7 @@ pub fn json_texts(
     column: &ArrayRef,
     form: JsonForm,
 ) -> Result<StringArray, ArrowError> {
-    let takes_all = matches!(form, JsonForm::Any | JsonForm::Record | JsonForm::Rest);
+    let takes_all = matches!(form, JsonForm::Record | JsonForm::Rest);
     let nulls = if takes_all { Nulls::Filled } else { Nulls::LeftOut };
     let printer = ColumnPrinter::new(field, column, nulls)?;
     let labels = MemberLabels::of([field]);
@@ -101,8 +101,15 @@ pub fn json_texts(
         }
         text.clear();
         match form {
-            JsonForm::Value | JsonForm::Any | JsonForm::Record | JsonForm::Rest => {
+            JsonForm::Value | JsonForm::Record | JsonForm::Rest => {
                 printer.write(&mut text, row).map_err(|error| within(ndjson_name(field), error))?
+            }
+            JsonForm::Any => {
+                if printer.write(&mut text, row).is_err() {
+                    // Whoever looks at it refuses it.
+                    text.clear();
+                    text.extend_from_slice(b"NaN");
+                }
             }
             JsonForm::Member => {
                 let member = std::slice::from_ref(&printer);

@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             count += tokens.len();
         }
         let speed = texts.len() as f64 / 1e6 / begin.elapsed().as_secs_f64();
-        writeln!(std::io::stdout(), "{count} tokens, {speed:.1} MB/s")?;
+        writeln!(std::io::stdout(), "tokens: {count}, {speed:.1} MB/s")?;
     }
     Ok(())
 }

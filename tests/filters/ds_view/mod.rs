@@ -407,8 +407,15 @@ fn spans_bins_and_ends_are_those_of_the_data() {
         assert!(shown.contains(letter), "{letter}: {shown}");
     }
     assert!(shown.contains(" commentary, ") && !shown.contains("span 3"), "{shown}");
-    let split = run("harmony-tok split | span-mask | ds-view --limit 4");
-    assert_eq!(split.matches("W│ not trained on, by weight\n").count(), 1, "{split}");
+    let weighted = json!({"id": "w", "messages": [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b", "weight": 0},
+        {"role": "user", "content": "c"},
+        {"role": "assistant", "content": "d"},
+    ]});
+    dir.write("weighted.jsonl", format!("{weighted}\n"));
+    let weighted = run("chat-harmony weighted.jsonl | harmony-tok | span-mask | ds-view");
+    assert_eq!(weighted.matches("W│ not trained on, by weight\n").count(), 1, "{weighted}");
     let numbers = run("ds-stat masked");
     assert!(numbers.contains("  3 commentary "), "{numbers}");
     let lengths = numbers.split("tokens of a sequence").nth(1).unwrap();
