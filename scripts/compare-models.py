@@ -11,6 +11,7 @@ end is compared with the offsets of tokenizers.
 
 import argparse
 import gettext
+import os
 import pathlib
 import random
 import struct
@@ -28,7 +29,8 @@ SOURCES = [
     (str(pathlib.Path("~/.cargo/registry/src").expanduser()), ".rs"),
     (str(pathlib.Path("~/.cargo/registry/src").expanduser()), ".c"),
     (str(pathlib.Path("~/.cargo/registry/src").expanduser()), ".md"),
-    ("/work/shared/data", ".ndjson"), ("/work/shared/data", ".jsonl"), ("/usr/share/doc", ".html"),
+    *[(os.environ["GRISTMILL_DATA"], ending) for ending in (".ndjson", ".jsonl") if "GRISTMILL_DATA" in os.environ],
+    ("/usr/share/doc", ".html"),
     ("/usr/share/perl", ".pm"), ("/usr/share/locale", ".po"),
 ]  # fmt: skip
 
