@@ -1,5 +1,6 @@
 //! Statements.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::object::{self, Object};
@@ -105,16 +106,24 @@ impl Run<'_> {
         self.print(&text)
     }
 
-    fn set_block(&mut self, block: &SetBlock) -> Result<Flow> {
+    /// What the body of a block prints, or how it ended before its end.
+    fn body(&mut self, block: &SetBlock) -> Result<ControlFlow<Flow, Value>> {
         self.line = block.line;
         let (text, flow) = self.captured(|run| {
             run.enter(&block.loads);
             run.nodes(&block.body)
         })?;
-        if flow != Flow::On {
-            return Ok(flow);
+        match flow {
+            Flow::On => Ok(ControlFlow::Continue(self.text(text)?)),
+            other => Ok(ControlFlow::Break(other)),
         }
-        let mut value = self.text(text)?;
+    }
+
+    fn set_block(&mut self, block: &SetBlock) -> Result<Flow> {
+        let mut value = match self.body(block)? {
+            ControlFlow::Continue(value) => value,
+            ControlFlow::Break(flow) => return Ok(flow),
+        };
         if let Some(filter) = &block.filter {
             value = self.filtered(filter, value)?;
         }
@@ -126,15 +135,10 @@ impl Run<'_> {
     }
 
     fn filter_block(&mut self, block: &SetBlock) -> Result<Flow> {
-        self.line = block.line;
-        let (text, flow) = self.captured(|run| {
-            run.enter(&block.loads);
-            run.nodes(&block.body)
-        })?;
-        if flow != Flow::On {
-            return Ok(flow);
-        }
-        let value = self.text(text)?;
+        let value = match self.body(block)? {
+            ControlFlow::Continue(value) => value,
+            ControlFlow::Break(flow) => return Ok(flow),
+        };
         if let Some(filter) = &block.filter {
             let value = self.filtered(filter, value)?;
             self.print(&value)?;
