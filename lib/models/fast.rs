@@ -1,12 +1,13 @@
 //! Our own engine for byte-level vocabularies with the patterns that it knows. What a file holds that is not
 //! exactly one of the cases here goes to the reference.
 
-use gristmill_tokenizer::{PatternName, Vocabulary, VocabularyEncoder, token_bytes};
+use gristmill_tokenizer::{
+    HashMap as Map, PatternName, Vocabulary, VocabularyEncoder, token_bytes,
+};
 use serde_json::Value;
 
 use crate::bytes::append_bytes;
 use crate::file::TokenizerFile;
-use crate::map::Map;
 use crate::merges::{are_of_o200k, pairs};
 
 const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";

@@ -29,7 +29,6 @@ mod error;
 mod fast;
 mod file;
 mod folder;
-mod map;
 mod merges;
 mod nfc;
 mod reference;

@@ -9,10 +9,9 @@ use std::borrow::Cow;
 use std::hash::Hasher;
 
 use gristmill_simd as simd;
-use gristmill_tokenizer::o200k_merge;
+use gristmill_tokenizer::{Fold, HashMap as Map, o200k_merge};
 
 use crate::file::Model;
-use crate::map::{Fold, Map};
 
 /// The two tokens that are merged to each id, if it is made at all.
 pub type Pairs = Vec<Option<(u32, u32)>>;

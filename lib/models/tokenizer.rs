@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
+use gristmill_tokenizer::HashMap as Map;
+
 use crate::added::{AddedToken, AddedTokens, SpelledToken};
 use crate::decode::{Spelling, TokenTable};
 use crate::encoder::Encoder;
@@ -11,7 +13,6 @@ use crate::error::{Cause, FolderError, UnknownToken};
 use crate::fast::Fast;
 use crate::file::TokenizerFile;
 use crate::folder::sha256;
-use crate::map::Map;
 use crate::nfc::normalized;
 use crate::reference::Reference;
 

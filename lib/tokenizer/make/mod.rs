@@ -129,15 +129,17 @@ impl Hasher for Fold {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut block = [0; 8];
-            block[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(block));
+        let (chunks, rest) = bytes.as_chunks::<8>();
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        for chunk in chunks.iter().chain(std::iter::once(&last)) {
+            self.write_u64(u64::from_le_bytes(*chunk));
         }
     }
 
     fn write_u8(&mut self, number: u8) {
-        self.write_u64(number.into());
+        // The end of a text.
+        self.0 = self.0.rotate_left(7) ^ u64::from(number);
     }
 
     fn write_u32(&mut self, number: u32) {
