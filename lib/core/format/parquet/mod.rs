@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
-use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use memchr::memmem;
 use parquet::arrow::ARROW_SCHEMA_META_KEY;
 use parquet::arrow::ArrowWriter;
@@ -365,30 +365,41 @@ impl Text {
 /// Returns a field whose text and bytes are views, also in lists and structs; the type of text is
 /// `text`.
 fn viewed(field: &FieldRef, text: DataType) -> FieldRef {
-    let data_type = match field.data_type() {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => text,
-        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
-        DataType::List(item) => DataType::List(viewed(item, text)),
-        DataType::LargeList(item) => DataType::LargeList(viewed(item, text)),
-        DataType::ListView(item) => DataType::ListView(viewed(item, text)),
-        DataType::LargeListView(item) => DataType::LargeListView(viewed(item, text)),
-        DataType::FixedSizeList(item, length) => {
-            DataType::FixedSizeList(viewed(item, text), *length)
-        }
-        DataType::Map(entries, sorted) => DataType::Map(viewed(entries, text), *sorted),
+    with_types(field, &|data_type| match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(text.clone()),
+        DataType::Binary | DataType::LargeBinary => Some(DataType::BinaryView),
         DataType::Dictionary(keys, values) if text == DataType::BinaryView => {
             let values = match values.as_ref() {
                 DataType::Utf8 => DataType::Binary,
                 DataType::LargeUtf8 => DataType::LargeBinary,
                 other => other.clone(),
             };
-            DataType::Dictionary(keys.clone(), Box::new(values))
+            Some(DataType::Dictionary(keys.clone(), Box::new(values)))
         }
-        DataType::Struct(fields) => {
-            DataType::Struct(fields.iter().map(|field| viewed(field, text.clone())).collect())
+        DataType::Dictionary(..) | DataType::RunEndEncoded(..) => Some(data_type.clone()),
+        _ => None,
+    })
+}
+
+/// Returns a field with other types inside: `changed` gives the new type of a type; where it is `None`, a nested type
+/// is looked into, and another type stays.
+fn with_types(field: &FieldRef, changed: &dyn Fn(&DataType) -> Option<DataType>) -> FieldRef {
+    let of = |field: &FieldRef| with_types(field, changed);
+    let data_type = changed(field.data_type()).unwrap_or_else(|| match field.data_type() {
+        DataType::Struct(members) => DataType::Struct(members.iter().map(of).collect()),
+        DataType::List(item) => DataType::List(of(item)),
+        DataType::LargeList(item) => DataType::LargeList(of(item)),
+        DataType::ListView(item) => DataType::ListView(of(item)),
+        DataType::LargeListView(item) => DataType::LargeListView(of(item)),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(of(item), *length),
+        DataType::Map(entries, sorted) => DataType::Map(of(entries), *sorted),
+        DataType::RunEndEncoded(ends, values) => DataType::RunEndEncoded(ends.clone(), of(values)),
+        DataType::Dictionary(keys, values) => {
+            let values = of(&FieldRef::new(Field::new("", values.as_ref().clone(), true)));
+            DataType::Dictionary(keys.clone(), Box::new(values.data_type().clone()))
         }
-        _ => return field.clone(),
-    };
+        other => other.clone(),
+    });
     FieldRef::new(field.as_ref().clone().with_data_type(data_type))
 }
 

@@ -10,7 +10,7 @@ use arrow_select::concat::concat_batches;
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::KeyValue;
 
-use super::{finished, write_error, writer_properties};
+use super::{finished, with_types, write_error, writer_properties};
 use crate::batch::row_sizes;
 use crate::error::{Error, Result, shown};
 use crate::publish::{PendingFile, publish_file};
@@ -138,32 +138,14 @@ impl ParquetSink {
 /// Returns a field as Parquet has it: times in seconds become times in milliseconds, and dates in
 /// milliseconds become days. (The crate writes them as numbers without a unit.)
 fn stored_field(field: &FieldRef) -> FieldRef {
-    let data_type = match field.data_type() {
+    with_types(field, &|data_type| match data_type {
         DataType::Timestamp(TimeUnit::Second, zone) => {
-            DataType::Timestamp(TimeUnit::Millisecond, zone.clone())
+            Some(DataType::Timestamp(TimeUnit::Millisecond, zone.clone()))
         }
-        DataType::Time32(TimeUnit::Second) => DataType::Time32(TimeUnit::Millisecond),
-        DataType::Date64 => DataType::Date32,
-        DataType::Struct(members) => DataType::Struct(members.iter().map(stored_field).collect()),
-        DataType::List(item) => DataType::List(stored_field(item)),
-        DataType::LargeList(item) => DataType::LargeList(stored_field(item)),
-        DataType::ListView(item) => DataType::ListView(stored_field(item)),
-        DataType::LargeListView(item) => DataType::LargeListView(stored_field(item)),
-        DataType::FixedSizeList(item, length) => {
-            DataType::FixedSizeList(stored_field(item), *length)
-        }
-        DataType::Map(entries, sorted) => DataType::Map(stored_field(entries), *sorted),
-        DataType::RunEndEncoded(ends, values) => {
-            DataType::RunEndEncoded(ends.clone(), stored_field(values))
-        }
-        DataType::Dictionary(keys, values) => {
-            let values =
-                stored_field(&FieldRef::new(Field::new("", values.as_ref().clone(), true)));
-            DataType::Dictionary(keys.clone(), Box::new(values.data_type().clone()))
-        }
-        _ => return field.clone(),
-    };
-    FieldRef::new(field.as_ref().clone().with_data_type(data_type))
+        DataType::Time32(TimeUnit::Second) => Some(DataType::Time32(TimeUnit::Millisecond)),
+        DataType::Date64 => Some(DataType::Date32),
+        _ => None,
+    })
 }
 
 /// Returns a batch in the columns of the file. A value that these cannot hold is an error.
