@@ -18,6 +18,8 @@ const COLUMNS: [&str; 2] = ["synth_id", "id"];
 /// Keeps the records with some ids.
 pub(super) struct IdFilter {
     wanted: Vec<String>,
+    /// The ids of the first turns of chats with the wanted ids.
+    first_turns: Vec<String>,
     found: HashSet<String>,
     /// The columns that hold ids.
     fields: Vec<Field>,
@@ -32,7 +34,8 @@ impl IdFilter {
             let names = COLUMNS.join(", ");
             return Err(Error::usage(format!("--id: the records have no id ({names})")));
         }
-        Ok(IdFilter { wanted: ids.to_vec(), found: HashSet::new(), fields })
+        let first_turns = ids.iter().map(|id| turn_id(id, 1)).collect();
+        Ok(IdFilter { wanted: ids.to_vec(), first_turns, found: HashSet::new(), fields })
     }
 
     /// Returns these columns with the columns of ids, which must be read too.
@@ -66,7 +69,7 @@ impl IdFilter {
             let Some(id) = known.map(|column| column.value(row)) else { continue };
             if self.wanted.iter().any(|wanted| wanted == id) {
                 rows.push(row);
-            } else if !self.wanted.iter().any(|wanted| turn_id(wanted, 1) == id) {
+            } else if !self.first_turns.iter().any(|turn| turn == id) {
                 continue;
             }
             self.found.insert(id.to_string());

@@ -105,7 +105,7 @@ impl Input {
     /// `path` is the path of a regular file.
     fn sniff(file: File, name: Arc<str>, path: Option<&Path>, allow_empty: bool) -> Result<Input> {
         let is_piped = path.is_none();
-        let (clone, pipe) = (file.try_clone(), file.try_clone().ok());
+        let clone = file.try_clone();
         let place = |e: io::Error| read_error(&name, is_piped, &e);
         let (first, bytes) = peek(file).map_err(place)?;
         let (first, mut bytes, unpack): (_, Bytes, Option<&str>) = if first.starts_with(GZIP) {
@@ -136,12 +136,17 @@ impl Input {
                 false => error.hint("--allow-empty, if there may be no records"),
             });
         }
+        let (file, pipe) = match (unpack, path) {
+            (None, Some(_)) => (clone.ok(), None),
+            (None, None) => (None, clone.ok()),
+            (Some(_), _) => (None, None),
+        };
         let mut spooled = None;
         let content = if first.starts_with(PARQUET) {
-            match (unpack, path, clone) {
-                (None, Some(_), Ok(file)) => Content::Parquet(file),
+            match file {
+                Some(file) => Content::Parquet(file),
                 // The footer of Parquet comes last.
-                _ => {
+                None => {
                     let (file, length) = spool(bytes, &name, place)?;
                     if !ends_parquet(&file, length).map_err(place)? {
                         return Err(cut(&name, is_piped, "the Parquet does not end with PAR1"));
@@ -162,7 +167,6 @@ impl Input {
             let cause = "neither NDJSON, an Arrow stream nor a Parquet file: it begins with";
             return Err(Error::data(format!("{cause} {}", printable(&first))).at(&name));
         };
-        let pipe = pipe.filter(|_| is_piped && unpack.is_none());
         let path = path.filter(|_| unpack.is_none()).map(Path::to_path_buf);
         Ok(Input { name, path, is_piped, pipe, spooled, content })
     }
