@@ -73,6 +73,11 @@ pub fn size(bytes: f64) -> String {
     format!("{value:.1} TB")
 }
 
+/// Returns how often something happened.
+pub fn times(count: u64) -> String {
+    if count == 1 { "once".to_string() } else { format!("{count} times") }
+}
+
 /// Quotes a word for a POSIX shell.
 pub fn shell_word(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./+:@%,=".contains(&byte);

@@ -21,6 +21,7 @@ use gristmill::runner::Runner;
 use gristmill::stage::{Budget, SourceArgs, decode, describe_tokenizer, render};
 use gristmill::stream::{Reader, Writer};
 use gristmill::tokenizer::EOD;
+use gristmill::wording::times;
 
 /// Render Harmony conversations and tokenize them with o200k
 ///
@@ -148,8 +149,7 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     let runner = Runner::new(tool, &args.common, "conversations").on_error(&args.on_error);
     runner.jobs(args.jobs.jobs).run(reader, stage, sink)?;
     for (name, count) in ignored.counts().filter(|(_, count)| *count > 0) {
-        let times = if count == 1 { "once".to_string() } else { format!("{count} times") };
-        tool.warn(&[format!("{name} was left out {times}")], &args.common);
+        tool.warn(&[format!("{name} was left out {}", times(count))], &args.common);
     }
     Ok(())
 }

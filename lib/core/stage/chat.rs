@@ -16,8 +16,8 @@ use crate::error::{Error, Result};
 use crate::harmony::Policy;
 use crate::json::write_ascii_string;
 use crate::record::columns::{ColumnBuilder, TextBuilder};
-use crate::record::conversation::turn_id;
-use crate::record::conversation::{CONVERSATION, POLICY, raw_place};
+use crate::record::conversation::{CONVERSATION, POLICY, raw_place, turn_id};
+use crate::wording::times;
 
 /// Converts chats to conversations.
 pub struct ChatHarmony {
@@ -143,11 +143,6 @@ impl ChatHarmony {
         columns[0] = Some(String::from_utf8_lossy(&whole).into_owned());
         Ok(columns)
     }
-}
-
-/// Returns how often something happened.
-pub(super) fn times(count: u64) -> String {
-    if count == 1 { "once".to_string() } else { format!("{count} times") }
 }
 
 /// Returns the option that keeps what was left out.

@@ -8,7 +8,7 @@ use gristmill_template::{
     Channel, Chat, Error as TemplateError, Finder, Found, Role, Template, Unseen, Value,
 };
 
-use super::chat::{raw_json, times};
+use super::chat::raw_json;
 use super::chat_ids::ChatIds;
 use crate::batch::Batch;
 use crate::chat::{AllLeftOut, Json, LeftOut, TemplateChat, TemplateChats, Turns};
@@ -18,6 +18,7 @@ use crate::record::conversation::turn_id;
 use crate::record::tokens::{Identity, Segment, TokensBuilder};
 use crate::visible;
 use crate::wording::counted;
+use crate::wording::times;
 
 /// What is done with what a template does not show, and with texts that spell tokens.
 #[derive(Debug, Clone, Copy, Default)]
