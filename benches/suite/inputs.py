@@ -46,6 +46,12 @@ class Inputs:
         make = ROOT / "benches/suite/make_chats.py"
         return self.made(f"chats_{rows}.ndjson", f"{sys.executable} {make} {self.conversations(rows)} $out")
 
+    def model_chats(self, rows, with_reasoning):
+        """Chats for any model's template, as many; with reasoning and calls, or texts alone."""
+        make = f"{sys.executable} {ROOT}/benches/suite/make_model_chats.py {self.chats(rows)} $out"
+        kind, plain = ("reasoning", "") if with_reasoning else ("plain", " --plain")
+        return self.made(f"model_chats_{kind}_{rows}.ndjson", make + plain)
+
     def tokens(self, rows):
         """Masked tokens records, the input of mmidx-write."""
         shard = self.conversations(rows)

@@ -11,6 +11,7 @@ import statistics
 import sys
 
 import hard_texts as hard
+from any_model import any_model
 from encoding import encode, real_text
 from packing import packing
 from inputs import ROOT
@@ -363,7 +364,8 @@ def triples(bench, inputs, quick):
 
 
 FILTERS = (
-    "harmony-tok span-mask mmidx-write mx-decode npy-pack puzzle-encode ds-cat ds-check ds-manifest"
+    "chat-harmony chat-tok harmony-tok span-mask mmidx-write mx-decode npy-pack puzzle-encode seq-pack"
+    " ds-cat ds-check ds-manifest ds-plan ds-view"
 ).split()
 
 
@@ -437,5 +439,5 @@ def sizes(bench, inputs, quick):
     return Section("Growing inputs", table(head, table_rows))
 
 
-ALL = [encode, real_text, hard_texts, starting, synth, raw_rows, chats, macroxue, merging, writers, checking]
+ALL = [encode, real_text, hard_texts, starting, synth, raw_rows, chats, any_model, macroxue, merging, writers, checking]
 ALL += [looking, triples, packing, threads, sizes]

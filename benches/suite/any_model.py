@@ -1,0 +1,43 @@
+"""chat-tok and its peer: transformers with tokenizers, in Python."""
+
+import sys
+
+from inputs import ROOT
+from measuring import pipe
+from report import Goal, Section, commands, contenders
+
+PEER = f"{sys.executable} {ROOT}/benches/suite/template_peer.py"
+#: Model folders, what is asked in whole processes, and whether their templates show reasoning and calls.
+MODELS = [("qwen3", 20, True), ("llama3_1", 20, False), ("deepseek_v3", 20, False), ("gemma3", 5, False)]
+
+
+def any_model(bench, inputs, quick):
+    """Chats to tokens by the chat template and tokenizer of a model's folder, whole processes on one thread.
+    The peer calls `apply_chat_template` and the tokenizer for each chat, and finds no trained ranges; the
+    tokens of both are compared. Chats with reasoning and calls go to the template that shows them."""
+    rows = 2_000 if quick else 20_000
+    parts, goals = [], []
+    for model, asked, is_shown in MODELS:
+        folder = ROOT / "target/models" / model
+        if not folder.is_dir():
+            parts.append(f"{model}: not there (scripts/models.sh).\n")
+            continue
+        chats = inputs.model_chats(rows, is_shown)
+        pipes = {
+            "transformers, tokenizers": pipe(f"{PEER} {folder} {chats} peer.ids", TOKENIZERS_PARALLELISM="false"),
+            "chat-tok": pipe(f"chat-tok -q --model {folder} {chats}"),
+            "chat-tok -j 2": pipe(f"chat-tok -q --model {folder} -j 2 {chats}"),
+        }
+        results = bench.compare(pipes, min(bench.runs, 3))
+        bench.shell(f"{PEER} --ours {chats} our.ids < <(chat-tok -q --model {folder} {chats}); cmp peer.ids our.ids")
+        peer, one, two = results.values()
+        title = f"**{model}**, {rows:,} chats"
+        parts.append(f"{title}:\n\n" + contenders(results, rows / 1e3, "thousand chats", next(iter(pipes))))
+        parts.append(commands(results))
+        goals += [
+            Goal(f"chat-tok, {model}, against transformers", asked, peer.cpu_median / one.cpu_median, "x"),
+            Goal(f"chat-tok, {model}, memory", 150, one.peak / 1e6, "MB", less=True),
+        ]
+        if model == "qwen3":
+            goals.append(Goal("chat-tok -j 2 against -j 1, wall", 1.85, one.wall_median / two.wall_median, "x"))
+    return Section("Any model", "\n".join(parts), goals)
