@@ -13,7 +13,6 @@ use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::kd_root::{
     AssertedSource, KdPart, KdTarget, KdTargetArgs, NO_MASKS, PartSink, concatenate, publish_part,
-    status as status_of,
 };
 use gristmill::format::mmidx::MmidxDtype;
 use gristmill::model::{Vocabulary, state_model};
@@ -21,7 +20,6 @@ use gristmill::provenance::BuildRun;
 use gristmill::publish::refuse_existing;
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
-use gristmill::visible;
 use gristmill::way_on;
 
 /// Make Megatron indexed datasets (.bin and .idx) of masked token sequences
@@ -43,7 +41,7 @@ pub struct Args {
 
     /// Concatenate these datasets instead of reading records
     #[arg(long, value_name = "PREFIX", num_args = 1.., requires = "prefix", help_heading = "Concatenate")]
-    #[arg(conflicts_with_all = ["files", "tokens_only", "status"])]
+    #[arg(conflicts_with_all = ["files", "tokens_only"])]
     concat: Vec<PathBuf>,
 
     /// Concatenate datasets of other programs, which have no part manifest
@@ -65,14 +63,10 @@ pub struct Args {
     #[arg(
         long,
         value_name = "DIR",
-        help_heading = "What the header of an Arrow stream says, for NDJSON and --status"
+        help_heading = "What the header of an Arrow stream says, for NDJSON"
     )]
-    #[arg(conflicts_with_all = ["concat", "status"])]
+    #[arg(conflicts_with = "concat")]
     model: Option<PathBuf>,
-
-    /// Write nothing; say whether this exact part is done (exit 0), missing or stale
-    #[arg(long, requires = "root", help_heading = "Checks")]
-    status: bool,
 
     #[command(flatten)]
     on_error: OnErrorArgs,
@@ -101,18 +95,11 @@ Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
     cli::main(gristmill::sources!(), |args: Args, tool| {
-        if args.status {
-            status(&args)
-        } else if args.concat.is_empty() {
-            write(args, tool)
-        } else {
-            concat(&args, tool)
-        }
+        if args.concat.is_empty() { write(args, tool) } else { concat(&args, tool) }
     })
 }
 
-fn write(mut args: Args, tool: &Tool) -> Result<()> {
-    args.input.is_compared = args.asserted.input_check.no_input_check;
+fn write(args: Args, tool: &Tool) -> Result<()> {
     let target = args.target.target()?;
     refuse_existing(&target, args.sink.overwrite)?;
     let reader = dataset::open(&args.input, WantedRecords::records(&TOKENS))?;
@@ -164,15 +151,4 @@ fn concat(args: &Args, tool: &Tool) -> Result<()> {
     tool.tell_made(Some(&part.summary()), &args.common);
     tool.warn(&warnings, &args.common);
     Ok(())
-}
-
-/// Prints whether the part that these arguments would make is finished.
-fn status(args: &Args) -> Result<()> {
-    let target = args.target.target()?;
-    let answer = status_of(&target, &args.asserted)?;
-    cli::print_text(&format!("{} {answer}\n", visible::line(&target.name())))?;
-    match answer.as_str() {
-        "done" => Ok(()),
-        _ => Err(Error::data(answer).at(target.name())),
-    }
 }

@@ -35,14 +35,10 @@ pub struct ShardJoin<'a> {
     pub verify: bool,
 }
 
-/// The flags that state which slice of its input a filter reads.
-const SLICE_FLAGS: [&str; 2] = ["--slice", "--source-slice"];
-
 /// Changes a filter's entry in a chain to that of a run over the whole input.
 pub fn forget_slice(entry: &mut Value) {
     let Some(arguments) = entry.get_mut("arguments").and_then(Value::as_array_mut) else { return };
-    let is_slice = |word: &Value| SLICE_FLAGS.iter().any(|flag| word == flag);
-    while let Some(at) = arguments.iter().position(is_slice) {
+    while let Some(at) = arguments.iter().position(|word| word == "--slice") {
         arguments.drain(at..(at + 2).min(arguments.len()));
     }
 }

@@ -30,7 +30,7 @@ pub use part::{
     are_one_tokenizer, configs_agree, find_manifest, manifest_beside, manifest_in_root,
     manifests_of,
 };
-pub use part_sink::{AssertedSource, PartSink, publish_part, status};
+pub use part_sink::{AssertedSource, PartSink, publish_part};
 pub use reader::KdReader;
 pub use sink::{KdSink, KdTarget, NO_MASKS, RowRule, count_spans};
 pub use split::{FractionError, ValidFraction};

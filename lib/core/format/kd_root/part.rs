@@ -370,36 +370,6 @@ impl KdPart {
         json_file::other_schema(&self.schema_version, PART_SCHEMA)
     }
 
-    /// Returns why this part is not the finished result of a run with these settings; `None` if it
-    /// is, and its files exist.
-    pub fn differs(
-        &self,
-        root: &Path,
-        config: &KdConfig,
-        source: &KdSource,
-    ) -> Result<Option<String>> {
-        // (Flags do not state from which field ids come.)
-        let id_field = self.config.as_ref().and_then(|own| own.id_field.clone());
-        let config = &KdConfig { id_field, ..config.clone() };
-        let difference = first_difference(&[
-            ("its config", self.config.as_ref().is_some_and(|own| !own.contradicts(config))),
-            ("its policy", agree_if_known(&self.source.policy, &source.policy)),
-            ("its limits", self.source.limits == source.limits),
-            ("its input", self.source.inputs == source.inputs),
-            ("its input manifest", self.source.manifest_sha256() == source.manifest_sha256()),
-            ("its tokenizer", are_one_tokenizer(&self.source.tokenizer, &source.tokenizer)),
-        ]);
-        if let Some(what) = difference {
-            return Ok(Some(format!("{what} differs")));
-        }
-        for split in self.splits.values() {
-            if let Some(cause) = split.files.missing(root)? {
-                return Ok(Some(cause));
-            }
-        }
-        Ok(None)
-    }
-
     /// Returns the records of one of its splits. Rejected and skipped records are in no split: they
     /// count with `train`, or with `valid` if that has all rows. So the splits add up to the part,
     /// and the concatenations of each split add up to all parts together.

@@ -1,7 +1,7 @@
 //! Masked token sequences into one part: its datasets, then its manifest, which says where the
 //! records came from.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
@@ -9,32 +9,26 @@ use serde_json::{Value, json};
 
 use super::caches::{is_cache, remove_empty_folders};
 use super::{KdConfig, KdPart, KdSink, KdSource, KdTarget, PART_SCHEMA, RowRule, SourceLimits};
-use crate::batch::{Batch, Counts, Header, Sink, SinkSummary, input_manifest};
-use crate::cli::{InputCheckArgs, Rejects, Slice};
+use crate::batch::{Batch, Counts, Header, Sink, SinkSummary};
+use crate::cli::Rejects;
 use crate::error::{Error, Result, shown};
-use crate::files;
+use crate::format::RecordCounts;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 use crate::format::synth_shards::CONVERSION;
-use crate::format::{RecordCounts, parquet};
 use crate::harmony::{ChannelSpan, Policy, Spans, unsupervised};
 use crate::model::Vocabulary;
 use crate::ordered::Flow;
-use crate::provenance::{BuildRun, InputManifest, git_sha};
+use crate::provenance::{BuildRun, git_sha};
 use crate::publish::{PendingFile, publish};
 use crate::record::conversation::ID_FIELD;
 use crate::record::tokens::{self, Tokens};
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
-/// What an Arrow stream's header says of its records; NDJSON has no header, so there flags may say
-/// it.
+/// What an Arrow stream's header says of its masks; NDJSON has no header, so there flags may say it.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "What the header of an Arrow stream says, for NDJSON and --status")]
+#[command(next_help_heading = "What the header of an Arrow stream says, for NDJSON")]
 pub struct AssertedSource {
-    /// The records come from this Parquet file
-    #[arg(long, value_name = "FILE")]
-    pub source: Vec<PathBuf>,
-
-    /// They were accepted under this policy: synth-kd-v1 or chat; without it the part states none
+    /// The records were accepted under this policy: synth-kd-v1 or chat; without it the part states none
     #[arg(long, value_enum)]
     #[arg(value_name = "POLICY", hide_possible_values = true)]
     pub policy: Option<Policy>,
@@ -43,50 +37,20 @@ pub struct AssertedSource {
     /// 1 and final 2 if nothing else is said; without any the part states none)
     #[arg(long, value_name = "CHANNEL=ID")]
     pub span: Vec<ChannelSpan>,
-
-    /// harmony-tok had this --limit
-    #[arg(long, value_name = "N")]
-    pub source_limit: Option<u64>,
-
-    /// harmony-tok had this --max-tokens
-    #[arg(long, value_name = "N")]
-    pub source_max_tokens: Option<u64>,
-
-    /// harmony-tok had this --slice
-    #[arg(long, value_name = "I/N|A..B")]
-    pub source_slice: Option<Slice>,
-
-    #[command(flatten)]
-    pub input_check: InputCheckArgs,
 }
 
 impl AssertedSource {
     /// Returns where the records came from: what the header states, or else what the flags state.
     /// They must not contradict each other.
-    pub fn or_header(&self, header: &Header) -> Result<KdSource> {
-        let described: Result<Vec<Value>> =
-            self.source.iter().map(|path| describe_source(path)).collect();
+    fn or_header(&self, header: &Header) -> Result<KdSource> {
         let stated = |name: &str| header.parameters.get(name).filter(|value| !value.is_null());
         let limit = |name: &str| stated("limits").and_then(|limits| limits.get(name));
         let number = |name: &str| limit(name).and_then(Value::as_u64);
-        let slice = self.source_slice.map(|slice| slice.to_string());
-        let stated_slice = limit("slice").and_then(Value::as_str).map(str::to_string);
-        let stated_inputs = stated("inputs").and_then(Value::as_array).cloned();
-        let inputs = Some(described?).filter(|inputs| !inputs.is_empty());
-        let compared = !self.input_check.no_input_check;
-        if compared {
-            parquet::compare_inputs(&self.source)?;
-        }
-        let manifest = input_manifest(&self.source, compared)?;
-        let manifest = stated("input_manifest").cloned().unwrap_or(manifest);
-        let manifest: Option<InputManifest> = serde_json::from_value(manifest)
+        let manifest = serde_json::from_value(json!(stated("input_manifest")))
             .map_err(|e| Error::data(format!("the stream's header: input_manifest: {e}")))?;
         let policy = stated("policy").and_then(Value::as_str).map(str::to_string);
         let of_chats = stated(CONVERSION).and_then(|made| made.get("id_field"));
         let id_field = stated(ID_FIELD).or(of_chats);
-        let rows = stated_or_asserted("--source-limit", number("rows"), self.source_limit)?;
-        let tokens =
-            stated_or_asserted("--source-max-tokens", number("tokens"), self.source_max_tokens)?;
         let embedded = json!({
             "type": "o200k_harmony",
             "model_path": "embedded",
@@ -94,7 +58,7 @@ impl AssertedSource {
             "vocab_size": PADDED_VOCABULARY_SIZE,
         });
         Ok(KdSource {
-            inputs: stated_or_asserted("--source", stated_inputs, inputs)?,
+            inputs: stated("inputs").and_then(Value::as_array).cloned(),
             manifest,
             policy: stated_or_asserted(
                 "--policy",
@@ -102,19 +66,17 @@ impl AssertedSource {
                 self.policy.map(|policy| policy.name().to_string()),
             )?,
             limits: SourceLimits {
-                rows,
+                rows: number("rows"),
                 rows_per_shard: None,
-                tokens,
-                slice: stated_or_asserted("--source-slice", stated_slice, slice)?,
+                tokens: number("tokens"),
+                slice: limit("slice").and_then(Value::as_str).map(str::to_string),
             },
             tokenizer: Some(stated("tokenizer").cloned().unwrap_or(embedded)),
             spans: stated_or_asserted("--span", stated("spans").cloned(), self.spans())?,
             id_field: id_field.and_then(Value::as_str).map(str::to_string),
         })
     }
-}
 
-impl AssertedSource {
     /// Returns the span ids that the flags state, as span-mask writes them to a header.
     fn spans(&self) -> Option<Value> {
         (!self.span.is_empty()).then(|| Spans::synth_kd_v1(&self.span).to_json())
@@ -157,25 +119,6 @@ fn config(target: &KdTarget, source: &KdSource) -> KdConfig {
         supervised.map(|(channel, _)| channel.clone()).collect()
     });
     config
-}
-
-fn describe_source(path: &Path) -> Result<Value> {
-    parquet::describe(path)?.ok_or_else(|| Error::usage("not a Parquet file").at(path))
-}
-
-/// Returns whether the part that these arguments would make is finished: `done`, `missing`, or
-/// `stale` with the cause.
-pub fn status(target: &KdTarget, asserted: &AssertedSource) -> Result<String> {
-    let path = target.manifest();
-    if !files::is_member(&path)? {
-        return Ok("missing".to_string());
-    }
-    let source = asserted.or_header(&Header::default())?;
-    let config = config(target, &source);
-    Ok(match KdPart::read(&path)?.differs(target.root(), &config, &source)? {
-        None => "done".to_string(),
-        Some(what) => format!("stale: {what}"),
-    })
 }
 
 /// Writes one part.
