@@ -35,6 +35,12 @@ class Inputs:
         name = f"conversations_{rows}.parquet"
         return self.made(name, f"{sys.executable} {make} {self.sample} $out {rows} 1")
 
+    def real_conversations(self, rows):
+        """A shard of rows of distinct real text. Fails as `real_texts` does."""
+        texts, _ = self.real_texts()
+        make = f"{sys.executable} {ROOT}/benches/suite/make_real_rows.py {self.sample} {texts}/real.ndjson"
+        return self.made(f"real_conversations_{rows}.parquet", f"{make} $out {rows}")
+
     def raw_rows(self, rows):
         """Raw SYNTH rows, as many, with the texts of these conversations."""
         make = ROOT / "benches/suite/make_raw_rows.py"
