@@ -5,6 +5,7 @@ use std::ops::Range;
 use gristmill_tokenizer::VocabularyEncoder;
 
 use crate::added::{AddedTokens, Match};
+use crate::characters::CharacterEncoder;
 use crate::decode::TokenTable;
 use crate::error::EncodeError;
 use crate::nfc::Normal;
@@ -23,17 +24,24 @@ pub enum Special {
 /// (`add_special_tokens=False`). One for each thread.
 pub struct Encoder {
     tokenizer: Tokenizer,
-    /// Of our own engine.
-    fast: Option<VocabularyEncoder>,
+    /// None for the reference.
+    own: Option<Own>,
+}
+
+/// Of our own engines.
+enum Own {
+    Bytes(VocabularyEncoder),
+    Characters(CharacterEncoder),
 }
 
 impl Encoder {
     pub(crate) fn new(tokenizer: &Tokenizer) -> Self {
-        let fast = match &tokenizer.0.engine {
-            Engine::Fast(fast) => Some(fast.encoder()),
+        let own = match &tokenizer.0.engine {
+            Engine::Fast(fast) => Some(Own::Bytes(fast.encoder())),
+            Engine::Characters(characters) => Some(Own::Characters(characters.encoder())),
             Engine::Reference(_) => None,
         };
-        Self { tokenizer: tokenizer.clone(), fast }
+        Self { tokenizer: tokenizer.clone(), own }
     }
 
     /// Appends the ids of a text.
@@ -67,14 +75,14 @@ impl Encoder {
         ends: Option<&mut Vec<usize>>,
     ) -> Result<(), EncodeError> {
         let Parts { engine, added, tokens, .. } = &*self.tokenizer.0;
-        match (engine, &mut self.fast) {
-            (Engine::Fast(fast), Some(encoder)) => {
-                let is_nfc = fast.is_nfc;
+        match (engine, &mut self.own) {
+            (Engine::Reference(reference), _) => reference.encode(text, special, ids, ends),
+            (_, Some(encoder)) => {
+                let is_nfc = matches!(engine, Engine::Fast(fast) if fast.is_nfc);
                 Pass { encoder, added, tokens, is_nfc, special, ids, ends }.encode(text);
                 Ok(())
             }
-            (Engine::Reference(reference), _) => reference.encode(text, special, ids, ends),
-            (Engine::Fast(_), None) => Err(EncodeError("no engine".to_owned())),
+            (_, None) => Err(EncodeError("no engine".to_owned())),
         }
     }
 
@@ -110,7 +118,7 @@ impl Encoder {
 
 /// A pass of our own engine over a text.
 struct Pass<'a> {
-    encoder: &'a mut VocabularyEncoder,
+    encoder: &'a mut Own,
     added: &'a AddedTokens,
     tokens: &'a TokenTable,
     is_nfc: bool,
@@ -162,7 +170,14 @@ impl Pass<'_> {
     fn encode_plain(&mut self, normal: &Normal, part: Range<usize>, base: usize) {
         let text = normal.text();
         let first = self.ids.len();
-        self.encoder.encode(&text[part.clone()], self.ids);
+        match &mut self.encoder {
+            Own::Bytes(encoder) => encoder.encode(&text[part.clone()], self.ids),
+            Own::Characters(encoder) => {
+                // Such a text is not normalized, and has no added tokens of a second pass.
+                let ends = self.ends.as_deref_mut();
+                return encoder.encode(&text[part.clone()], base + part.start, self.ids, ends);
+            }
+        }
         let Some(ends) = &mut self.ends else { return };
         let mut at = part.start;
         for &id in &self.ids[first..] {

@@ -39,26 +39,7 @@ impl Fast {
         let is_nfc = normalizer(&file.normalizer)?;
         let pattern = pattern(&file.pre_tokenizer)?;
         let model = &file.model;
-        if model.kind.as_deref() != Some("BPE") {
-            return Err(format!("model {}", model.kind.as_deref().unwrap_or("of no type")));
-        }
-        let is_none = |text: &Option<String>| text.as_deref().unwrap_or("").is_empty();
-        if !(model.dropout.is_null() || model.dropout == 0.0) {
-            return Err("dropout".to_owned());
-        }
-        if !is_none(&model.continuing_subword_prefix) || !is_none(&model.end_of_word_suffix) {
-            return Err("marks at the ends of words".to_owned());
-        }
-        let is_plain =
-            |token: &crate::AddedToken| !(token.single_word || token.lstrip || token.rstrip);
-        if let Some(token) = file.added_tokens.iter().find(|token| !is_plain(token)) {
-            return Err(format!("added token {:?} takes what is beside it", token.content));
-        }
-        let contents: Map<&str, ()> =
-            file.added_tokens.iter().map(|token| (&*token.content, ())).collect();
-        if contents.len() < file.added_tokens.len() {
-            return Err("an added token that is there twice".to_owned());
-        }
+        check(file)?;
         let (bytes, places) = spell(file)?;
         let tokens: Vec<&[u8]> =
             places.iter().map(|&(start, end)| &bytes[start as usize..end as usize]).collect();
@@ -92,6 +73,31 @@ impl Fast {
         };
         format!("own engine, pattern of {name}{tables}")
     }
+}
+
+/// What neither of our engines knows is an error that says so.
+pub fn check(file: &TokenizerFile) -> Result<(), String> {
+    let model = &file.model;
+    if model.kind.as_deref() != Some("BPE") {
+        return Err(format!("model {}", model.kind.as_deref().unwrap_or("of no type")));
+    }
+    let is_none = |text: &Option<String>| text.as_deref().unwrap_or("").is_empty();
+    if !(model.dropout.is_null() || model.dropout == 0.0) {
+        return Err("dropout".to_owned());
+    }
+    if !is_none(&model.continuing_subword_prefix) || !is_none(&model.end_of_word_suffix) {
+        return Err("marks at the ends of words".to_owned());
+    }
+    let is_plain = |token: &crate::AddedToken| !(token.single_word || token.lstrip || token.rstrip);
+    if let Some(token) = file.added_tokens.iter().find(|token| !is_plain(token)) {
+        return Err(format!("added token {:?} takes what is beside it", token.content));
+    }
+    let contents: Map<&str, ()> =
+        file.added_tokens.iter().map(|token| (&*token.content, ())).collect();
+    if contents.len() < file.added_tokens.len() {
+        return Err("an added token that is there twice".to_owned());
+    }
+    Ok(())
 }
 
 /// Whether text is put into Normalization Form C; an error for every other normalizer.

@@ -22,6 +22,7 @@
 
 mod added;
 mod bytes;
+mod characters;
 mod config;
 mod decode;
 mod encoder;

@@ -42,7 +42,7 @@ const EMPTY: u32 = u32::MAX;
 
 impl Ids {
     /// `count` is above all ids.
-    fn new(vocabulary: &[(Cow<str>, u32)], count: usize) -> Self {
+    fn new(vocabulary: &[(Cow<str>, u32)], count: usize) -> Result<Self, String> {
         let none = Slot { tag: 0, id: EMPTY, start: 0, end: 0 };
         let mut ids = Self {
             texts: String::with_capacity(9 * vocabulary.len()),
@@ -53,14 +53,19 @@ impl Ids {
             let start = ids.texts.len() as u32;
             ids.texts.push_str(text);
             let end = ids.texts.len() as u32;
-            ids.places[*id as usize] = (start, end);
+            if std::mem::replace(&mut ids.places[*id as usize], (start, end)) != (0, 0) {
+                return Err("two tokens of one id".to_owned());
+            }
             let (mut at, tag) = ids.place(text);
             while ids.slots[at].id != EMPTY {
+                if ids.slots[at].tag == tag && ids.text(ids.slots[at].id) == text {
+                    return Err(format!("token {text:?} has two ids"));
+                }
                 at = (at + 1) & (ids.slots.len() - 1);
             }
             ids.slots[at] = Slot { tag, id: *id, start, end };
         }
-        ids
+        Ok(ids)
     }
 
     /// Where a text is looked for, and with which bits of its hash.
@@ -113,8 +118,8 @@ const ASKED: usize = 16;
 const THREADS: usize = 2;
 
 /// The merges of the file as ids, with what each pair makes, in their order.
-fn read(model: &Model, count: usize) -> Result<Vec<(u32, u32, u32)>, String> {
-    let ids = &Ids::new(&model.vocabulary.0, count);
+pub fn read(model: &Model, count: usize) -> Result<Vec<(u32, u32, u32)>, String> {
+    let ids = &Ids::new(&model.vocabulary.0, count)?;
     let all = &model.merges.0[..];
     let parts = all.chunks(all.len().div_ceil(THREADS).max(1));
     let parts: Vec<_> = std::thread::scope(|scope| {
@@ -125,6 +130,12 @@ fn read(model: &Model, count: usize) -> Result<Vec<(u32, u32, u32)>, String> {
     for part in parts {
         merges.extend(part.unwrap_or_else(|_| Err("merges that cannot be read".to_owned()))?);
     }
+    Ok(merges)
+}
+
+/// The same, if what they make is in the order of ids.
+fn read_in_order(model: &Model, count: usize) -> Result<Vec<(u32, u32, u32)>, String> {
+    let merges = read(model, count)?;
     if !merges.is_sorted_by_key(|&(_, _, new)| new) {
         return Err("merges are not in the order of ids".to_owned());
     }
@@ -160,7 +171,7 @@ fn read_part(ids: &Ids, part: &[[Cow<str>; 2]]) -> Result<Vec<(u32, u32, u32)>, 
 
 /// `tokens` has the bytes of each id. An error says what our engine does not know.
 pub fn pairs(model: &Model, tokens: &[&[u8]]) -> Result<Pairs, String> {
-    let merges = read(model, tokens.len())?;
+    let merges = read_in_order(model, tokens.len())?;
     let mut made = Made::default();
     made.reserve(merges.len());
     for (&(left, right, _), place) in merges.iter().zip(0..) {
@@ -262,7 +273,7 @@ fn stay_apart(
 pub fn are_of_o200k(model: &Model, count: usize) -> bool {
     const PAIRS: usize = 199_742;
     model.merges.0.len() >= PAIRS
-        && read(model, count).is_ok_and(|merges| {
+        && read_in_order(model, count).is_ok_and(|merges| {
             let is_its =
                 |&&(left, right, new): &&(u32, u32, u32)| o200k_merge(left, right) == Some(new);
             merges.iter().filter(is_its).count() == PAIRS

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use gristmill_tokenizer::HashMap as Map;
 
 use crate::added::{AddedToken, AddedTokens, SpelledToken};
+use crate::characters::Characters;
 use crate::decode::{Spelling, TokenTable};
 use crate::encoder::Encoder;
 use crate::error::{Cause, FolderError, UnknownToken};
@@ -30,7 +31,10 @@ pub(crate) struct Parts {
 }
 
 pub(crate) enum Engine {
+    /// Our own for vocabularies of bytes.
     Fast(Fast),
+    /// Our own for those of characters.
+    Characters(Characters),
     Reference(Box<Reference>),
 }
 
@@ -80,10 +84,11 @@ impl Tokenizer {
             let tokens = scope.spawn(move || TokenTable::new(vocabulary, added, spelling_or_any));
             let fast = match choice {
                 EngineChoice::Reference => Err("as it was asked for".to_owned()),
-                EngineChoice::Fastest if spelling != Some(Spelling::ByteLevel) => {
-                    Err("decoder of other than bytes".to_owned())
-                }
-                EngineChoice::Fastest => Fast::new(&file),
+                EngineChoice::Fastest => match spelling {
+                    Some(Spelling::ByteLevel) => Fast::new(&file).map(Engine::Fast),
+                    Some(Spelling::Text { .. }) => Characters::new(&file).map(Engine::Characters),
+                    None => Err("decoder of another kind".to_owned()),
+                },
             };
             let tokens = tokens.join().unwrap_or_else(|_| Err("no table of tokens".to_owned()));
             let hash = hash.join().unwrap_or_else(|_| sha256(text.as_bytes()));
@@ -92,10 +97,11 @@ impl Tokenizer {
         let tokens = tokens.map_err(other)?;
         let added = file.added_tokens.clone();
         let (engine, note) = match fast {
-            Ok(fast) => {
+            Ok(Engine::Fast(fast)) => {
                 let note = fast.note();
                 (Engine::Fast(fast), note)
             }
+            Ok(engine) => (engine, "own engine, words of characters".to_owned()),
             Err(why) => {
                 // What is read takes as much memory as what is made of it, so it goes first.
                 let reference = if file.model.kind.as_deref() == Some("BPE") {
@@ -125,7 +131,7 @@ impl Tokenizer {
     /// Which engine runs.
     pub fn engine(&self) -> EngineKind {
         match self.0.engine {
-            Engine::Fast(_) => EngineKind::Fast,
+            Engine::Fast(_) | Engine::Characters(_) => EngineKind::Fast,
             Engine::Reference(_) => EngineKind::Reference,
         }
     }
@@ -161,7 +167,7 @@ impl Tokenizer {
         let added = self.added_tokens().iter().find(|added| added.content == token);
         let of_reference = || match &self.0.engine {
             Engine::Reference(reference) => reference.id_of(token),
-            Engine::Fast(_) => None,
+            Engine::Fast(_) | Engine::Characters(_) => None,
         };
         let other = || self.0.tokens.id_of(token.as_bytes()).or_else(of_reference);
         added.map(|added| added.id).or_else(other)

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)] // a test may end so
 
+mod characters;
 mod damaged;
 mod folders;
 mod models;

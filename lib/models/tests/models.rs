@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use gristmill_models::{EngineChoice, EngineKind, Folder, Special, Tokenizer};
+use gristmill_models::{Encoder, EngineChoice, EngineKind, Folder, Special, Tokenizer};
 
 /// The models of `scripts/models.sh`, or of `GRISTMILL_MODELS`.
 pub fn path_of(name: &str) -> Option<PathBuf> {
@@ -123,6 +123,12 @@ const PIECES: &[&str] = &[
     "\u{378}",
     "\u{3097}",
     "x\u{3040}",
+    "▁",
+    "▁▁",
+    ">",
+    "> ",
+    "</",
+    "<0x0A>",
 ];
 
 fn texts(tokenizer: &Tokenizer, count: usize) -> Vec<String> {
@@ -148,6 +154,27 @@ fn texts(tokenizer: &Tokenizer, count: usize) -> Vec<String> {
     (0..count).map(text).collect()
 }
 
+/// Gives the ids of a text, which are those of the other encoder, and end where those do.
+#[track_caller]
+pub fn compare_text(
+    one: &mut Encoder,
+    other: &mut Encoder,
+    text: &str,
+    special: Special,
+) -> Vec<i32> {
+    let (mut ids, mut ends) = (Vec::new(), Vec::new());
+    one.encode_with_ends(text, special, &mut ids, &mut ends).unwrap();
+    let (mut expected, mut expected_ends) = (Vec::new(), Vec::new());
+    other.encode_with_ends(text, special, &mut expected, &mut expected_ends).unwrap();
+    assert_eq!(ids, expected, "{text:?}");
+    assert_eq!(ends, expected_ends, "{text:?}");
+    assert_eq!(ends.last().copied().unwrap_or(0), text.len());
+    let mut again = Vec::new();
+    one.encode(text, special, &mut again).unwrap();
+    assert_eq!(again, ids);
+    ids
+}
+
 /// Ids and ends of both engines, and ids back to text.
 fn compare(name: &str, kind: EngineKind) {
     let Some(path) = path_of(name) else { return };
@@ -160,26 +187,19 @@ fn compare(name: &str, kind: EngineKind) {
     let mut other = reference.tokenizer().encoder();
     for (round, text) in texts(fast.tokenizer(), 1500).iter().enumerate() {
         let special = if round % 3 == 0 { Special::Text } else { Special::Tokens };
-        let (mut ids, mut ends) = (Vec::new(), Vec::new());
-        one.encode_with_ends(text, special, &mut ids, &mut ends).unwrap();
-        let (mut expected, mut expected_ends) = (Vec::new(), Vec::new());
-        other.encode_with_ends(text, special, &mut expected, &mut expected_ends).unwrap();
-        assert_eq!(ids, expected, "{text:?}");
-        assert_eq!(ends, expected_ends, "{text:?}");
-        assert_eq!(ends.last().copied().unwrap_or(0), text.len());
-        let mut again = Vec::new();
-        one.encode(text, special, &mut again).unwrap();
-        assert_eq!(again, ids);
+        let ids = compare_text(&mut one, &mut other, text, special);
         let mut bytes = Vec::new();
         fast.tokenizer().decode_into(&ids, &mut bytes).unwrap();
-        if !name.starts_with("qwen") {
+        // Qwen normalizes, Llama 2 puts in marks, and a mark in a text of Gemma comes back as a space.
+        if !["qwen3", "llama2"].contains(&name) && (name != "gemma3" || !text.contains('▁')) {
             assert_eq!(String::from_utf8_lossy(&bytes), *text);
         }
         let mut joined = Vec::new();
         for &id in &ids {
             joined.extend_from_slice(&reference.tokenizer().token_bytes(id as u32).unwrap());
         }
-        assert_eq!(joined, bytes);
+        // (Llama 2's decoder takes the mark at the front away.)
+        assert!(joined.ends_with(&bytes));
     }
 }
 
@@ -208,6 +228,16 @@ fn gpt_4o() {
     compare("gpt4o", EngineKind::Fast);
 }
 
+#[test]
+fn gemma_3() {
+    compare("gemma3", EngineKind::Fast);
+}
+
+#[test]
+fn llama_2() {
+    compare("llama2", EngineKind::Fast);
+}
+
 /// Texts come back from ids, but for what the normalizer adds.
 #[test]
 fn those_of_sentencepiece_come_back() {
@@ -215,7 +245,6 @@ fn those_of_sentencepiece_come_back() {
         let Some(path) = path_of(name) else { continue };
         let folder = Folder::open(&path).unwrap();
         let tokenizer = folder.tokenizer();
-        assert_eq!(tokenizer.engine(), EngineKind::Reference);
         let mut encoder = tokenizer.encoder();
         for text in ["Hello world", "  two  \n\n", "中文 é \u{1f9ff}\t", "a <start_of_turn>b"] {
             let (mut ids, mut ends, mut bytes) = (Vec::new(), Vec::new(), Vec::new());

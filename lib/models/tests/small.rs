@@ -82,3 +82,37 @@ pub fn open(text: &str, choice: EngineChoice) -> Result<Folder, FolderError> {
     let folder = folder(&[("tokenizer.json", text)]);
     Folder::open_with(&folder.path().join("tokenizer.json"), choice)
 }
+
+/// As SentencePiece has it: bytes, characters, and what these merges make; Llama 2's mark in front if `has_mark`.
+pub fn sentencepiece(characters: &[&str], merges: &[[&str; 2]], has_mark: bool) -> Value {
+    let mut tokens: Vec<String> = ["<unk>", "<s>"].map(str::to_owned).to_vec();
+    tokens.extend((0..=255).map(|byte| format!("<0x{byte:02X}>")));
+    let made = merges.iter().map(|pair| pair.concat());
+    for token in characters.iter().map(|&text| text.to_owned()).chain(made) {
+        if !tokens.contains(&token) {
+            tokens.push(token);
+        }
+    }
+    let vocabulary: serde_json::Map<String, Value> =
+        tokens.iter().zip(0..).map(|(token, id)| (token.clone(), json!(id))).collect();
+    let added = |id: usize, content: &str, special: bool| {
+        json!({"id": id, "content": content, "single_word": false, "lstrip": false,
+               "rstrip": false, "normalized": false, "special": special})
+    };
+    let replace = json!({"type": "Replace", "pattern": {"String": " "}, "content": "▁"});
+    let both =
+        json!({"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, replace]});
+    json!({
+        "version": "1.0", "truncation": null, "padding": null,
+        "added_tokens": [added(1, "<s>", true), added(tokens.len(), "\n\n", false)],
+        "normalizer": if has_mark { both } else { replace },
+        "pre_tokenizer": null, "post_processor": null,
+        "decoder": {"type": "Sequence", "decoders": [
+            {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+            {"type": "ByteFallback"}, {"type": "Fuse"},
+        ]},
+        "model": {"type": "BPE", "dropout": null, "unk_token": "<unk>", "continuing_subword_prefix": null,
+            "end_of_word_suffix": null, "fuse_unk": true, "byte_fallback": true, "ignore_merges": false,
+            "vocab": vocabulary, "merges": merges},
+    })
+}

@@ -1,0 +1,327 @@
+//! Our own engine for the vocabularies of SentencePiece: merging begins with characters, the space written `▁`,
+//! and a character that is no token is its bytes (`<0x0A>`), which are never merged. What a file holds that is
+//! not exactly one of the cases here goes to the reference.
+//!
+//! The reference merges a whole text at once. Here it is cut between two characters exactly if no merge has the
+//! first of them at the end of its left token and the second at the start of its right one. A merge across the
+//! cut would be such a merge; and as merges are taken by their order, then from the left, those of one side are
+//! the same whatever is done on the other. So the words have the tokens that the whole text has.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use gristmill_tokenizer::HashMap as Map;
+use serde_json::{Value, json};
+
+use crate::decode::HIGHEST_ID;
+use crate::fast::check;
+use crate::file::{Model, TokenizerFile};
+use crate::merges::read;
+
+/// What the space is written as.
+const MARK: char = '▁';
+
+/// A vocabulary that our engine encodes with.
+pub struct Characters(Arc<Tables>);
+
+struct Tables {
+    /// Whether a mark is put in front of each text between added tokens.
+    has_mark: bool,
+    /// The ids of characters, and of bytes.
+    characters: Map<char, u32>,
+    bytes: [u32; 256],
+    /// The place among the merges of two tokens, and what they make.
+    merges: Map<(u32, u32), Merge>,
+    neighbours: Neighbours,
+}
+
+type Merge = (u32, u32);
+
+/// The characters that a merge may join: a bit for each hash of two. With the 33,695 of Gemma 3 one of 16 other
+/// pairs is taken for one of them, and the text is not cut there.
+struct Neighbours(Vec<u64>);
+
+impl Neighbours {
+    const BITS: u64 = 1 << 19;
+
+    fn place(left: char, right: char) -> (usize, u64) {
+        let pair = u64::from(u32::from(left)) << 21 | u64::from(u32::from(right));
+        let bit = pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 45;
+        ((bit / 64) as usize, 1 << (bit % 64))
+    }
+
+    fn of(model: &Model) -> Self {
+        let mut bits = vec![0; (Self::BITS / 64) as usize];
+        for [left, right] in &model.merges.0 {
+            if let (Some(left), Some(right)) = (left.chars().next_back(), right.chars().next()) {
+                let (at, bit) = Self::place(left, right);
+                bits[at] |= bit;
+            }
+        }
+        Self(bits)
+    }
+
+    fn contains(&self, left: char, right: char) -> bool {
+        let (at, bit) = Self::place(left, right);
+        self.0[at] & bit != 0
+    }
+}
+
+impl Characters {
+    /// An error says what of the file is not known.
+    pub fn new(file: &TokenizerFile) -> Result<Self, String> {
+        let has_mark = normalizer(&file.normalizer)?;
+        let split = json!({"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": false});
+        // There are no spaces after the normalizer.
+        if !file.pre_tokenizer.is_null() && file.pre_tokenizer != split {
+            return Err("pre-tokenizer beside a normalizer of spaces".to_owned());
+        }
+        check(file)?;
+        if let Some(token) = file.added_tokens.iter().find(|token| token.normalized) {
+            return Err(format!("added token {:?} of normalized text", token.content));
+        }
+        let model = &file.model;
+        if model.ignore_merges == Some(true) {
+            return Err("merges that are ignored".to_owned());
+        }
+        let vocabulary = &model.vocabulary.0;
+        let highest = vocabulary.iter().map(|(_, id)| *id).max().unwrap_or(0);
+        if highest > HIGHEST_ID {
+            return Err(format!("id {highest}"));
+        }
+        let mut characters = Map::default();
+        let mut bytes = [None; 256];
+        for (token, id) in vocabulary {
+            let mut chars = token.chars();
+            if let (Some(character), None) = (chars.next(), chars.next()) {
+                characters.insert(character, *id);
+            }
+            if let Some(byte) = byte_of(token) {
+                bytes[usize::from(byte)] = Some(*id);
+            }
+        }
+        let bytes: Option<Vec<u32>> = bytes.into_iter().collect();
+        let bytes = bytes.filter(|_| model.byte_fallback == Some(true));
+        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+        let bytes: [u32; 256] = bytes.ok_or("bytes that are not all tokens")?;
+        let mut is_byte = vec![false; highest as usize + 1];
+        bytes.iter().for_each(|&id| is_byte[id as usize] = true);
+        let mut merges = Map::default();
+        merges.reserve(model.merges.0.len());
+        for ((left, right, new), place) in read(model, is_byte.len())?.into_iter().zip(0..) {
+            if [left, right, new].iter().any(|&id| is_byte[id as usize]) {
+                return Err("a merge of bytes".to_owned());
+            }
+            if merges.insert((left, right), (place, new)).is_some() {
+                return Err("a pair is merged twice".to_owned());
+            }
+        }
+        let neighbours = Neighbours::of(model);
+        Ok(Self(Arc::new(Tables { has_mark, characters, bytes, merges, neighbours })))
+    }
+
+    pub fn encoder(&self) -> CharacterEncoder {
+        CharacterEncoder {
+            tables: self.0.clone(),
+            words: Map::default(),
+            first: String::new(),
+            merger: Merger::default(),
+        }
+    }
+}
+
+/// The byte that a token stands for: `<0x0A>`.
+fn byte_of(token: &str) -> Option<u8> {
+    let byte = u8::from_str_radix(token.strip_prefix("<0x")?.strip_suffix('>')?, 16).ok()?;
+    Some(byte).filter(|byte| *token == format!("<0x{byte:02X}>"))
+}
+
+/// Whether a mark is put in front of a text whose spaces are made marks; an error for all other normalizers.
+fn normalizer(normalizer: &Value) -> Result<bool, String> {
+    let prepend = json!({"type": "Prepend", "prepend": MARK});
+    let replace = json!({"type": "Replace", "pattern": {"String": " "}, "content": MARK});
+    let steps = match normalizer["normalizers"].as_array() {
+        Some(steps) if normalizer["type"] == "Sequence" => steps,
+        _ => std::slice::from_ref(normalizer),
+    };
+    match steps {
+        [one] if *one == replace => Ok(false),
+        [first, last] if *first == prepend && *last == replace => Ok(true),
+        _ => Err("another normalizer than that of SentencePiece".to_owned()),
+    }
+}
+
+/// A token of a word, and the byte of the word at which the character ends that it ends in.
+type Token = (i32, u32);
+
+/// Encodes text between added tokens. It keeps the words it has seen, which makes it faster and never changes
+/// its output.
+pub struct CharacterEncoder {
+    tables: Arc<Tables>,
+    words: Map<Box<str>, Box<[Token]>>,
+    /// The first word, with a mark in front of it.
+    first: String,
+    merger: Merger,
+}
+
+/// How many words are kept, and of how many bytes: about 12 MB.
+const WORDS: usize = 1 << 17;
+const LONGEST: usize = 64;
+
+impl CharacterEncoder {
+    /// Appends the ids of a text, which begins at `base` of the whole text, and where they end in that.
+    pub fn encode(
+        &mut self,
+        text: &str,
+        base: usize,
+        ids: &mut Vec<i32>,
+        mut ends: Option<&mut Vec<usize>>,
+    ) {
+        let mut start = 0;
+        if let Some(character) = text.chars().next().filter(|_| self.tables.has_mark) {
+            start = self.word_end(text, 0);
+            let mut first = std::mem::take(&mut self.first);
+            first.clear();
+            first.push(MARK);
+            first.push_str(&text[..start]);
+            // The mark belongs to the first character.
+            let least = character.len_utf8();
+            let end_of = |end: usize| base + end.saturating_sub(MARK.len_utf8()).max(least);
+            self.put(&first, ids, ends.as_deref_mut(), end_of);
+            self.first = first;
+        }
+        while start < text.len() {
+            let end = self.word_end(text, start);
+            let end_of = |end: usize| base + start + end;
+            self.put(&text[start..end], ids, ends.as_deref_mut(), end_of);
+            start = end;
+        }
+    }
+
+    /// The end of the word that begins at `start`, which is not the end of the text.
+    fn word_end(&self, text: &str, start: usize) -> usize {
+        let mut chars = text[start..].char_indices().map(|(at, character)| (at, marked(character)));
+        let mut last = chars.next().map_or(MARK, |(_, character)| character);
+        for (at, character) in chars {
+            if !self.tables.neighbours.contains(last, character) {
+                return start + at;
+            }
+            last = character;
+        }
+        text.len()
+    }
+
+    fn put(
+        &mut self,
+        word: &str,
+        ids: &mut Vec<i32>,
+        ends: Option<&mut Vec<usize>>,
+        end_of: impl Fn(usize) -> usize,
+    ) {
+        let Self { tables, words, merger, .. } = self;
+        let known = words.get(word);
+        let tokens = known.map_or_else(|| merger.merge(tables, word), |tokens| &**tokens);
+        ids.extend(tokens.iter().map(|&(id, _)| id));
+        if let Some(ends) = ends {
+            ends.extend(tokens.iter().map(|&(_, end)| end_of(end as usize)));
+        }
+        if known.is_none() && word.len() <= LONGEST {
+            let tokens = tokens.into();
+            if words.len() == WORDS {
+                words.clear();
+            }
+            words.insert(word.into(), tokens);
+        }
+    }
+}
+
+fn marked(character: char) -> char {
+    if character == ' ' { MARK } else { character }
+}
+
+/// Scratch memory for a word that is merged.
+#[derive(Default)]
+struct Merger {
+    nodes: Vec<Node>,
+    heap: BinaryHeap<Reverse<(u32, u32)>>,
+    tokens: Vec<Token>,
+}
+
+struct Node {
+    id: u32,
+    /// Where its last character ends in the word.
+    end: u32,
+    previous: u32,
+    next: u32,
+    /// That of this token and the next one, or [`NONE`].
+    merge: Merge,
+    /// Whether it is part of the token in front of it.
+    is_gone: bool,
+}
+
+const NONE: Merge = (u32::MAX, 0);
+const END: u32 = u32::MAX;
+
+impl Merger {
+    fn merge(&mut self, tables: &Tables, word: &str) -> &[Token] {
+        let Self { nodes, heap, tokens } = self;
+        nodes.clear();
+        for (at, character) in word.char_indices() {
+            let end = (at + character.len_utf8()) as u32;
+            let character = marked(character);
+            let mut push = |id| {
+                let place = nodes.len() as u32;
+                let (previous, next) = (place.wrapping_sub(1), place + 1);
+                nodes.push(Node { id, end, previous, next, merge: NONE, is_gone: false });
+            };
+            match tables.characters.get(&character) {
+                Some(&id) => push(id),
+                None => {
+                    let mut buffer = [0; 4];
+                    let bytes = character.encode_utf8(&mut buffer).bytes();
+                    bytes.for_each(|byte| push(tables.bytes[usize::from(byte)]));
+                }
+            }
+        }
+        if let Some(last) = nodes.last_mut() {
+            last.next = END;
+        }
+        let find = |nodes: &mut [Node], heap: &mut BinaryHeap<_>, at: u32| {
+            let node = &nodes[at as usize];
+            let merge = match nodes.get(node.next as usize) {
+                Some(next) => tables.merges.get(&(node.id, next.id)).copied().unwrap_or(NONE),
+                None => NONE,
+            };
+            nodes[at as usize].merge = merge;
+            if merge != NONE {
+                heap.push(Reverse((merge.0, at)));
+            }
+        };
+        for at in 0..nodes.len() as u32 {
+            find(nodes, heap, at);
+        }
+        while let Some(Reverse((place, at))) = heap.pop() {
+            let Node { merge, next, previous, is_gone, .. } = nodes[at as usize];
+            // One of the two tokens has been merged since.
+            if merge.0 != place || is_gone {
+                continue;
+            }
+            nodes[next as usize].is_gone = true;
+            let Node { end, next, .. } = nodes[next as usize];
+            let node = &mut nodes[at as usize];
+            (node.id, node.end, node.next) = (merge.1, end, next);
+            if let Some(next) = nodes.get_mut(next as usize) {
+                next.previous = at;
+            }
+            find(nodes, heap, at);
+            if previous != END {
+                find(nodes, heap, previous);
+            }
+        }
+        tokens.clear();
+        let whole = nodes.iter().filter(|node| !node.is_gone);
+        tokens.extend(whole.map(|node| (node.id as i32, node.end)));
+        tokens
+    }
+}
