@@ -23,7 +23,7 @@ import unicodedata
 from tokenizers import Tokenizer, processors
 
 ROOT = pathlib.Path(__file__).parent.parent
-MODELS = ["qwen3", "llama3_1", "deepseek_v3", "gptoss", "gpt4o"]
+MODELS = ["qwen3", "llama3_1", "deepseek_v3", "gptoss", "gpt4o", "gemma3", "llama2"]
 SOURCES = [
     ("/usr/lib/python3", ".py"), ("/usr/lib/python3.11", ".py"), ("/usr/include", ".h"),
     (str(pathlib.Path("~/.cargo/registry/src").expanduser()), ".rs"),
@@ -105,6 +105,7 @@ PIECES = (
     + ["中", "文字", "の", "カ\u3099", "한국", "\u1112\u1161\u11ab", "ไทย", "क\u093c", "द्ध", "ʰ", "ǅ", "Б", "ж", "ß", "ﬁ", "Å", "\u212b", "\u2126", "😀", "❤️", "👨‍👩‍👧", "𠀀"]
     + ["龦", "龥", "゛", "\u309f", "\u0338=", "\u0344", "\u0958", "\ufb2a", "\u2adc", "\x00".replace("\x00", "\x01"), "\x7f", "$", "€", "+", "^", "`", "~", "\\", "_", "a_b"]
     + ["can't", "DON'T", "x'd", "I'M", "we've", "\u1e9b\u0323", "\U0001d15e", "\U00011099\U000110ba", "\U0001e900", "\u088f", "\U00016121", "\ue000", "\uffff", "\u0378"]
+    + ["▁", "▁▁", " ▁", ">", "> ", ">▁</", "</", "<0x0A>", "<0x", "0A>", "\t\t"]
 )  # fmt: skip
 
 

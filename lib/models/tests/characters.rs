@@ -57,9 +57,18 @@ fn any_merges_of_characters_give_equal_ids_and_ends() {
 /// A word that is longer than those that are kept, and more words than are kept.
 #[test]
 fn long_words_and_many_words_give_equal_ids() {
-    let merges = [["a", "a"], ["aa", "aa"], ["▁", "a"], ["a", "b"], ["0", "1"], ["1", "0"]];
-    let digits = ["a", "b", "▁", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
-    let text = sentencepiece(&digits, &merges, true).to_string();
+    let merges = [
+        ["a", "a"],
+        ["aa", "aa"],
+        ["▁", "a"],
+        ["a", "b"],
+        ["a", "1"],
+        ["0", "1"],
+        ["1", "0"],
+        ["1", "1"],
+        ["0", "0"],
+    ];
+    let text = sentencepiece(&["a", "b", "▁", "0", "1"], &merges, true).to_string();
     let [one, other] =
         [EngineChoice::Fastest, EngineChoice::Reference].map(|choice| open(&text, choice).unwrap());
     let mut encoders = [&one, &other].map(|folder| folder.tokenizer().encoder());
@@ -70,7 +79,7 @@ fn long_words_and_many_words_give_equal_ids() {
         &format!("{}b{}", "a".repeat(1000), "01".repeat(3000)),
         Special::Text,
     );
-    for start in 0..40 {
+    for start in (0..15).chain(0..2) {
         let words: String = (0..10_000).map(|at| format!(" a{:b}", start * 10_000 + at)).collect();
         compare_text(first, second, &words, Special::Text);
     }

@@ -7,7 +7,7 @@ use gristmill_models::{EngineChoice, Special};
 use serde_json::{Value, json};
 
 use crate::models::Random;
-use crate::small::{MERGES, open, tokenizer};
+use crate::small::{MERGES, open, sentencepiece, tokenizer};
 
 /// Opens a file with both engines and, if it can be opened, encodes; both must give the same.
 #[track_caller]
@@ -63,8 +63,16 @@ fn bytes_that_are_changed_give_an_error_or_a_tokenizer() {
 /// Every value by another one.
 #[test]
 fn values_that_are_changed_give_an_error_or_a_tokenizer() {
+    let characters = ["h", "e", "l", "o", "▁", "w", "r", "d", "a"];
+    let merges = [["h", "e"], ["l", "l"], ["he", "ll"], ["hell", "o"], ["▁", "w"], ["d", "a"]];
+    for whole in [tokenizer(&MERGES), sentencepiece(&characters, &merges, true)] {
+        change_values(&whole);
+    }
+}
+
+fn change_values(whole: &Value) {
     let mut paths = Vec::new();
-    list(&tokenizer(&MERGES), String::new(), &mut paths);
+    list(whole, String::new(), &mut paths);
     let others = [
         Value::Null,
         json!(true),
@@ -87,7 +95,7 @@ fn values_that_are_changed_give_an_error_or_a_tokenizer() {
     paths.retain(|path| !path.starts_with("/model/vocab/") || random.below(16) == 0);
     for path in paths {
         for other in &others {
-            let mut file = tokenizer(&MERGES);
+            let mut file = whole.clone();
             *file.pointer_mut(&path).unwrap() = other.clone();
             check(&file.to_string());
         }
