@@ -72,7 +72,10 @@ impl Characters {
     /// An error says what of the file is not known.
     pub fn new(file: &TokenizerFile) -> Result<Self, String> {
         let has_mark = normalizer(&file.normalizer)?;
-        let split = json!({"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": false});
+        let split = json!({
+            "type": "Split", "pattern": {"String": " "},
+            "behavior": "MergedWithPrevious", "invert": false,
+        });
         // There are no spaces after the normalizer.
         if !file.pre_tokenizer.is_null() && file.pre_tokenizer != split {
             return Err("pre-tokenizer beside a normalizer of spaces".to_owned());
