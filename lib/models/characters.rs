@@ -9,6 +9,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use gristmill_tokenizer::HashMap as Map;
@@ -128,6 +129,7 @@ impl Characters {
         CharacterEncoder {
             tables: self.0.clone(),
             words: Map::default(),
+            merged: vec![0; 1 << 16],
             first: String::new(),
             merger: Merger::default(),
         }
@@ -163,6 +165,9 @@ type Token = (i32, u32);
 pub struct CharacterEncoder {
     tables: Arc<Tables>,
     words: Map<Box<str>, Box<[Token]>>,
+    /// Bits of the hashes of words that were merged: one that comes again is kept. (With all of them kept, 15 MB of
+    /// a hundred languages took 1.16 times as long at first, and 1.5 times later.)
+    merged: Vec<u32>,
     /// The first word, with a mark in front of it.
     first: String,
     merger: Merger,
@@ -222,14 +227,18 @@ impl CharacterEncoder {
         ends: Option<&mut Vec<usize>>,
         end_of: impl Fn(usize) -> usize,
     ) {
-        let Self { tables, words, merger, .. } = self;
+        let Self { tables, words, merged, merger, .. } = self;
         let known = words.get(word);
         let tokens = known.map_or_else(|| merger.merge(tables, word), |tokens| &**tokens);
         ids.extend(tokens.iter().map(|&(id, _)| id));
         if let Some(ends) = ends {
             ends.extend(tokens.iter().map(|&(_, end)| end_of(end as usize)));
         }
-        if known.is_none() && word.len() <= LONGEST {
+        if known.is_some() || word.len() > LONGEST {
+            return;
+        }
+        let hash = words.hasher().hash_one(word);
+        if std::mem::replace(&mut merged[(hash >> 48) as usize], hash as u32) == hash as u32 {
             let tokens = tokens.into();
             if words.len() == WORDS {
                 words.clear();

@@ -80,7 +80,8 @@ fn long_words_and_many_words_give_equal_ids() {
         Special::Text,
     );
     for start in (0..15).chain(0..2) {
-        let words: String = (0..10_000).map(|at| format!(" a{:b}", start * 10_000 + at)).collect();
+        let words: String =
+            (0..10_000).map(|at| format!(" a{0:b} a{0:b}", start * 10_000 + at)).collect();
         compare_text(first, second, &words, Special::Text);
     }
 }
@@ -115,7 +116,10 @@ fn what_is_not_known_goes_to_the_reference() {
     let twice = with("/model/merges", json!([["a", "b"], ["▁", "ab"], ["a", "b"]]));
     let prepend = json!({"type": "Prepend", "prepend": "▁"});
     let replace = json!({"type": "Replace", "pattern": {"String": " "}, "content": "▁"});
-    let split = |behavior: &str, invert: bool| json!({"type": "Split", "pattern": {"String": " "}, "behavior": behavior, "invert": invert});
+    let split = |behavior: &str, invert: bool| {
+        let pattern = json!({"String": " "});
+        json!({"type": "Split", "pattern": pattern, "behavior": behavior, "invert": invert})
+    };
     let mut both = with("/normalizer", Value::Null);
     both["pre_tokenizer"] = split("MergedWithPrevious", false);
     let normalizer = "another normalizer than that of SentencePiece";
