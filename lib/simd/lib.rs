@@ -28,6 +28,8 @@
 
 mod portable;
 #[cfg(target_arch = "x86_64")]
+mod sha256;
+#[cfg(target_arch = "x86_64")]
 mod x86;
 
 pub use portable::Portable;
@@ -35,6 +37,8 @@ pub use portable::Portable;
 use portable::later_bytes;
 #[cfg(not(target_arch = "x86_64"))]
 pub use portable::{ascii_specials, board_masks, differ, json_specials};
+#[cfg(target_arch = "x86_64")]
+pub use sha256::sha256_two;
 #[cfg(target_arch = "x86_64")]
 use x86::later_bytes;
 #[cfg(target_arch = "x86_64")]
@@ -145,6 +149,12 @@ impl SimdLevel {
         }
         task.run::<Portable>()
     }
+}
+
+/// Adds blocks to two chains of SHA-256. Returns false: there are no instructions for it.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn sha256_two(_: &mut [[u32; 8]; 2], _: [&[[u8; 64]]; 2]) -> bool {
+    false
 }
 
 /// Requests the cache line of a value that will be read soon.
