@@ -90,9 +90,10 @@ impl ChatTok {
         let counts = self.left_out.counts();
         let left_out = counts.iter().map(|(name, count)| {
             let way_on = match name {
-                REASONING => {
+                REASONING if self.model.reads_reasoning() => {
                     "; --turns split makes a record for each turn, with its own; --reasoning keep refuses such chats"
                 }
+                REASONING => "; --reasoning keep refuses such chats",
                 _ => "",
             };
             format!("{name}: left out {}{way_on}", times(count))

@@ -2,6 +2,7 @@
 
 mod downstream;
 mod refused;
+mod shown;
 
 use serde_json::{Value, json};
 
