@@ -244,6 +244,12 @@ fn texts_are_those_of_transformers() {
     compare("templates.py", "render", "20000");
 }
 
+/// Every method with many combinations of arguments, and the cases and classes of every character.
+#[test]
+fn methods_are_those_of_python() {
+    compare("methods.py", "render", "");
+}
+
 #[test]
 fn mutated_templates_do_as_in_transformers() {
     compare("mutations.py", "render", "4000");

@@ -1,4 +1,4 @@
-//! Texts as Python's `str` sees them: characters are counted, and Python's idea of a space.
+//! Texts as Python's `str` has them: places are counted in characters, and spaces and cases are Python's.
 
 /// `str.isspace` of one character.
 pub fn is_space(c: char) -> bool {
@@ -10,7 +10,7 @@ pub fn length(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().count() }
 }
 
-/// The byte at which a character begins; the end of the text if there are fewer.
+/// The byte at which a character begins, by its place; the end of the text if there are fewer characters.
 pub fn byte_of(text: &str, character: usize) -> usize {
     if text.is_ascii() {
         return character.min(text.len());
@@ -44,59 +44,96 @@ pub fn lines(text: &str, keeps_ends: bool) -> Vec<&str> {
     lines
 }
 
+/// The characters of a text, each with its lower case. (What that is of a capital sigma depends on what is
+/// around it, which `str::to_lowercase` knows.)
+fn lowered(text: &str) -> impl Iterator<Item = (char, String)> {
+    let sigmas: Vec<char> =
+        text.to_lowercase().chars().filter(|c| matches!(c, 'σ' | 'ς')).collect();
+    let mut sigmas = sigmas.into_iter();
+    text.chars().map(move |c| match c {
+        'Σ' | 'σ' | 'ς' => (c, sigmas.next().unwrap_or(c).into()),
+        c => (c, c.to_lowercase().collect()),
+    })
+}
+
 /// `text.capitalize()`.
 pub fn capitalized(text: &str) -> String {
-    let mut chars = text.chars();
-    match chars.next() {
-        Some(first) => titled(first) + &chars.as_str().to_lowercase(),
-        None => String::new(),
+    let characters = lowered(text).enumerate();
+    characters.map(|(place, (c, lower))| if place == 0 { titled(c) } else { lower }).collect()
+}
+
+/// `text.title()`.
+pub fn title(text: &str) -> String {
+    let mut is_in_word = false;
+    let characters = lowered(text).map(|(c, lower)| {
+        let is_first = !std::mem::replace(&mut is_in_word, is_cased(c));
+        if is_first { titled(c) } else { lower }
+    });
+    characters.collect()
+}
+
+/// `text.swapcase()`.
+pub fn swapped(text: &str) -> String {
+    let characters = lowered(text).map(|(c, lower)| match c {
+        c if c.is_uppercase() => lower,
+        c if c.is_lowercase() => c.to_uppercase().collect(),
+        c => c.into(),
+    });
+    characters.collect()
+}
+
+/// `text.casefold()`.
+pub fn folded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            'ı' => out.push(c),
+            'ẞ' => out.push_str("ss"),
+            // Cherokee is folded to capitals.
+            'Ꭰ'..='Ᏽ' => out.push(c),
+            'ᏸ'..='ᏽ' | 'ꭰ'..='ꮿ' => out.extend(c.to_uppercase()),
+            c => out.extend(c.to_uppercase().flat_map(char::to_lowercase)),
+        }
     }
+    out
 }
 
 /// The title case of a character, which differs from upper case for ligatures and digraphs.
-pub fn titled(c: char) -> String {
+fn titled(c: char) -> String {
     match c {
         'Ǆ'..='ǆ' => "ǅ".into(),
         'Ǉ'..='ǉ' => "ǈ".into(),
         'Ǌ'..='ǌ' => "ǋ".into(),
         'Ǳ'..='ǳ' => "ǲ".into(),
+        'ŉ' => "ʼN".into(),
         'ა'..='ჺ' | 'ჽ'..='ჿ' => c.into(),
+        // Greek with a small iota below.
+        'ᾀ'..='ᾯ' => char::from_u32(u32::from(c) | 8).unwrap_or(c).into(),
+        'ᾳ' | 'ᾼ' => "ᾼ".into(),
+        'ῃ' | 'ῌ' => "ῌ".into(),
+        'ῳ' | 'ῼ' => "ῼ".into(),
         c => {
-            let upper: Vec<char> = c.to_uppercase().collect();
-            match upper.split_first() {
-                Some((first, rest)) if !rest.is_empty() => {
-                    rest.iter().fold(String::from(*first), |mut text, c| {
-                        text.extend(c.to_lowercase());
-                        text
-                    })
-                }
-                _ => upper.into_iter().collect(),
-            }
+            let lower = |(place, c): (usize, char)| match (place, c) {
+                (0, c) => String::from(c),
+                (_, 'Ι') => "\u{345}".into(),
+                (_, c) => c.to_lowercase().collect(),
+            };
+            c.to_uppercase().enumerate().map(lower).collect()
         }
     }
 }
 
-/// `text.title()`.
-pub fn title(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut is_in_word = false;
-    for c in text.chars() {
-        let is_cased = c.is_lowercase() || c.is_uppercase() || is_title_case(c);
-        if is_in_word {
-            out.extend(c.to_lowercase());
-        } else {
-            out.push_str(&titled(c));
-        }
-        is_in_word = is_cased;
-    }
-    out
-}
-
+/// Whether a character has the general category Lt.
 pub fn is_title_case(c: char) -> bool {
-    matches!(c, 'ǅ' | 'ǈ' | 'ǋ' | 'ǲ')
+    matches!(c, 'ǅ' | 'ǈ' | 'ǋ' | 'ǲ' | 'ᾈ'..='ᾏ' | 'ᾘ'..='ᾟ' | 'ᾨ'..='ᾯ' | 'ᾼ' | 'ῌ' | 'ῼ')
 }
 
-/// Markup without special characters, as `markupsafe.escape` makes it.
+/// Whether a character has the property Cased.
+pub fn is_cased(c: char) -> bool {
+    c.is_lowercase() || c.is_uppercase() || is_title_case(c)
+}
+
+/// A text with its special characters escaped, as `markupsafe.escape` does it.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -112,11 +149,11 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// The characters that `str.strip` takes: spaces, or those of a text.
+/// The characters that `str.strip` takes away: spaces, or the characters of a text.
 pub struct Stripped<'a>(pub Option<&'a str>);
 
 impl Stripped<'_> {
-    pub fn has(&self, c: char) -> bool {
+    fn has(&self, c: char) -> bool {
         self.0.map_or_else(|| is_space(c), |chars| chars.contains(c))
     }
 

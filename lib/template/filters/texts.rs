@@ -1,4 +1,4 @@
-//! Filters that make text.
+//! Filters that return texts.
 
 use crate::error::{Result, fault};
 use crate::methods::{self, marked};
@@ -7,7 +7,7 @@ use crate::run::arguments::{Given, index, text as text_of};
 use crate::text::{byte_of, escaped, length, lines};
 use crate::value::Value;
 
-/// `soft_str(value)`: a text as it is, another value as it is printed.
+/// `soft_str(value)`: returns a text unchanged, and `str` of other values.
 fn soft(run: &mut Run<'_>, value: Value) -> Result<Value> {
     if value.as_text().is_some() { Ok(value) } else { run.str(&value) }
 }
@@ -85,16 +85,12 @@ pub fn replace(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
 pub fn title(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     given.positional::<0>("title", 0)?;
     let text = soft(run, value)?;
+    let is_between = |c: char| crate::text::is_space(c) || "-({[<".contains(c);
     let mut out = String::new();
-    let mut is_first = true;
-    for c in text.as_text().unwrap_or_default().chars() {
-        let is_between = crate::text::is_space(c) || "-({[<".contains(c);
-        if is_first || is_between {
-            out.extend(c.to_uppercase());
-        } else {
-            out.extend(c.to_lowercase());
-        }
-        is_first = is_between;
+    for word in text.as_text().unwrap_or_default().split_inclusive(is_between) {
+        let mut rest = word.chars();
+        out.extend(rest.next().into_iter().flat_map(char::to_uppercase));
+        out.push_str(&rest.as_str().to_lowercase());
     }
     run.text(out)
 }

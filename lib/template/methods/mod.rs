@@ -14,7 +14,7 @@ use crate::value::{Dict, Type, Value, View};
 
 pub use text::replaced;
 
-/// Whether a value has an attribute, and the sandbox gives it.
+/// Whether a value has an attribute, and whether the sandbox allows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Safety {
     Safe,
@@ -92,7 +92,7 @@ const INT: [&str; 10] = [
 const FLOAT: [&str; 7] =
     ["as_integer_ratio", "conjugate", "fromhex", "hex", "imag", "is_integer", "real"];
 
-/// What every value of Python has; the sandbox gives none of it.
+/// The attributes that every value of Python has; the sandbox refuses them.
 const OBJECT: [&str; 24] = [
     "__class__",
     "__delattr__",
@@ -120,12 +120,12 @@ const OBJECT: [&str; 24] = [
     "__subclasshook__",
 ];
 
-/// Whether all values have an attribute.
+/// Whether every value of Python has this attribute.
 pub fn is_of_all(name: &str) -> bool {
     name.starts_with("__") && OBJECT.contains(&name)
 }
 
-/// Whether a value that is no object has an attribute.
+/// Looks up an attribute of a value that is not an object of the renderer.
 pub fn safety(value: &Value, name: &str) -> Safety {
     if is_of_all(name) {
         return Safety::Refused;
@@ -156,7 +156,7 @@ pub fn safety(value: &Value, name: &str) -> Safety {
     }
 }
 
-/// An attribute that is no method.
+/// The value of an attribute that is not a method.
 pub fn property(value: &Value, name: &str) -> Option<Value> {
     Some(match (value, name) {
         (Value::Bool(value), "real" | "numerator") => Value::Int(i64::from(*value)),
@@ -173,7 +173,7 @@ pub fn property(value: &Value, name: &str) -> Option<Value> {
     })
 }
 
-/// A text as markup.
+/// Turns a text into markup.
 pub fn marked(value: Value) -> Value {
     match value {
         Value::Text(text) => Value::Markup(text),

@@ -1,4 +1,4 @@
-//! The methods of `str`. Those of markup escape what they add, and give markup.
+//! The methods of `str`. Methods of markup escape what they add, and return markup.
 
 use std::sync::Arc;
 
@@ -6,8 +6,10 @@ use super::{characters, marked};
 use crate::error::{Result, fault, unsupported};
 use crate::format;
 use crate::run::Run;
-use crate::run::arguments::{Given, index, text as text_of};
-use crate::text::{Stripped, byte_of, capitalized, escaped, is_space, length, lines, title};
+use crate::run::arguments::{Given, count, index, text as text_of};
+use crate::text::{
+    Stripped, byte_of, capitalized, escaped, folded, is_space, length, lines, swapped, title,
+};
 use crate::value::Value;
 
 /// Calls a method of a text.
@@ -31,8 +33,7 @@ pub fn call(
                 "upper" => text.to_uppercase(),
                 "title" => title(text),
                 "capitalize" => capitalized(text),
-                // (Beside `ß` and the like, which fold to two letters, it is lower case.)
-                "casefold" => text.to_lowercase().replace('ß', "ss").replace('ς', "σ"),
+                "casefold" => folded(text),
                 _ => swapped(text),
             }
         }
@@ -97,13 +98,13 @@ pub fn call(
             made
         }
         "replace" => {
-            let [old, new, count] = given.positional(name, 2)?;
+            let [old, new, most] = given.positional(name, 2)?;
             let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-            let count = count.map_or(Ok(-1), |count| index(&count))?;
+            let most = most.map_or(Ok(-1), |most| count(&most))?;
             let new = text_of(&new)?;
             let escaped_new = escaped(new);
             let new = if is_markup { &escaped_new } else { new };
-            replaced(run, text, text_of(&old)?, new, count)?
+            replaced(run, text, text_of(&old)?, new, most)?
         }
         "find" | "rfind" | "index" | "rindex" | "count" => return found(text, name, given),
         "removeprefix" | "removesuffix" => {
@@ -119,7 +120,7 @@ pub fn call(
         "zfill" | "center" | "ljust" | "rjust" => padded(run, text, name, given)?,
         "expandtabs" => {
             let [size] = given.bind(name, ["tabsize"], 0)?;
-            expanded(run, text, size.map_or(Ok(8), |size| index(&size))?)?
+            expanded(run, text, size.map_or(Ok(8), |size| count(&size))?)?
         }
         "format" => format::braces(run, text, given.list, given.named, is_markup)?,
         "format_map" => {
@@ -146,18 +147,6 @@ fn list_of(run: &mut Run<'_>, parts: Vec<&str>, is_markup: bool) -> Result<Value
     run.list(items)
 }
 
-fn swapped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_uppercase() {
-            out.extend(c.to_lowercase());
-        } else {
-            out.extend(c.to_uppercase());
-        }
-    }
-    out
-}
-
 /// The part of a text between two optional positions, and where it begins, in characters.
 pub struct Find<'t> {
     pub part: &'t str,
@@ -165,7 +154,7 @@ pub struct Find<'t> {
 }
 
 impl<'t> Find<'t> {
-    /// None if the positions are beyond the text.
+    /// Returns none if the positions are beyond the text.
     fn new(text: &'t str, start: Option<Value>, stop: Option<Value>) -> Result<Option<Find<'t>>> {
         let given = |value: &Option<Value>| value.as_ref().is_some_and(|v| *v != Value::None);
         if !given(&start) && !given(&stop) {
@@ -194,13 +183,13 @@ impl<'t> Find<'t> {
 fn starts_or_ends(text: &str, name: &str, given: Given) -> Result<Value> {
     let [parts, start, stop] = given.positional(name, 1)?;
     let parts = parts.unwrap_or_default();
-    let Some(find) = Find::new(text, start, stop)? else { return Ok(Value::Bool(false)) };
-    let has = |part: &Value| match part.as_text() {
-        Some(part) if name == "startswith" => Ok(find.part.starts_with(part)),
-        Some(part) => Ok(find.part.ends_with(part)),
+    let part = Find::new(text, start, stop)?.map(|find| find.part);
+    let has = |other: &Value| match other.as_text() {
+        Some(other) if name == "startswith" => Ok(part.is_some_and(|part| part.starts_with(other))),
+        Some(other) => Ok(part.is_some_and(|part| part.ends_with(other))),
         None => fault(format!(
             "{name} first arg must be str or a tuple of str, not {}",
-            part.type_name()
+            other.type_name()
         )),
     };
     match &parts {
@@ -242,7 +231,7 @@ fn found(text: &str, name: &str, given: Given) -> Result<Value> {
 
 fn split<'t>(text: &'t str, name: &str, given: Given) -> Result<Vec<&'t str>> {
     let [separator, most] = given.bind(name, ["sep", "maxsplit"], 0)?;
-    let most = most.map_or(Ok(-1), |most| index(&most))?;
+    let most = most.map_or(Ok(-1), |most| count(&most))?;
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let separator = separator.filter(|separator| *separator != Value::None);
     if let Some(separator) = &separator {
@@ -250,11 +239,11 @@ fn split<'t>(text: &'t str, name: &str, given: Given) -> Result<Vec<&'t str>> {
         if separator.is_empty() {
             return fault("empty separator");
         }
-        let count = most.saturating_add(1);
+        let most_parts = most.saturating_add(1);
         if name == "split" {
-            return Ok(text.splitn(count, separator).collect());
+            return Ok(text.splitn(most_parts, separator).collect());
         }
-        let mut parts: Vec<&str> = text.rsplitn(count, separator).collect();
+        let mut parts: Vec<&str> = text.rsplitn(most_parts, separator).collect();
         parts.reverse();
         return Ok(parts);
     }
@@ -291,7 +280,7 @@ fn split<'t>(text: &'t str, name: &str, given: Given) -> Result<Vec<&'t str>> {
     Ok(parts)
 }
 
-/// `text.replace(old, new, count)`; a count below 0 is all.
+/// `text.replace(old, new, count)`; a count below 0 replaces all.
 pub fn replaced(run: &mut Run<'_>, text: &str, old: &str, new: &str, count: i64) -> Result<String> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let places = match old.is_empty() {
@@ -307,7 +296,7 @@ pub fn replaced(run: &mut Run<'_>, text: &str, old: &str, new: &str, count: i64)
 
 fn padded(run: &mut Run<'_>, text: &str, name: &str, given: Given) -> Result<String> {
     let [width, fill] = given.positional(name, 1)?;
-    let width = usize::try_from(index(&width.unwrap_or_default())?).unwrap_or(0);
+    let width = usize::try_from(count(&width.unwrap_or_default())?).unwrap_or(0);
     let fill = match &fill {
         Some(_) if name == "zfill" => return fault("zfill() takes exactly one argument"),
         Some(fill) => {
@@ -319,8 +308,7 @@ fn padded(run: &mut Run<'_>, text: &str, name: &str, given: Given) -> Result<Str
         }
         None => ' ',
     };
-    let count = length(text);
-    let pad = width.saturating_sub(count);
+    let pad = width.saturating_sub(length(text));
     run.charge(pad.saturating_mul(4))?;
     if pad == 0 {
         return Ok(text.into());
@@ -337,7 +325,7 @@ fn padded(run: &mut Run<'_>, text: &str, name: &str, given: Given) -> Result<Str
             format!("{sign}{}{digits}", "0".repeat(pad))
         }
         _ => {
-            // As CPython: the odd one goes to the left of a text of odd width.
+            // As CPython: an odd space goes to the left if the width is odd.
             let left = pad / 2 + (pad & width & 1);
             format!("{}{text}{}", fill(left), fill(pad - left))
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{Result, fault};
 use crate::value::Value;
 
-/// What a function, method, filter or test is called with.
+/// The arguments of a function, method, filter or test.
 #[derive(Debug, Clone, Default)]
 pub struct Given {
     pub list: Vec<Value>,
@@ -13,7 +13,8 @@ pub struct Given {
 }
 
 impl Given {
-    /// The values of these parameters, in their order; the first `required` must be there.
+    /// Gives the values of these parameters, in their order; it is an error if one of the first `required` is
+    /// missing.
     pub fn bind<const N: usize>(
         self,
         function: &str,
@@ -46,7 +47,7 @@ impl Given {
         }
     }
 
-    /// As [`Given::bind`], of a function that takes no names.
+    /// As [`Given::bind`], for a function that takes no keyword arguments.
     pub fn positional<const N: usize>(
         self,
         function: &str,
@@ -59,12 +60,19 @@ impl Given {
     }
 }
 
-/// An integer argument: `int` or `bool`.
+/// The integer of an argument that is a number of things, which has 64 bits at the most.
+pub fn count(value: &Value) -> Result<i64> {
+    match value {
+        Value::Big(_) => fault("Python int too large to convert to C ssize_t"),
+        other => index(other),
+    }
+}
+
+/// The integer of an argument that is a place: `int` or `bool`. One beyond 64 bits is the last that fits.
 pub fn index(value: &Value) -> Result<i64> {
     match value {
         Value::Int(value) => Ok(*value),
         Value::Bool(value) => Ok(i64::from(*value)),
-        // (What is larger is as large as any.)
         Value::Big(value) => {
             Ok(if value.sign() == num_bigint::Sign::Minus { i64::MIN } else { i64::MAX })
         }
@@ -75,7 +83,7 @@ pub fn index(value: &Value) -> Result<i64> {
     }
 }
 
-/// A text argument.
+/// The text of an argument.
 pub fn text(value: &Value) -> Result<&str> {
     match value.as_text() {
         Some(text) => Ok(text),
