@@ -1,15 +1,15 @@
-//! What a template is given.
+//! The chat that a template renders.
 
 use std::sync::Arc;
 
 use crate::error::Error;
 use crate::value::{Dict, Value};
 
-/// The names under which transformers hands reasoning on; the first is the one that templates read.
+/// The keys of reasoning in a message; most templates read the first.
 const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
 
-/// A chat, as transformers hands it to a template: nulls of messages are left out, and reasoning has
-/// all the names that templates read.
+/// A chat, as transformers hands it to a template: nulls of messages are left out, and reasoning stands under all keys
+/// that templates read.
 #[derive(Debug, Clone)]
 pub struct Chat {
     messages: Vec<Value>,
@@ -18,7 +18,7 @@ pub struct Chat {
 }
 
 impl Chat {
-    /// A chat of messages, each a dict with its keys in their order. There must be one at least.
+    /// A chat of messages, which are dicts with their keys in order. No message is an error.
     pub fn new(messages: Vec<Value>) -> Result<Chat, Error> {
         if messages.is_empty() {
             return Err(Error::Chat("a chat without messages".into()));
@@ -27,33 +27,33 @@ impl Chat {
         Ok(Chat { messages, tools: Value::None, documents: Value::None })
     }
 
-    /// With tools: each a dict.
+    /// Adds tools, which must be dicts.
     pub fn with_tools(self, tools: Vec<Value>) -> Result<Chat, Error> {
         Ok(Chat { tools: dicts(tools, "tool")?, ..self })
     }
 
-    /// With documents: each a dict.
+    /// Adds documents, which must be dicts.
     pub fn with_documents(self, documents: Vec<Value>) -> Result<Chat, Error> {
         Ok(Chat { documents: dicts(documents, "document")?, ..self })
     }
 
-    /// The messages, as the template sees them.
+    /// The messages, as the template gets them.
     pub fn messages(&self) -> &[Value] {
         &self.messages
     }
 
-    /// `None`, or the list of the tools.
+    /// The list of the tools; `None` if there are none.
     pub fn tools(&self) -> &Value {
         &self.tools
     }
 
-    /// The first messages.
+    /// The chat with its first `count` messages.
     pub(crate) fn first(&self, count: usize) -> Chat {
         let count = count.min(self.messages.len());
         Chat { messages: self.messages[..count].to_vec(), ..self.clone() }
     }
 
-    /// Other messages and tools in the place of these.
+    /// The chat with other messages and tools.
     pub(crate) fn replaced(&self, messages: Vec<Value>, tools: Vec<Value>) -> Result<Chat, Error> {
         let tools = match self.tools {
             Value::None => Value::None,
@@ -74,7 +74,7 @@ fn dicts(values: Vec<Value>, name: &str) -> Result<Value, Error> {
     Value::list(values)
 }
 
-/// A message without nulls, with its reasoning under all names.
+/// Returns a message without nulls, with its reasoning under all keys.
 pub(crate) fn message(given: &Value) -> Result<Value, Error> {
     let Value::Dict(given) = given else {
         return Err(Error::Chat("a message that is no object".into()));

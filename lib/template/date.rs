@@ -1,4 +1,4 @@
-//! A date that is given, and `strftime` of it in the C locale.
+//! A date and its `strftime` in the C locale.
 
 use crate::error::{Result, unsupported};
 
@@ -42,7 +42,7 @@ impl Date {
         is_day.then_some(Date { year, month, day })
     }
 
-    /// The day of a text `YYYY-MM-DD`.
+    /// Reads a day as `YYYY-MM-DD`.
     pub fn parse(text: &str) -> Option<Date> {
         let mut parts = text.split('-');
         let mut part = |length: usize| {
@@ -55,7 +55,7 @@ impl Date {
         parts.next().is_none().then_some(date)
     }
 
-    /// Days before the year, and within it.
+    /// The days before the year, and the days of the year before this one.
     fn days(self) -> (i64, i64) {
         let before = i64::from(self.year) - 1;
         let years = before * 365 + before / 4 - before / 100 + before / 400;
@@ -68,13 +68,13 @@ impl Date {
         (years, day)
     }
 
-    /// Sunday is 0.
+    /// The day of the week; Sunday is 0.
     fn weekday(self) -> i64 {
         let (years, day) = self.days();
         (years + day + 1) % 7
     }
 
-    /// `strftime(format)`, as glibc has it.
+    /// `strftime(format)`, as in glibc.
     pub(crate) fn strftime(self, format: &str) -> Result<String> {
         let mut out = String::new();
         let mut chars = format.chars();

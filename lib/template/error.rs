@@ -1,9 +1,9 @@
-//! Why a template is not read, or a chat not rendered.
+//! Errors of templates and renderings.
 
-/// What went wrong, in one line.
+/// An error; its text has one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The template is no template.
+    /// The template cannot be parsed.
     #[error("template line {line}: {cause}")]
     Syntax {
         /// From 1.
@@ -22,15 +22,15 @@ pub enum Error {
         /// In Python's words where there are some.
         cause: String,
     },
-    /// What jinja2 has and this crate does not, or what would differ from run to run.
+    /// The template uses something that this crate does not support, or that differs from run to run.
     #[error("template line {line}: {cause}")]
     Unsupported {
         /// From 1.
         line: usize,
-        /// What it is.
+        /// What the template uses.
         cause: String,
     },
-    /// The rendering took more steps, made more text or went deeper than a chat template needs.
+    /// The template or its rendering exceeds a limit.
     #[error("template line {line}: {cause}")]
     Limit {
         /// From 1.
@@ -46,7 +46,7 @@ pub enum Error {
         /// Why.
         cause: String,
     },
-    /// The chat is not one that transformers takes.
+    /// The chat is not valid in transformers.
     #[error("{0}")]
     Chat(String),
 }
@@ -54,12 +54,12 @@ pub enum Error {
 /// A result whose error is small to move.
 pub(crate) type Result<T> = std::result::Result<T, Box<Error>>;
 
-/// An error without its place, which the renderer adds.
+/// A [`Error::Runtime`] without its line, which the renderer adds.
 pub(crate) fn fault<T>(cause: impl Into<String>) -> Result<T> {
     Err(Box::new(Error::Runtime { line: 0, cause: cause.into() }))
 }
 
-/// As [`fault`], of what is not there.
+/// As [`fault`], an [`Error::Unsupported`].
 pub(crate) fn unsupported<T>(cause: impl Into<String>) -> Result<T> {
     Err(Box::new(Error::Unsupported { line: 0, cause: cause.into() }))
 }
@@ -69,7 +69,7 @@ pub(crate) fn limit<T>(cause: &'static str) -> Result<T> {
 }
 
 impl Error {
-    /// The same error at a line, unless it has one.
+    /// Sets the line of an error that has none.
     pub(crate) fn at(mut self: Box<Self>, here: usize) -> Box<Self> {
         if let Error::Runtime { line, .. }
         | Error::Unsupported { line, .. }

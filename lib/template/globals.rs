@@ -8,10 +8,10 @@ use crate::run::arguments::{Given, index};
 use crate::run::object::{Object, check_attribute};
 use crate::value::{Dict, Function, Value, range_length};
 
-/// The most items of a `range` in jinja2's sandbox.
+/// Maximum number of items of a `range` in jinja2's sandbox.
 const MOST_OF_RANGE: usize = 100_000;
 
-/// A global name.
+/// The global function with this name.
 pub fn find(name: &str) -> Option<Value> {
     Some(Value::Function(match name {
         "range" => Function::Range,

@@ -7,10 +7,10 @@ use crate::run::arguments::index;
 use crate::value::compare::sorted;
 use crate::value::{Value, print};
 
-/// The widest indent; there may be hundreds in a line.
+/// Maximum indent; a line has up to 400.
 const WIDEST: usize = 4096;
 
-/// How JSON is written.
+/// The options of `json.dumps`.
 pub struct Form {
     is_ascii: bool,
     indent: Option<String>,
@@ -82,7 +82,7 @@ fn line(out: &mut Vec<u8>, form: &Form, level: usize) {
     }
 }
 
-/// The longest JSON that is written.
+/// Maximum length of the JSON, in bytes.
 const LONGEST: usize = 1 << 29;
 
 fn write_at(out: &mut Vec<u8>, value: &Value, form: &Form, level: usize) -> Result<()> {

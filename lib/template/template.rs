@@ -1,4 +1,4 @@
-//! A template that is ready to render chats.
+//! Templates, and what a rendering of one returns.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,8 +11,7 @@ use crate::run::{self, Context};
 use crate::syntax::{self, Program};
 use crate::value::Value;
 
-/// A template, parsed once, with the variables that it is rendered with. It can be shared between
-/// threads.
+/// A parsed template and the variables of its renderings. It can be shared between threads.
 #[derive(Debug, Clone)]
 pub struct Template {
     program: Arc<Program>,
@@ -21,12 +20,12 @@ pub struct Template {
     limits: Limits,
 }
 
-/// What a rendering may take; more is an error. The defaults are far beyond what chats take.
+/// Limits of a rendering; more is an error. Chats need a small fraction of the defaults.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Statements, expressions and items of loops.
+    /// Maximum number of statements, expressions and items of loops.
     pub steps: u64,
-    /// Bytes of the text and of all that is made on the way.
+    /// Maximum bytes of the text and of all values that are made on the way.
     pub bytes: u64,
 }
 
@@ -36,20 +35,21 @@ impl Default for Limits {
     }
 }
 
-/// A text, and the parts of it that `{% generation %}` names.
+/// The text of a chat, and the parts that `{% generation %}` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marked {
     /// The text.
     pub text: String,
-    /// Ranges of bytes. Within a macro or a block that is set a range begins where transformers says.
+    /// Ranges of bytes that `{% generation %}` names. In a macro or `{% set %}` block, ranges begin where transformers
+    /// says.
     pub generations: Vec<Range<usize>>,
 }
 
-/// What a template is always given.
+/// Variables that come with the chat.
 const GIVEN: [&str; 4] = ["messages", "tools", "documents", "add_generation_prompt"];
 
 impl Template {
-    /// A template from its source.
+    /// Parses a template.
     pub fn new(source: &str) -> Result<Template, Error> {
         let program = syntax::program(source).map_err(|error| *error)?;
         Ok(Template {
@@ -60,7 +60,7 @@ impl Template {
         })
     }
 
-    /// Sets a variable: `bos_token` and the like, or what the user sets (`enable_thinking`).
+    /// Sets a variable, such as `bos_token` or `enable_thinking`. Variables of the chat cannot be set.
     pub fn set(&mut self, name: &str, value: Value) -> Result<(), Error> {
         if GIVEN.contains(&name) {
             return Err(Error::Chat(format!("'{name}' is given with the chat, and cannot be set")));
@@ -69,33 +69,33 @@ impl Template {
         Ok(())
     }
 
-    /// Sets the day that `strftime_now` says; without it, a template that asks is refused.
+    /// Sets the day of `strftime_now`; without a day, a template that calls it is refused.
     pub fn set_date(&mut self, date: Date) {
         self.date = Some(date);
     }
 
-    /// Sets what a rendering may take.
+    /// Sets the limits of a rendering.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
-    /// Whether `{% generation %}` is in the template.
+    /// Whether the template has `{% generation %}`.
     pub fn has_generation(&self) -> bool {
         self.program.has_generation
     }
 
-    /// The text of a chat.
+    /// Renders a chat.
     pub fn render(&self, chat: &Chat, add_generation_prompt: bool) -> Result<String, Error> {
         self.render_marked(chat, add_generation_prompt).map(|marked| marked.text)
     }
 
-    /// The text of a chat, with the parts that `{% generation %}` names.
+    /// Renders a chat; returns the parts that `{% generation %}` names, too.
     pub fn render_marked(&self, chat: &Chat, add_generation_prompt: bool) -> Result<Marked, Error> {
         let messages = Value::list(chat.messages().to_vec())?;
         self.render_values(messages, chat, add_generation_prompt)
     }
 
-    /// The text of other messages in the place of a chat's.
+    /// Renders a chat with other messages in place of its own.
     pub(crate) fn render_values(
         &self,
         messages: Value,

@@ -1,4 +1,4 @@
-//! The tests of jinja2: what may stand after `is`.
+//! The tests of jinja2, as in `value is defined`.
 
 use crate::error::{Result, fault};
 use crate::run::Run;
@@ -13,7 +13,7 @@ use crate::{filters, methods};
 /// A test of a value.
 pub type Test = fn(&mut Run<'_>, Value, Given) -> Result<bool>;
 
-/// The test of a name.
+/// The test with this name.
 pub fn find(name: &str) -> Option<Test> {
     Some(match name {
         "odd" => |run, value, given| remainder(run, value, given, 2, 1),

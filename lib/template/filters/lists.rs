@@ -1,4 +1,4 @@
-//! Filters of lists and dicts. Those that jinja2 has as generators are lazy here, too.
+//! Filters of lists and dicts. A filter that is a generator in jinja2 is lazy here, too.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn is(value: Option<Value>) -> bool {
     value.is_some_and(|value| value.is_true())
 }
 
-/// `sorted` wants an integer there.
+/// The argument `reverse` of `sorted`, which must be an integer.
 fn is_reverse(value: Option<Value>) -> Result<bool> {
     Ok(value.map_or(Ok(0), |value| index(&value))? != 0)
 }
@@ -105,7 +105,7 @@ pub fn items(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     run.object(Object::Generator(Box::new(Generator { source, stage })))
 }
 
-/// A source of one item, for what fails when it is first asked.
+/// A source of one item, for a generator that fails at its first item.
 fn one() -> Source {
     Source::Range(Arc::new([0, 1, 1]), 0)
 }
@@ -218,7 +218,7 @@ pub fn join(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     run.text(text)
 }
 
-/// The keys by which items are compared.
+/// The keys by which items are compared: the attribute, or the item itself.
 fn keys(
     run: &mut Run<'_>,
     items: &[Value],
@@ -350,11 +350,11 @@ pub fn sum(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
 
 pub fn batch(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     let [count, fill] = given.bind("batch", ["linecount", "fill_with"], 1)?;
-    // (It is only compared.)
+    // (Jinja2 only compares it, so that other values are no error.)
     let count = index(&count.unwrap_or_default()).unwrap_or(0);
     let items = run.collect(&value)?;
     let Ok(count @ 1..) = usize::try_from(count) else {
-        // (Jinja never finds a full line.)
+        // (Jinja2 never finds a full line.)
         let rest = if items.is_empty() { Vec::new() } else { vec![Value::list_of(items)?] };
         let rest = run.list(rest)?;
         return run.generator(&rest, Stage::Plain);

@@ -1,4 +1,4 @@
-//! The filters of jinja2, and `tojson` as transformers has it.
+//! The filters of jinja2, and transformers' `tojson`.
 
 mod lists;
 mod numbers;
@@ -10,10 +10,10 @@ use crate::run::Run;
 use crate::run::arguments::Given;
 use crate::value::Value;
 
-/// A filter of a value.
+/// Applies a filter to a value.
 pub type Filter = fn(&mut Run<'_>, Value, Given) -> Result<Value>;
 
-/// The filter of a name.
+/// The filter with this name.
 pub fn find(name: &str) -> Option<Filter> {
     Some(match name {
         "abs" => numbers::abs,

@@ -1,4 +1,4 @@
-//! Filters that make numbers, or text of them.
+//! Filters that return numbers or format them.
 
 use num_bigint::BigInt;
 
@@ -21,7 +21,7 @@ pub fn abs(_: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     }
 }
 
-/// `float(value)`, as far as text and numbers go.
+/// `float(value)`; none if the value is no number.
 fn float_of(value: &Value) -> Result<Option<f64>> {
     match value {
         Value::Undefined(missing) => fault(missing.message()),
@@ -98,7 +98,7 @@ fn parsed_integer(text: &str, base: u32) -> Result<Option<Value>> {
 pub fn int(_: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     let [default, base] = given.bind("int", ["default", "base"], 0)?;
     let default = default.unwrap_or(Value::Int(0));
-    // (What is no base is as what is no number.)
+    // (A bad base has the same result as a bad number.)
     let base = base.map_or(Ok(10), |base| index(&base)).unwrap_or(99);
     let found = match &value {
         Value::Text(text) | Value::Markup(text) => {

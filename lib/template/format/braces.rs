@@ -15,12 +15,12 @@ use crate::value::{Value, print};
 struct Formatter {
     list: Vec<Value>,
     named: Vec<(Arc<str>, Value)>,
-    /// The next number of a field without one; none once fields have numbers.
+    /// The number of the next field without a number; none after a field with a number.
     next: Option<usize>,
     is_markup: bool,
 }
 
-/// Formats values.
+/// Returns `format.format(*list, **named)`.
 pub fn braces(
     run: &mut Run<'_>,
     format: &str,
@@ -68,7 +68,7 @@ impl Formatter {
     }
 
     fn field(&mut self, run: &mut Run<'_>, field: &str, depth: usize) -> Result<String> {
-        // A bracket may hold what otherwise ends the name.
+        // Within brackets, `!` and `:` do not end the name.
         let mut is_inside = false;
         let end = field.char_indices().find(|(_, c)| {
             is_inside = (is_inside || *c == '[') && *c != ']';
@@ -177,7 +177,7 @@ struct Spec {
     form: Option<char>,
 }
 
-/// The number at the start of what is left.
+/// Takes a number from the start; none if there is no digit.
 fn number_of(chars: &mut std::iter::Peekable<impl Iterator<Item = char>>) -> Option<usize> {
     let mut number: Option<usize> = None;
     while let Some(digit) = chars.next_if(char::is_ascii_digit) {

@@ -1,4 +1,4 @@
-//! Text made by a format: `text % values` and `text.format(...)`.
+//! Formats: `text % values` and `text.format(...)`.
 
 mod braces;
 mod number;

@@ -3,7 +3,7 @@
 use crate::error::{Result, fault};
 use crate::value::print;
 
-/// The digits of a float of no sign, in one of the forms `e f g %` of C, in capitals if the form is.
+/// The digits of a float without its sign, in one of C's forms `e f g %`; in capitals if the form is a capital.
 pub fn float(
     value: f64,
     form: char,
@@ -69,7 +69,7 @@ fn general(value: f64, precision: usize, is_alternate: bool) -> String {
     if is_alternate { text } else { without_zeros(text) }
 }
 
-/// A float without a form, with or without a precision.
+/// The digits of a float for a format without a form.
 pub fn plain(value: f64, precision: Option<usize>) -> String {
     let value = value.abs();
     let Some(precision) = precision else { return print::float(value) };
@@ -99,7 +99,7 @@ fn scientific_short(value: f64, precision: usize) -> String {
     format!("{}e{exponent}", without_zeros(mantissa.to_string()))
 }
 
-/// Digits with a mark between groups.
+/// Puts a mark between groups of `size` digits.
 pub fn grouped(digits: &str, mark: char, size: usize) -> String {
     let mut out = String::new();
     for (place, digit) in digits.chars().enumerate() {

@@ -20,7 +20,7 @@ struct Spec {
     precision: Option<usize>,
 }
 
-/// The values that are left to be formatted.
+/// The values to format, and how many are used.
 struct Values<'v> {
     value: &'v Value,
     next: usize,
@@ -38,7 +38,7 @@ impl<'v> Values<'v> {
     }
 }
 
-/// Formats values; `is_markup` escapes those that are no markup.
+/// Returns `format % value`; with `is_markup`, values that are not markup are escaped.
 pub fn percent(run: &mut Run<'_>, format: &str, value: &Value, is_markup: bool) -> Result<Value> {
     let mut out = String::new();
     let mut values = Values { value, next: 0 };
@@ -241,7 +241,7 @@ fn pad(out: &mut String, spec: &Spec, sign: &str, prefix: &str, digits: &str, is
     }
 }
 
-/// The result of `repr` as `ascii` gives it.
+/// Escapes what is not ASCII in the result of `repr`, as `ascii` does.
 pub fn ascii(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -1,5 +1,4 @@
-//! `value.name` and `value[key]`: the one asks for an attribute first, the other for an item, as
-//! jinja2's sandbox does it.
+//! `value.name` looks for an attribute first, `value[key]` for an item, as in jinja2's sandbox.
 
 use std::sync::Arc;
 
@@ -30,7 +29,7 @@ impl Run<'_> {
         Ok(Value::Undefined(Missing { of: Of::Type(value.kind()), name: name.clone() }))
     }
 
-    /// What Python's `getattr` gives, as far as the sandbox allows it.
+    /// `getattr(value, name)` within the sandbox; none if there is no such attribute.
     pub fn own_attribute(&mut self, value: &Value, name: &Arc<str>) -> Result<Option<Value>> {
         if let Value::Object(place) = value {
             return self.attribute_of_object(*place, name);
@@ -108,7 +107,7 @@ impl Run<'_> {
         Ok(Value::Undefined(Missing { of: Of::Type(value.kind()), name }))
     }
 
-    /// `value[key]` of Python; none where that is an error.
+    /// `value[key]` in Python; none where that is an error.
     fn own_item(&mut self, value: &Value, key: &Value) -> Result<Option<Value>> {
         if let Value::Dict(dict) = value {
             return Ok(dict.get(key).unwrap_or(None).cloned());
@@ -226,7 +225,7 @@ impl Run<'_> {
         }
     }
 
-    /// `reversed(value)`, as the items; none where Python has no reverse.
+    /// The items of `reversed(value)`; none where Python has no reverse.
     pub fn reversed(&mut self, value: &Value) -> Result<Option<Vec<Value>>> {
         match value {
             Value::Undefined(_)

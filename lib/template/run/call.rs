@@ -1,4 +1,4 @@
-//! Calls: of macros, methods and functions.
+//! Calls of macros, methods and functions.
 
 use std::sync::Arc;
 
@@ -49,12 +49,12 @@ impl Run<'_> {
         Ok(given)
     }
 
-    /// The value of a call; `caller` is what a call block hands on.
+    /// Evaluates a call; `caller` is the macro of a `{% call %}` block.
     pub fn call_with(&mut self, call: &Expr, caller: Option<Value>) -> Result<Value> {
         let Expr::Call(call) = call else { return fault("expected call") };
         self.line = call.line;
         self.step(1)?;
-        // A method need not be a value before it is called.
+        // A method is called without making a value of it.
         if let Expr::Attribute(of, name) = &call.function {
             let of = self.evaluate(of)?;
             let is_plain =
@@ -134,7 +134,7 @@ impl Run<'_> {
         }
     }
 
-    /// The text of a macro.
+    /// Calls a macro; returns its text.
     pub fn call_macro(&mut self, of: &Arc<Macro>, frame: usize, mut given: Given) -> Result<Value> {
         let name = &of.name;
         let count = of.parameters.len();
@@ -152,7 +152,7 @@ impl Run<'_> {
             values.push(take(name));
         }
         let mut caller = None;
-        // (An explicit parameter counts as a caller, where the body uses it.)
+        // (A parameter `caller` counts as one where the body uses it.)
         let uses_caller = of.caller.is_some();
         if uses_caller && !has_caller {
             caller = Some(match take("caller") {

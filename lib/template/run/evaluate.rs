@@ -109,7 +109,7 @@ impl Run<'_> {
                 if let Expr::Name(_, slot) = &**of
                     && let Some(Value::Dict(dict)) = self.slot(*slot)
                 {
-                    // (Most often a member of a message, which need not be copied.)
+                    // (Most often a member of a message: the slot is not cloned as an undefined value would be.)
                     let dict = dict.clone();
                     return self.attribute(&Value::Dict(dict), name);
                 }
@@ -153,7 +153,7 @@ impl Run<'_> {
         }
     }
 
-    /// Writes what an expression prints; texts that are added are not joined before.
+    /// Prints an expression. The terms of a sum of texts are printed one by one, without joining them.
     pub fn print_expression(&mut self, expression: &Expr) -> Result<()> {
         match expression {
             Expr::Binary(Operator::Add, _) => {
@@ -164,7 +164,7 @@ impl Run<'_> {
                     first = &pair.0;
                 }
                 let mut sum = self.evaluate(first)?;
-                // The texts before it.
+                // The texts before this term.
                 let mut texts: Vec<Value> = Vec::new();
                 while let Some(term) = terms.pop() {
                     let value = self.evaluate(term)?;
@@ -289,7 +289,7 @@ impl Run<'_> {
         let count = usize::try_from(count).unwrap_or(0);
         match value {
             Value::Text(text) | Value::Markup(text) => {
-                // (Charged before it is made.)
+                // (Charged before the text is made.)
                 self.charge(text.len().saturating_mul(count))?;
                 let text =
                     Value::from(if text.is_empty() { String::new() } else { text.repeat(count) });

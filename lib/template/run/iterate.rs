@@ -1,4 +1,4 @@
-//! Iteration: over values, and lazily through the filters that give generators.
+//! Iteration over values, and over the generators that filters return.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::tests_of::Test;
 use crate::value::compare::{equal, hashable};
 use crate::value::{Dict, Items, Value, View, item_of_range, range_length};
 
-/// Where the next item comes from.
+/// The source of the next item.
 #[derive(Debug, Clone)]
 pub enum Source {
     Items(Arc<Items>, usize),
@@ -22,19 +22,19 @@ pub enum Source {
     Empty,
 }
 
-/// What a generator does with each item.
+/// The work of a generator on each item.
 #[derive(Debug)]
 pub enum Stage {
     Plain,
     Filter(Filter, Given),
     Attribute(Vec<Value>, Option<Value>),
-    /// Keeps what passes a test, or what is true; of an attribute, if there is one.
+    /// Keeps an item if it, or its attribute, passes the test; without a test, if it is true.
     Select {
         attribute: Option<Vec<Value>>,
         test: Option<(Test, Given)>,
         wanted: bool,
     },
-    /// Keeps what was not seen.
+    /// Keeps an item whose key was not seen before.
     Unique {
         attribute: Vec<Value>,
         is_case_sensitive: bool,
@@ -172,7 +172,7 @@ impl Run<'_> {
         self.object(Object::Generator(Box::new(Generator { source, stage })))
     }
 
-    /// The attribute of an attribute, as filters name it: parts of digits are indices.
+    /// Follows a path of attributes, as filters name it; integers are indices.
     pub fn attribute_path(
         &mut self,
         item: Value,
@@ -228,7 +228,7 @@ impl Run<'_> {
     }
 }
 
-/// A text in lower case, another value as it is.
+/// Returns a text in lower case, and other values unchanged.
 pub fn ignore_case(value: Value) -> Value {
     match value.as_text() {
         Some(text) => Value::from(text.to_lowercase()),
@@ -236,7 +236,7 @@ pub fn ignore_case(value: Value) -> Value {
     }
 }
 
-/// The parts of the name of an attribute.
+/// Splits the path of attributes in a filter's argument: `a.0.b`.
 pub fn attribute_parts(attribute: &Value) -> Vec<Value> {
     match attribute.as_text() {
         Some(text) => text

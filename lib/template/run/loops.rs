@@ -22,7 +22,7 @@ impl Run<'_> {
         self.run_loop(of, &over, 0, 0)
     }
 
-    /// The text of a recursive loop, which is a function.
+    /// Runs a recursive loop, which is a function; returns its text.
     fn recursive_loop(
         &mut self,
         of: &Arc<For>,
@@ -91,7 +91,7 @@ impl Run<'_> {
         Ok(Flow::On)
     }
 
-    /// The next item that passes the test of a loop.
+    /// Returns the next item that passes the test of a loop.
     fn advance(&mut self, of: &For, source: &mut Source) -> Result<Option<Value>> {
         loop {
             self.step(1)?;
@@ -147,7 +147,7 @@ impl Run<'_> {
         Ok(item)
     }
 
-    /// Looks how long the loops in a value are, which are printed with their lengths.
+    /// Finds the lengths of the loops in a value, which are printed with them.
     pub fn measure_loops(&mut self, value: &Value) -> Result<()> {
         match value {
             Value::Object(place) if matches!(self.object_of(value), Some(Object::Loop(_))) => {
@@ -183,7 +183,7 @@ impl Run<'_> {
         Ok(length)
     }
 
-    /// An attribute of the special variable, if it has it.
+    /// An attribute of the special variable; none if it does not have it.
     pub fn loop_attribute(&mut self, place: u32, name: &str) -> Result<Option<Value>> {
         let state = self.state(place)?;
         let index = state.index;

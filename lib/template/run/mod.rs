@@ -1,4 +1,4 @@
-//! Runs a template: the statements, and what has a state while they run.
+//! Runs a template: its statements, and the objects whose state they change.
 
 pub mod arguments;
 mod attribute;
@@ -20,13 +20,13 @@ use crate::value::{Missing, Of, Value, print};
 use crate::{Date, Limits};
 use object::Object;
 
-/// What a template sees beside the environment.
+/// The inputs of a rendering.
 pub struct Context<'c> {
-    /// Of this rendering.
+    /// Variables of the chat.
     pub given: &'c [(&'static str, Value)],
-    /// Of the template.
+    /// Variables of the template.
     pub variables: &'c HashMap<Arc<str>, Value>,
-    /// What `strftime_now` says.
+    /// The day of `strftime_now`.
     pub date: Option<Date>,
     pub limits: Limits,
 }
@@ -35,20 +35,20 @@ pub struct Context<'c> {
 pub struct Run<'c> {
     program: &'c Program,
     context: &'c Context<'c>,
-    /// What is written now.
+    /// The text that is being written.
     out: String,
-    /// What is written around it, outermost first.
+    /// The unfinished texts around `out`, outermost first.
     around: Vec<String>,
     slots: Vec<Option<Value>>,
     frames: Vec<Frame>,
-    /// The frame of the function that runs.
+    /// The frame of the running function.
     frame: usize,
-    /// Whether a function may outlive the frame that it was made in.
+    /// Whether a macro may outlive the frame that it was made in.
     is_captured: bool,
     objects: Vec<Object>,
     /// The texts that filters of blocks are applied to.
     bodies: Vec<Value>,
-    /// What the blocks see of the template's names.
+    /// The template's names, as its blocks see them.
     exported: HashMap<Arc<str>, Value>,
     steps: u64,
     bytes: u64,
@@ -57,7 +57,7 @@ pub struct Run<'c> {
     generations: Vec<Range<usize>>,
 }
 
-/// The slots of a function that runs.
+/// The slots of a running function.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     base: usize,
@@ -72,10 +72,10 @@ pub enum Flow {
     Continue,
 }
 
-/// Statements and expressions are run by recursion. Python's own limit is about as deep.
+/// Maximum depth: statements and expressions run by recursion. Python's own limit is about the same.
 const DEEPEST: u32 = 1000;
 
-/// The most items of a list that a template makes.
+/// Maximum number of items of a list that a template makes.
 pub const MOST_ITEMS: usize = 1 << 24;
 
 /// A text, and where `{% generation %}` was in it, in bytes.
@@ -112,7 +112,7 @@ pub fn render(program: &Program, context: &Context<'_>) -> std::result::Result<R
 }
 
 impl Run<'_> {
-    /// Counts steps.
+    /// Counts steps; an error above the limit.
     pub fn step(&mut self, count: usize) -> Result<()> {
         match self.steps.checked_sub(count as u64) {
             Some(rest) => {
@@ -123,7 +123,7 @@ impl Run<'_> {
         }
     }
 
-    /// Counts what is made.
+    /// Counts bytes that are made; an error above the limit.
     pub fn charge(&mut self, bytes: usize) -> Result<()> {
         match self.bytes.checked_sub(bytes as u64) {
             Some(rest) => {
@@ -134,14 +134,14 @@ impl Run<'_> {
         }
     }
 
-    /// A text that was made.
+    /// Makes a text, and counts its bytes.
     pub fn text(&mut self, text: impl Into<Arc<str>>) -> Result<Value> {
         let text = text.into();
         self.charge(text.len())?;
         Ok(Value::Text(text))
     }
 
-    /// A list that was made.
+    /// Makes a list, and counts its bytes.
     pub fn list(&mut self, items: Vec<Value>) -> Result<Value> {
         self.charge(items.len() * size_of::<Value>())?;
         Value::list_of(items)
@@ -189,7 +189,7 @@ impl Run<'_> {
         }
     }
 
-    /// `str(value)`, as a text.
+    /// `str(value)` as a string of Rust.
     pub fn printed(&mut self, value: &Value) -> Result<String> {
         self.measure_loops(value)?;
         let mut text = String::new();
@@ -234,7 +234,7 @@ impl Run<'_> {
         self.context.variables.get(name).cloned().or_else(|| globals::find(name))
     }
 
-    /// Fills the slots of a scope.
+    /// Sets the slots of a scope.
     fn enter(&mut self, loads: &[Load]) {
         for load in loads {
             match load {
@@ -245,7 +245,7 @@ impl Run<'_> {
         }
     }
 
-    /// Runs what writes, and gives what it wrote.
+    /// Runs `run`; returns the text that it wrote, and its result.
     fn captured<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<(String, T)> {
         let around = std::mem::take(&mut self.out);
         self.around.push(around);
@@ -254,7 +254,7 @@ impl Run<'_> {
         Ok((std::mem::replace(&mut self.out, around), value))
     }
 
-    /// Runs in new slots.
+    /// Runs `run` in a frame with new slots.
     fn in_frame<T>(
         &mut self,
         parent: usize,

@@ -1,4 +1,4 @@
-//! What has a state while a template runs.
+//! Objects with a state that changes while a template runs.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub enum Object {
         separator: Value,
         is_used: bool,
     },
-    /// What is taken out while it runs.
+    /// The place of a generator that is running.
     Busy,
 }
 
@@ -40,20 +40,20 @@ pub struct Generator {
 pub struct Loop {
     pub of: Arc<For>,
     pub source: Source,
-    /// The frame in which its test is evaluated.
+    /// The frame in which the test is evaluated.
     pub frame: usize,
-    /// One more than `index0`: 0 before the first item.
+    /// The number of items so far: 0 before the first item.
     pub index: usize,
     pub length: Option<usize>,
-    /// Whether what comes from the source has passed the test.
+    /// Whether the items of the source have passed the test.
     pub is_tested: bool,
-    /// The next item, if it was looked at: none at the end.
+    /// The next item, if it was asked for; `Some(None)` at the end.
     pub after: Option<Option<Value>>,
     pub current: Option<Value>,
     pub before: Option<Value>,
     pub last_changed: Option<Vec<Value>>,
     pub depth: usize,
-    /// The frame around, of a recursive loop.
+    /// The outer frame of a recursive loop.
     pub parent: usize,
 }
 
@@ -69,7 +69,7 @@ impl Object {
     }
 }
 
-/// Refuses what transformers refuses as a name in a namespace.
+/// Checks the name of an attribute of a namespace, as transformers does.
 pub fn check_attribute(name: &str) -> Result<()> {
     match name.starts_with('_') {
         true => fault(format!(

@@ -96,8 +96,8 @@ impl Run<'_> {
         self.object(Object::Macro { of: of.clone(), frame: self.frame })
     }
 
-    /// What is within is noted where it is in the whole text; within a macro or a block that is set,
-    /// where that begins, as transformers notes it.
+    /// Notes the range of a `{% generation %}` in the whole text. In a macro or `{% set %}` block, the range begins
+    /// where that begins, as in transformers.
     fn generation(&mut self, of: &Arc<Macro>) -> Result<()> {
         let text = self.call_macro(of, self.frame, Default::default())?;
         let start = self.around.first().unwrap_or(&self.out).len();
@@ -106,7 +106,7 @@ impl Run<'_> {
         self.print(&text)
     }
 
-    /// What the body of a block prints, or how it ended before its end.
+    /// Runs the body of a block; returns its text, or how the body ended early.
     fn body(&mut self, block: &SetBlock) -> Result<ControlFlow<Flow, Value>> {
         self.line = block.line;
         let (text, flow) = self.captured(|run| {
@@ -163,7 +163,7 @@ impl Run<'_> {
         self.nodes(&with.body)
     }
 
-    /// A block has names of its own, and sees the template's.
+    /// Runs a block, which has names of its own and sees the template's.
     fn block(&mut self, place: usize) -> Result<Flow> {
         let block = &self.program.blocks[place];
         let exports = self.program.exports.iter();
@@ -179,7 +179,7 @@ impl Run<'_> {
         Ok(flow)
     }
 
-    /// Only namespaces have attributes that can be set.
+    /// Checks that an attribute is set of a namespace only.
     fn check_target(&self, target: &Target) -> Result<()> {
         match target {
             Target::Name(..) => Ok(()),

@@ -11,12 +11,12 @@ use crate::value::number::Operator;
 use crate::{filters, tests_of};
 
 impl Parser {
-    /// (The names that end a tuple, which jinja2 is given, have no effect there.)
+    /// Whether the next token ends a tuple. (The names that jinja2's parser is given for this have no effect there.)
     pub(super) fn is_tuple_end(&self) -> bool {
         matches!(self.peek(), Token::VariableEnd | Token::BlockEnd | Token::Operator(")"))
     }
 
-    /// An expression, or several with commas between, which are a tuple.
+    /// Reads an expression, or a tuple of several with commas between them.
     pub(super) fn tuple(&mut self, with_condition: bool, may_be_empty: bool) -> Result<Expr> {
         let mut items = Vec::new();
         let mut is_tuple = false;
@@ -304,7 +304,7 @@ impl Parser {
         }
     }
 
-    /// An index, or a slice.
+    /// Reads an index (`Ok`) or a slice (`Err`).
     #[allow(clippy::type_complexity)]
     fn subscribed(&mut self) -> Result<std::result::Result<Expr, [Option<Expr>; 3]>> {
         let ends = |parser: &Parser| parser.is_operator("]") || parser.is_operator(",");
@@ -365,7 +365,7 @@ impl Parser {
                 if arguments.named_rest.is_some() {
                     return self.fail(wrong);
                 }
-                // (Python's compiler refuses it.)
+                // (Jinja2 parses it, and Python's compiler refuses it.)
                 if arguments.named.iter().any(|(other, _)| *other == name) {
                     return self.fail(format!("keyword argument repeated: {name}"));
                 }
@@ -391,7 +391,7 @@ impl Parser {
         Ok(name)
     }
 
-    /// Filters after a value; with `is_begun` the first without `|`.
+    /// Reads the filters after a value; with `is_begun`, the first has no bar before it.
     pub(super) fn filters(&mut self, mut value: Expr, mut is_begun: bool) -> Result<Expr> {
         while is_begun || self.take_operator("|") {
             is_begun = false;

@@ -1,4 +1,4 @@
-//! Source to tokens, as the lexer of jinja2 3.1 does it with `trim_blocks` and `lstrip_blocks`.
+//! Splits the source into tokens, as the lexer of jinja2 3.1 does with `trim_blocks` and `lstrip_blocks`.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::text::is_space;
 use crate::value::Value;
 
-/// A piece of the source.
+/// A token of the source.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Token {
     /// Text outside of tags.
@@ -29,7 +29,7 @@ pub struct Place {
     pub line: usize,
 }
 
-/// Longer ones first.
+/// All operators; longer ones come first, so that they are found first.
 const OPERATORS: [&str; 26] = [
     "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]", "(", ")", "{", "}",
     ">", "<", "=", ".", ":", "|", ",", ";",
@@ -40,11 +40,11 @@ struct Lexer<'s> {
     position: usize,
     line: usize,
     tokens: Vec<Place>,
-    /// Whether what was read last ends a line.
+    /// Whether the text before `position` ends a line.
     is_line_start: bool,
 }
 
-/// All tokens of a template; the last is the end.
+/// Returns all tokens of a template; the last is [`Token::End`].
 pub fn tokens(source: &str) -> Result<Vec<Place>> {
     let mut text = source.replace("\r\n", "\n").replace('\r', "\n");
     if text.ends_with('\n') {
@@ -70,7 +70,7 @@ impl<'s> Lexer<'s> {
         Err(Box::new(Error::Syntax { line: self.line, cause: cause.into() }))
     }
 
-    /// Goes on by some bytes.
+    /// Moves on by a number of bytes.
     fn advance(&mut self, bytes: usize) {
         let passed = &self.rest()[..bytes];
         self.line += passed.matches('\n').count();
@@ -125,7 +125,7 @@ impl<'s> Lexer<'s> {
         Ok(())
     }
 
-    /// Text before a tag without the spaces that the tag takes.
+    /// Returns the text before a tag, without the spaces that the tag strips.
     fn stripped<'t>(&self, text: &'t str, sign: Option<u8>, takes_indent: bool) -> &'t str {
         if sign == Some(b'-') {
             return text.trim_end_matches(is_space);
@@ -142,21 +142,21 @@ impl<'s> Lexer<'s> {
 
     fn comment(&mut self) -> Result<()> {
         let rest = self.rest();
-        // (At the very end jinja2 asks for nothing more.)
+        // (At the end of the source, jinja2 accepts an open comment.)
         if rest.is_empty() {
             return Ok(());
         }
         let Some(end) = rest.find("#}") else {
             return self.fail("Missing end of comment tag");
         };
-        // (A sign belongs to the tag, if there is room for one.)
+        // (The character before `#}` may be a sign, also in `{#-#}`.)
         let sign = rest[..end].bytes().last();
         self.advance(end + 2);
         self.after_tag(sign, true);
         Ok(())
     }
 
-    /// Passes the spaces that the end of a tag takes.
+    /// Skips the spaces that the end of a tag strips.
     fn after_tag(&mut self, sign: Option<u8>, trims: bool) {
         let rest = self.rest();
         match sign {
@@ -196,7 +196,7 @@ impl<'s> Lexer<'s> {
         self.fail("Missing end of raw directive")
     }
 
-    /// The tokens in a tag, to its end.
+    /// Reads the tokens of a tag up to its end.
     fn tag(&mut self, end: &str, end_token: Token) -> Result<()> {
         let mut open: Vec<&'static str> = Vec::new();
         let is_block = end == "%}";
@@ -283,7 +283,7 @@ fn is_word(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 
-/// The length of `raw %}` or the like.
+/// The length of `raw %}` with its spaces and sign; none if the tag is another.
 fn raw_begin(text: &str) -> Option<usize> {
     let after = text.trim_start_matches(is_space).strip_prefix("raw")?;
     let after = after.trim_start_matches(is_space);

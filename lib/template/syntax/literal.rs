@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 
 use crate::value::{Value, integer};
 
-/// A number at the start of a text, and how long it is.
+/// Reads the number at the start of a text; returns it with its length in bytes.
 pub fn number(rest: &str, is_after_dot: bool) -> Result<Option<(Value, usize)>, String> {
     let bytes = rest.as_bytes();
     if !bytes.first().is_some_and(u8::is_ascii_digit) {
@@ -37,7 +37,7 @@ pub fn number(rest: &str, is_after_dot: bool) -> Result<Option<(Value, usize)>, 
     }
 }
 
-/// The length of digits, between which single underscores may stand.
+/// The length of the digits at the start, with single underscores between them.
 fn digits(bytes: &[u8], is_digit: impl Fn(&u8) -> bool, may_begin_so: bool) -> usize {
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
@@ -74,7 +74,7 @@ fn float_length(bytes: &[u8]) -> Option<usize> {
     is_float.then_some(at)
 }
 
-/// A string literal, as Python's `unicode-escape` reads it.
+/// Reads the escapes of a string literal, as Python's `unicode-escape` does.
 pub fn unescaped(text: &str) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
@@ -109,7 +109,7 @@ pub fn unescaped(text: &str) -> Result<String, String> {
                 }
                 char::from_u32(value).ok_or(0)
             }
-            // What is not ASCII was an escape itself by then.
+            // Jinja2 first turns what is not ASCII into escapes.
             other if !other.is_ascii() => {
                 let code = u32::from(other);
                 out.push('\\');

@@ -1,5 +1,4 @@
-//! The tree of a template, as jinja2's parser makes it. Names are found a second time by `names`,
-//! which gives each its slot.
+//! The tree of a template, as jinja2's parser makes it. The parser leaves slots empty; `names` fills them.
 
 mod expression;
 mod lexer;
@@ -18,16 +17,16 @@ use crate::tests_of::Test;
 use crate::value::Value;
 use crate::value::number::Operator;
 
-/// A template that can be run.
+/// A parsed template.
 #[derive(Debug, Default)]
 pub struct Program {
     pub body: Vec<Node>,
-    /// What is looked up before it.
+    /// The loads before the body.
     pub loads: Vec<Load>,
-    /// How many slots the template's own names need.
+    /// The number of slots for the template's own names.
     pub slots: usize,
     pub blocks: Vec<Block>,
-    /// The names that it sets, which its blocks see.
+    /// The names that the template sets, which its blocks see.
     pub exports: Vec<(Arc<str>, Slot)>,
     /// Whether `{% generation %}` is in it.
     pub has_generation: bool,
@@ -42,21 +41,21 @@ pub struct Block {
     pub slots: usize,
 }
 
-/// Where a variable is: in a slot of a function, so many functions up.
+/// The place of a variable: how many functions up, and which slot of that function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Slot {
     pub up: u32,
     pub index: u32,
 }
 
-/// What a slot has when its scope is entered.
+/// Sets a slot when its scope is entered.
 #[derive(Debug, Clone)]
 pub enum Load {
-    /// A variable of the chat or of the environment.
+    /// To a variable of the chat or of the environment.
     Resolve(Slot, Arc<str>),
-    /// What the scope around has.
+    /// To the value of a slot of the outer scope.
     Alias(Slot, Slot),
-    /// Nothing.
+    /// To undefined.
     Undefined(Slot),
 }
 
@@ -69,7 +68,7 @@ pub enum Node {
     Set(Target, Expr, usize),
     SetBlock(Box<SetBlock>),
     Macro(Arc<Macro>, Slot),
-    /// The macro is the `caller`.
+    /// `{% call %}`: the macro is the `caller`.
     Call(Arc<Macro>, Expr, usize),
     /// `{% generation %}`.
     Generation(Arc<Macro>, usize),
@@ -77,7 +76,7 @@ pub enum Node {
     With(Box<With>),
     /// A block, by its place.
     Block(usize),
-    /// What needs another template, of which there is none.
+    /// A statement that needs another template: the cause of the error.
     Refused(&'static str, usize),
     Break(usize),
     Continue(usize),
@@ -92,15 +91,15 @@ pub struct For {
     pub loads: Vec<Load>,
     pub otherwise: Vec<Node>,
     pub otherwise_loads: Vec<Load>,
-    /// Where the special variable `loop` is, if it is used.
+    /// The slot of the special variable `loop`, if it is used.
     pub loop_slot: Option<Slot>,
     pub is_recursive: bool,
-    /// Of a recursive loop, which is a function.
+    /// The number of slots of a recursive loop, which is a function.
     pub slots: usize,
     pub line: usize,
 }
 
-/// The `if` of a loop, which has its own target.
+/// The `if` of a loop, with a target of its own.
 #[derive(Debug)]
 pub struct LoopTest {
     pub test: Expr,
@@ -132,19 +131,19 @@ pub struct Macro {
     pub name: Arc<str>,
     /// Names of the parameters and their slots.
     pub parameters: Vec<(Arc<str>, Slot)>,
-    /// Of the last parameters.
+    /// Default values of the last parameters.
     pub defaults: Vec<Expr>,
     pub body: Vec<Node>,
     pub loads: Vec<Load>,
     pub slots: usize,
-    /// Where the special variables are, if they are used.
+    /// The slots of the special variables, if they are used.
     pub caller: Option<Slot>,
     pub kwargs: Option<Slot>,
     pub varargs: Option<Slot>,
     pub line: usize,
 }
 
-/// What is assigned to.
+/// The target of an assignment.
 #[derive(Debug, Clone)]
 pub enum Target {
     Name(Arc<str>, Slot),
@@ -168,7 +167,7 @@ pub enum Expr {
     Or(Box<(Expr, Expr)>),
     Compare(Box<Expr>, Vec<(Comparison, Expr)>),
     Concat(Vec<Expr>),
-    /// Test, value, other value.
+    /// `value if test else other`: test, value, other.
     Condition(Box<(Expr, Expr, Option<Expr>)>),
     Attribute(Box<Expr>, Arc<str>),
     Item(Box<(Expr, Expr)>),
@@ -176,7 +175,7 @@ pub enum Expr {
     Call(Box<Call>),
     Filter(Box<Apply<Filter>>),
     Test(Box<Apply<Test>>),
-    /// The text that a filter of a block is applied to.
+    /// The text of the block that a filter is applied to.
     Body,
 }
 
@@ -199,7 +198,7 @@ pub struct Call {
     pub line: usize,
 }
 
-/// A filter or test and what it is applied to; without a function, one that is not known.
+/// A filter or test and the expression that it is applied to. `function` is none if the name is unknown.
 #[derive(Debug)]
 pub struct Apply<F> {
     pub to: Expr,

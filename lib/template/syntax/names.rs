@@ -1,4 +1,4 @@
-//! Gives each name of a template its slot, and refuses what jinja2 refuses when it compiles.
+//! Gives each name of a template its slot, and refuses what jinja2's compiler refuses.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::symbols::{Symbols, walk};
 use super::{Arguments, Expr, For, Macro, Node, Program, SetBlock, Target, With};
 use crate::error::{Error, Result};
 
-/// Finds the names of a program.
+/// Fills all slots and loads of a program.
 pub fn find(program: &mut Program) -> Result<()> {
     let mut symbols = Symbols::of_function(None);
     symbols.visit_all(&program.body);
@@ -24,13 +24,13 @@ pub fn find(program: &mut Program) -> Result<()> {
     Ok(())
 }
 
-/// Where names are looked for.
+/// The scope in which names are looked up.
 #[derive(Clone, Copy)]
 struct Scope<'s, 'p> {
     symbols: &'s Symbols<'p>,
-    /// Whether an unknown filter is an error only where it is run.
+    /// Whether an unknown filter is an error only when it runs.
     is_soft: bool,
-    /// Whether Python would take a `break` here.
+    /// Whether Python accepts a `break` here.
     is_loop: bool,
 }
 
@@ -108,7 +108,7 @@ impl Scope<'_, '_> {
         let scope = Scope { symbols: &symbols, is_soft: false, is_loop: true };
         scope.target(&mut of.target);
         scope.nodes(&mut of.body)?;
-        // The parts beside the body are scopes of the same function.
+        // The test and the `else` are scopes of the same function as the body.
         if let Some(test) = &mut of.test {
             let mut symbols = symbols.beside();
             symbols.parameters(&test.target);
@@ -297,8 +297,8 @@ fn stores_loop(nodes: &[Node]) -> bool {
     })
 }
 
-/// Whether nodes load a name before they store it, as `find_undeclared` of jinja2 looks for it: in
-/// the order of the source, in all scopes. `None` if the name is not there.
+/// Whether nodes load a name before they store it, in the order of the source and in all scopes, as `find_undeclared`
+/// of jinja2 does. `None` if the name does not occur.
 fn loads_name(nodes: &[Node], name: &str) -> Option<bool> {
     nodes.iter().find_map(|node| loads_name_in(node, name))
 }

@@ -1,4 +1,4 @@
-//! The tokens of a template, as its parser walks over them.
+//! The parser's position in the tokens of a template.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::lexer::{self, Place, Token};
 use super::{Program, names};
 use crate::error::{Error, Result};
 
-/// A template from its source.
+/// Parses the source of a template.
 pub fn program(source: &str) -> Result<Program> {
     let tokens = lexer::tokens(source)?;
     let mut parser = Parser { tokens, at: 0, depth: 0, links: 0, program: Program::default() };
@@ -17,10 +17,10 @@ pub fn program(source: &str) -> Result<Program> {
     Ok(program)
 }
 
-/// Trees are walked by recursion: deeper ones are refused.
+/// Maximum nesting of statements and expressions, which are walked by recursion.
 const DEEPEST: usize = 120;
 
-/// The same, with the links of chains.
+/// Maximum nesting with the links of chains (`a.b.c`, `1 + 2 + 3`), which nest in the tree.
 const MOST_LINKS: usize = 300;
 
 pub(super) struct Parser {
@@ -55,7 +55,7 @@ impl Parser {
         Err(Box::new(Error::Syntax { line: self.line(), cause: cause.into() }))
     }
 
-    /// Runs what reads a nested part.
+    /// Reads a nested part with `read`, and counts a level of nesting.
     pub(super) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let links = self.links;
         self.depth += 1;
@@ -69,7 +69,7 @@ impl Parser {
         value
     }
 
-    /// Counts one more level of the tree, as chains of operators make them.
+    /// Counts a link of a chain.
     pub(super) fn link(&mut self) -> Result<()> {
         self.links += 1;
         if self.links > MOST_LINKS { self.fail("nested too deeply") } else { Ok(()) }
@@ -123,7 +123,7 @@ impl Parser {
         }
     }
 
-    /// The next token, for errors.
+    /// Describes the next token in errors.
     pub(super) fn shown(&self) -> String {
         match self.peek() {
             Token::Data(_) => "template data".into(),

@@ -10,7 +10,8 @@ use crate::text::is_space;
 use crate::value::Value;
 
 impl Parser {
-    /// Statements until one of these tags begins, whose name is next; until the end if none is given.
+    /// Reads statements up to one of these tags, whose name is then the next token; to the end of the template if
+    /// there are none.
     pub(super) fn statements(&mut self, ends: &[&str]) -> Result<Vec<Node>> {
         self.nested(|parser| {
             let mut nodes = Vec::new();
@@ -51,14 +52,14 @@ impl Parser {
         })
     }
 
-    /// The end of a tag and what follows until one of these tags.
+    /// Reads the end of a tag, and statements up to one of these tags.
     fn body(&mut self, ends: &[&str]) -> Result<Vec<Node>> {
         self.take_operator(":");
         self.expect_block_end()?;
         self.statements(ends)
     }
 
-    /// As [`Parser::body`], with the name of the one tag that ends it.
+    /// As [`Parser::body`]; takes the name of the end tag, too.
     fn whole_body(&mut self, end: &str) -> Result<Vec<Node>> {
         let body = self.body(&[end])?;
         self.next();
@@ -287,7 +288,7 @@ impl Parser {
         Ok((parameters, defaults))
     }
 
-    /// What is assigned to.
+    /// Reads the target of an assignment.
     fn target(&mut self, with_namespace: bool) -> Result<Target> {
         let mut targets = Vec::new();
         let mut is_tuple = false;

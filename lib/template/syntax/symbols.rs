@@ -1,5 +1,5 @@
-//! Which names a scope stores and loads, as jinja2's `idtracking` finds them: it decides what a name
-//! means where scopes are nested, so it is followed rule by rule.
+//! Which names a scope stores and loads. Jinja2's `idtracking` decides what a name means in nested scopes, so its
+//! rules are followed one by one.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{Arguments, Expr, Load, Node, Slot, Target};
 
-/// A slot of the function of a depth.
+/// A slot, with the depth of the function that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
     function: u32,
@@ -28,9 +28,9 @@ enum Source {
 pub struct Symbols<'p> {
     parent: Option<&'p Symbols<'p>>,
     function: u32,
-    /// How many slots the function has.
+    /// The number of slots that the function has so far.
     count: Rc<Cell<u32>>,
-    /// The slots of this scope, also of its branches.
+    /// The slots of this scope and of its branches.
     places: Rc<RefCell<HashMap<Arc<str>, Place>>>,
     refs: HashMap<Arc<str>, Place>,
     loads: HashMap<Place, Source>,
@@ -38,18 +38,18 @@ pub struct Symbols<'p> {
 }
 
 impl<'p> Symbols<'p> {
-    /// Those of a function.
+    /// The symbols of a new function.
     pub fn of_function(parent: Option<&'p Symbols<'p>>) -> Symbols<'p> {
         let function = parent.map_or(0, |parent| parent.function + 1);
         Symbols::new(parent, function, Rc::default())
     }
 
-    /// Those of a scope within the same function.
+    /// The symbols of a scope in `parent`, in the same function.
     pub fn within(parent: &'p Symbols<'p>) -> Symbols<'p> {
         Symbols::new(Some(parent), parent.function, parent.count.clone())
     }
 
-    /// Those of another scope of the same function that has the same scope around it.
+    /// The symbols of another scope with the same parent, in the same function.
     pub fn beside(&self) -> Symbols<'p> {
         Symbols::new(self.parent, self.function, self.count.clone())
     }
@@ -66,7 +66,7 @@ impl<'p> Symbols<'p> {
         }
     }
 
-    /// How many slots its function has, so far.
+    /// The number of slots that the function has so far.
     pub fn count(&self) -> usize {
         self.count.get() as usize
     }
@@ -75,11 +75,11 @@ impl<'p> Symbols<'p> {
         self.refs.get(name).copied().or_else(|| self.parent?.find(name))
     }
 
-    /// The slot of a name, as seen from this scope.
+    /// The slot of a name, relative to this scope's function.
     pub fn slot(&self, name: &str) -> Slot {
         match self.find(name) {
             Some(place) => self.seen(place),
-            // (Every name was visited.)
+            // (Does not happen: every name was visited.)
             None => Slot::default(),
         }
     }
@@ -110,7 +110,7 @@ impl<'p> Symbols<'p> {
         self.define(name, source);
     }
 
-    /// A name that is set from outside.
+    /// Defines a name that the caller sets.
     pub fn parameter(&mut self, name: &Arc<str>) {
         self.stores.insert(name.clone());
         self.define(name, Source::Parameter);
@@ -143,12 +143,12 @@ impl<'p> Symbols<'p> {
         }
     }
 
-    /// What the scope stores.
+    /// All names that the scope stores, with their slots.
     pub fn stored(&self) -> Vec<(Arc<str>, Slot)> {
         self.stores.iter().map(|name| (name.clone(), self.slot(name))).collect()
     }
 
-    /// What is done when the scope is entered.
+    /// The loads to do when the scope is entered.
     pub fn loads(&self) -> Vec<Load> {
         let mut places: Vec<(&Place, &Source)> = self.loads.iter().collect();
         places.sort_by_key(|(place, _)| place.index);
@@ -217,7 +217,7 @@ impl<'p> Symbols<'p> {
         self.join(vec![first, middle, last]);
     }
 
-    /// A target of an assignment.
+    /// Stores the names of an assignment's target.
     pub fn target(&mut self, target: &Target) {
         match target {
             Target::Name(name, _) => self.store(name),
@@ -226,7 +226,7 @@ impl<'p> Symbols<'p> {
         }
     }
 
-    /// A target that is set from outside.
+    /// Defines the names of a target that the caller sets.
     pub fn parameters(&mut self, target: &Target) {
         match target {
             Target::Name(name, _) => self.parameter(name),
@@ -240,7 +240,7 @@ impl<'p> Symbols<'p> {
     }
 }
 
-/// Gives each name that an expression loads.
+/// Calls `take` with each name that an expression loads.
 pub fn walk(expression: &Expr, take: &mut dyn FnMut(&Arc<str>)) {
     match expression {
         Expr::Const(_) | Expr::Body => {}

@@ -1,4 +1,4 @@
-//! Where the texts of messages stand in a rendering.
+//! Finds where the texts of messages stand in a rendering.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,11 +9,11 @@ use crate::error::Error;
 use crate::template::Template;
 use crate::value::Value;
 
-/// The first of the characters that mark texts: a private plane, of 65,534.
+/// The first of the 65,534 characters that mark texts: a private plane.
 const FIRST: u32 = 0xf_0000;
 const MOST: u32 = 0xfffe;
 
-/// Where the texts of a chat are.
+/// The places of a chat's texts in its rendering.
 #[derive(Debug)]
 pub struct Places<'c> {
     template: &'c Template,
@@ -21,15 +21,15 @@ pub struct Places<'c> {
     text: &'c str,
     /// Whether the text ends with a generation prompt.
     has_prompt: bool,
-    /// What is known: for each message and kind the bytes from the first to the last that is shown; none
-    /// if nothing is.
+    /// The places found so far, by message and kind: the bytes from the first shown to the last; none if no text is
+    /// shown.
     known: HashMap<(usize, Kind), Option<Range<usize>>>,
-    /// Whether all that there is is known.
+    /// Whether `known` has all texts that are shown.
     is_complete: bool,
     has_tools: Option<bool>,
 }
 
-/// Marks that tell whose they are.
+/// A mark of its own for each text, with the text's message and kind.
 #[derive(Default)]
 struct Numbered {
     message: usize,
@@ -46,7 +46,7 @@ impl Marks for Numbered {
     }
 }
 
-/// One mark for one kind.
+/// One mark for all texts of one kind.
 struct Alone {
     kind: Kind,
     mark: char,
@@ -59,7 +59,7 @@ impl Marks for Alone {
     }
 }
 
-/// Only asks which kinds there are.
+/// Collects the kinds of texts, and marks nothing.
 #[derive(Default)]
 struct Kinds(Vec<Kind>);
 
@@ -81,7 +81,7 @@ pub fn kinds(message: &Value) -> Vec<Kind> {
 }
 
 impl<'c> Places<'c> {
-    /// Looks at all texts at once, if that changes nothing else.
+    /// Finds all texts with one rendering, if their marks change nothing else.
     pub fn new(
         template: &'c Template,
         chat: &'c Chat,
@@ -143,7 +143,7 @@ impl<'c> Places<'c> {
         Some((known, has_tools))
     }
 
-    /// The bytes of a kind of text, from the first to the last that is shown; none if nothing is.
+    /// The bytes of a kind of text, from the first shown to the last; none if no text is shown.
     pub fn of(&mut self, message: usize, kind: Kind) -> Result<Option<Range<usize>>, Error> {
         if self.is_complete {
             return Ok(self.known.get(&(message, kind)).cloned().flatten());
@@ -155,7 +155,7 @@ impl<'c> Places<'c> {
         if kinds(&self.chat.messages()[message]).contains(&kind) {
             let mark = self.mark();
             let mut other = self.changed(message, kind, mark)?;
-            // An escape in the place of the mark may begin as those of the text.
+            // An escape of the mark may begin like an escape of the text.
             let escapes = escapes(mark);
             if escapes.iter().any(|escape| other.contains(escape)) {
                 other = self.changed(message, kind, self.letter())?;
@@ -166,16 +166,16 @@ impl<'c> Places<'c> {
         Ok(place)
     }
 
-    /// The text with one kind of text changed.
+    /// Renders the chat with one kind of text marked.
     fn changed(&self, message: usize, kind: Kind, mark: char) -> Result<String, Error> {
         let mut messages = self.chat.messages().to_vec();
         messages[message] = mark::message(&messages[message], &mut Alone { kind, mark });
         let other = self.template.render_values(Value::list(messages)?, self.chat, self.has_prompt);
-        // (A template may refuse what it took before.)
+        // (A template may refuse a marked text.)
         other.map(|other| other.text).map_err(|error| cause(message, &error))
     }
 
-    /// The bytes of all texts of a message.
+    /// The bytes from the first shown text of a message to its last; none if no text is shown.
     pub fn of_message(&mut self, message: usize) -> Result<Option<Range<usize>>, Error> {
         let mut whole: Option<Range<usize>> = None;
         for kind in kinds(&self.chat.messages()[message]) {
@@ -189,7 +189,7 @@ impl<'c> Places<'c> {
         Ok(whole)
     }
 
-    /// Whether the tools are shown.
+    /// Whether the rendering shows the tools.
     pub fn shows_tools(&mut self) -> Result<bool, Error> {
         if let Some(has_tools) = self.has_tools {
             return Ok(has_tools);
@@ -204,7 +204,7 @@ impl<'c> Places<'c> {
         Ok(shows)
     }
 
-    /// Where the content of a message would begin, that has none.
+    /// Where the content of a message without content would begin.
     pub fn of_no_content(&self, message: usize) -> Option<usize> {
         let mut messages = self.chat.messages().to_vec();
         let Value::Dict(dict) = &messages[message] else { return None };
@@ -217,32 +217,32 @@ impl<'c> Places<'c> {
         between(self.text, &other).map(|place| place.start)
     }
 
-    /// A character of a private plane that is not in the text: neither letter nor space.
+    /// A character of a private plane that the text does not have; it is neither letter nor space.
     fn mark(&self) -> char {
         let marks = (FIRST..FIRST + MOST).filter_map(char::from_u32);
         marks.into_iter().find(|c| !self.text.contains(*c)).unwrap_or('\u{f0000}')
     }
 
-    /// A letter or digit that is not in the text.
+    /// A letter or digit that the text does not have.
     fn letter(&self) -> char {
         let letters = "0123456789zqjxkvwyZQJXKVWYbfghmpuBFGHMPUacdeilnorstACDEILNORST".chars();
         letters.into_iter().find(|c| !self.text.contains(*c)).unwrap_or_else(|| self.mark())
     }
 }
 
-/// A mark as JSON in ASCII and as Python's `repr` write it.
+/// The escapes of a mark in JSON and in Python's `repr`.
 fn escapes(mark: char) -> [String; 2] {
     let units =
         mark.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
     [units, format!("\\U{:08x}", u32::from(mark))]
 }
 
-/// An error of a message.
+/// The error of a rendering, as an error of a message.
 pub fn cause(message: usize, error: &Error) -> Error {
     Error::Turn { message, cause: error.to_string() }
 }
 
-/// How many bytes two texts begin with alike, at a character.
+/// The length of the longest common head of two texts, in bytes.
 pub fn head(a: &str, b: &str) -> usize {
     let mut at = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     while !a.is_char_boundary(at) || !b.is_char_boundary(at) {
@@ -251,7 +251,7 @@ pub fn head(a: &str, b: &str) -> usize {
     at
 }
 
-/// What of a text differs from another: none if nothing does.
+/// The part of a text between its common head and tail with another; none if they are equal.
 fn between(text: &str, other: &str) -> Option<Range<usize>> {
     if text == other {
         return None;

@@ -1,4 +1,4 @@
-//! Where each turn begins and ends.
+//! Finds where each turn begins and ends.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::text::is_space;
 /// A turn and its parts.
 pub struct Located {
     pub turn: Turn,
-    /// The parts of what was said, in their order.
+    /// The parts of the turn's bytes, in order.
     pub parts: Vec<(Channel, Range<usize>)>,
 }
 
@@ -42,7 +42,7 @@ pub fn find(finder: &Finder, chat: &Chat, wanted: &dyn Fn(usize) -> bool) -> Res
             Err(_) => {}
         }
     }
-    // (The chat's order is the text's, unless the template moves turns.)
+    // (The turns stand in the order of the chat, unless the template moves them.)
     if let Some(pair) =
         turns.windows(2).find(|pair| pair[0].turn.said.end > pair[1].turn.said.start)
     {
@@ -66,7 +66,7 @@ pub fn find(finder: &Finder, chat: &Chat, wanted: &dyn Fn(usize) -> bool) -> Res
     Ok(Found { text, turns, segments, unseen })
 }
 
-/// Ranges of which none touches the next.
+/// Joins ranges that touch, and drops empty ones.
 fn merged(ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     let mut merged: Vec<Range<usize>> = Vec::new();
     for range in ranges.into_iter().filter(|range| !range.is_empty()) {
@@ -78,7 +78,7 @@ fn merged(ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     merged
 }
 
-/// The range of the template in the place of one that was found; as an error unless it is trusted.
+/// Returns the one `{% generation %}` range that overlaps with a turn, if it is trusted; else it is the error.
 fn agreed(
     said: &Range<usize>,
     generations: &[Range<usize>],
@@ -103,7 +103,7 @@ fn disagreement(message: usize, said: &Range<usize>, stated: Option<Range<usize>
     Error::Turn { message, cause }
 }
 
-/// What the chat says and the text does not.
+/// Lists the texts of the chat that the rendering does not show.
 fn unseen(chat: &Chat, places: &mut Places<'_>) -> Result<Vec<Unseen>, Error> {
     let mut unseen = Vec::new();
     for (message, of) in chat.messages().iter().enumerate() {
@@ -128,12 +128,12 @@ fn unseen(chat: &Chat, places: &mut Places<'_>) -> Result<Vec<Unseen>, Error> {
 pub fn stop(text: &str, stops: &[String], within: Range<usize>) -> Option<Range<usize>> {
     let around = &text[within.clone()];
     let stops = stops.iter().filter_map(|stop| Some((around.find(stop)?, stop.len())));
-    // (Of two that begin in one place the longer.)
+    // (Of two stop tokens at one place, the longer.)
     let (at, length) = stops.min_by_key(|(at, length)| (*at, usize::MAX - length))?;
     Some(within.start + at..within.start + at + length)
 }
 
-/// How much of a text there is until a tag that it leaves open.
+/// The length of a text up to a tag (`<`) that it leaves open.
 fn within_tags(text: &str) -> usize {
     let open = |begin: char, end: char| {
         let at = text.rfind(begin)?;
@@ -164,7 +164,7 @@ impl Search<'_> {
         Ok(Located { turn, parts: Vec::new() })
     }
 
-    /// Where the generation prompt of a turn ends, and whether all of it is there.
+    /// Finds where the generation prompt of a turn ends; also returns whether the whole prompt stands there.
     fn start(
         &self,
         message: usize,
@@ -191,7 +191,7 @@ impl Search<'_> {
         };
         let bare = render(false).map_err(|error| cause(message, &error))?;
         let prompt = prompted.len() - head(&bare, &prompted);
-        // What follows the message before, in the chat that asks and in the whole text.
+        // The texts after the message before: in the chat up to the turn, and in the whole text.
         let mut asked = Places::new(self.template, &before, &prompted, true);
         let from = places.of_message(message - 1)?.filter(|place| place.end <= texts.start);
         let (from, asked) = match (from, asked.of_message(message - 1)?) {
@@ -218,7 +218,7 @@ impl Search<'_> {
         Ok((from + same + end, same == asked.len()))
     }
 
-    /// Where the texts of the messages after a turn begin.
+    /// Finds where the texts of the messages after a turn begin.
     fn next_texts(
         &self,
         message: usize,
@@ -237,7 +237,7 @@ impl Search<'_> {
         stop(self.text, self.stops, from..to)
     }
 
-    /// The end of texts with the spaces that their last one ends with.
+    /// Moves the end of a message's texts behind the spaces that its last text ends with.
     fn with_spaces(&self, message: usize, end: usize, limit: usize) -> usize {
         let of = &self.chat.messages()[message];
         let content = of.get("content").and_then(|content| content.as_text()).unwrap_or_default();
@@ -245,7 +245,7 @@ impl Search<'_> {
         end + head(&self.text[end..limit], spaces)
     }
 
-    /// The parts of what was said.
+    /// Splits a turn's bytes into channels.
     fn channels(
         &self,
         message: usize,

@@ -14,13 +14,13 @@ pub enum Kind {
     Call(usize),
 }
 
-/// What is put around a text.
+/// Puts marks around texts.
 pub trait Marks {
-    /// The text with marks, inside of its outer spaces; none if the text is not marked.
+    /// Returns the text with marks inside its outer spaces; none if it is not marked.
     fn mark(&mut self, kind: Kind, text: &str) -> Option<String>;
 }
 
-/// The spaces around a text, and what is in them; none if there is nothing.
+/// Splits a text into its outer spaces and what is between them; none if that is empty.
 pub fn parts(text: &str) -> Option<(&str, &str, &str)> {
     let inner = text.trim_matches(is_space);
     if inner.is_empty() {
@@ -30,7 +30,7 @@ pub fn parts(text: &str) -> Option<(&str, &str, &str)> {
     Some((&text[..start], inner, &text[start + inner.len()..]))
 }
 
-/// A message whose texts have marks.
+/// Marks the texts of a message.
 pub fn message(message: &Value, marks: &mut dyn Marks) -> Value {
     changed(message, &mut |key, value| match key {
         "content" => Some(content(value, marks)),
@@ -46,7 +46,7 @@ pub fn message(message: &Value, marks: &mut dyn Marks) -> Value {
     })
 }
 
-/// A tool whose name has marks.
+/// Marks the name of a tool.
 pub fn tool(of: &Value, marks: &mut dyn Marks) -> Value {
     changed(of, &mut |key, value| match (key, value) {
         ("function", Value::Dict(_)) => Some(changed(value, &mut |key, value| match key {
@@ -62,7 +62,7 @@ fn list(items: Vec<Value>) -> Option<Value> {
     Value::list(items).ok()
 }
 
-/// A dict in which some values are others.
+/// Replaces values of a dict for which `change` returns another.
 fn changed(of: &Value, change: &mut dyn FnMut(&str, &Value) -> Option<Value>) -> Value {
     let Value::Dict(dict) = of else { return of.clone() };
     let mut made = Dict::default();
@@ -79,7 +79,7 @@ fn text(value: &Value, kind: Kind, marks: &mut dyn Marks) -> Option<Value> {
     marks.mark(kind, value.as_text()?).map(Value::from)
 }
 
-/// A content: a text, or parts with texts.
+/// Marks a content: a text, or parts with texts.
 fn content(value: &Value, marks: &mut dyn Marks) -> Value {
     match value {
         Value::List(parts) => {
@@ -105,7 +105,7 @@ fn call(of: &Value, place: usize, marks: &mut dyn Marks) -> Value {
     })
 }
 
-/// The texts in arguments.
+/// Marks the texts in arguments of a call.
 fn leaves(value: &Value, place: usize, marks: &mut dyn Marks) -> Value {
     match value {
         Value::List(items) => {

@@ -39,7 +39,7 @@ pub enum Role {
     Assistant,
 }
 
-/// What a part of a turn is.
+/// The kind of a part of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Channel {
     /// Reasoning and its marks.
@@ -50,14 +50,14 @@ pub enum Channel {
     Final,
 }
 
-/// A part of a text. Segments cover the text, in its order.
+/// A part of a text. The segments of a text are in order, and leave no gap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// Its bytes.
+    /// The bytes of the text.
     pub range: Range<usize>,
     /// Who says it; a generation prompt is the assistant's.
     pub role: Role,
-    /// Of what the model said; none of what it was given.
+    /// The kind of what the model said; none for what it was given.
     pub channel: Option<Channel>,
     /// The message that it belongs to.
     pub message: usize,
@@ -76,7 +76,7 @@ pub struct Turn {
     pub is_prompt_whole: bool,
 }
 
-/// Texts that a rendering does not show.
+/// A text of a chat that the rendering does not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unseen {
     /// The content of a message.
@@ -89,20 +89,20 @@ pub enum Unseen {
     Tools,
 }
 
-/// A text and what the model said in it.
+/// The text of a chat, and what the model said in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The whole text, without a generation prompt at its end.
     pub text: String,
-    /// The turns that were asked for, in their order.
+    /// The wanted turns, in order.
     pub turns: Vec<Turn>,
-    /// All of the text.
+    /// The whole text in segments.
     pub segments: Vec<Segment>,
-    /// What is in the chat and not in the text.
+    /// The texts of the chat that are not shown.
     pub unseen: Vec<Unseen>,
 }
 
-/// Finds what the model said.
+/// Finds what the model said in the text of a chat.
 #[derive(Debug, Clone)]
 pub struct Finder {
     template: Template,
@@ -111,13 +111,13 @@ pub struct Finder {
 }
 
 impl Finder {
-    /// A finder of the turns of a template, which end with one of these texts.
+    /// A finder for a template; `stops` are the texts that end a turn.
     pub fn new(template: Template, stops: Vec<String>) -> Finder {
         let stops = stops.into_iter().filter(|stop| !stop.is_empty()).collect();
         Finder { template, stops, trusts_generation: false }
     }
 
-    /// Whether the ranges of `{% generation %}` are taken where they differ from those found.
+    /// Sets whether ranges of `{% generation %}` are taken where they differ from the ranges found.
     pub fn trust_generation(&mut self, trusts: bool) {
         self.trusts_generation = trusts;
     }
@@ -127,9 +127,9 @@ impl Finder {
         &self.template
     }
 
-    /// The text of a chat and the turns in it that are `wanted`, by the places of their messages. It is
-    /// an error if one of these cannot be found. (To train each turn as it was generated, take the turns
-    /// of [`Chat::turns`] one by one, and the last turn of [`Chat::until`] each.)
+    /// Renders a chat and finds its turns; `wanted` chooses turns by the places of their messages. It is an error if a
+    /// wanted turn cannot be found. (To train each turn as it was generated, call this with [`Chat::until`] for each
+    /// place of [`Chat::turns`], and take the last turn.)
     pub fn find(&self, chat: &Chat, wanted: impl Fn(usize) -> bool) -> Result<Found, Error> {
         find::find(self, chat, &wanted)
     }
@@ -142,13 +142,13 @@ impl Chat {
         roles.filter(|(_, of)| role_of(of) == Role::Assistant).map(|(place, _)| place).collect()
     }
 
-    /// The chat until a message, with it.
+    /// The chat up to a message, and with it.
     pub fn until(&self, message: usize) -> Chat {
         self.first(message + 1)
     }
 }
 
-/// The role of a message; a role that is unknown is a user's.
+/// The role of a message; unknown roles count as user.
 pub(crate) fn role_of(message: &crate::Value) -> Role {
     match message.get("role").and_then(crate::Value::as_text) {
         Some("system" | "developer") => Role::System,

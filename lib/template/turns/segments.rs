@@ -1,4 +1,4 @@
-//! The parts of a text, who says them and what they are.
+//! Splits a text into segments.
 
 use super::difference::Places;
 use super::find::{Located, stop};
@@ -27,7 +27,7 @@ impl Cover {
     }
 }
 
-/// Segments that together are the text.
+/// Returns the segments of a text, without gaps.
 pub fn cover(
     stops: &[String],
     chat: &Chat,
@@ -60,7 +60,7 @@ pub fn cover(
             }
         }
         let end = match next {
-            // What follows its stop token, or its texts if there is none, belongs to the next one.
+            // What follows the stop token, or the texts if there is none, belongs to the next message.
             Some(start) => stop(text, stops, place.end..start).map_or(place.end, |stop| stop.end),
             None => text.len(),
         };

@@ -44,7 +44,7 @@ pub fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// `a is b`, as far as CPython says it in the same way every time.
+/// `a is b`, where CPython gives the same result every time.
 pub fn is_same(a: &Value, b: &Value) -> bool {
     use std::sync::Arc;
     match (a, b) {
@@ -63,7 +63,7 @@ pub fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether Python can hash a value.
+/// Checks that Python can hash a value.
 pub fn hashable(value: &Value) -> Result<()> {
     match value {
         Value::List(_) | Value::Dict(_) => {
@@ -77,7 +77,7 @@ pub fn hashable(value: &Value) -> Result<()> {
     }
 }
 
-/// How two values are ordered; `None` of numbers with NaN. `sign` is for the error.
+/// Compares two values; none if one is NaN. `sign` is the operator that an error names.
 pub fn order(a: &Value, b: &Value, sign: &str) -> Result<Option<Ordering>> {
     for value in [a, b] {
         if let Value::Undefined(missing) = value {
@@ -110,8 +110,8 @@ pub fn less(a: &Value, b: &Value) -> Result<bool> {
     Ok(order(a, b, "<")? == Some(Ordering::Less))
 }
 
-/// `sorted(keys, reverse)`, as the places of the keys in their new order. Stable, and by `<` alone,
-/// so that no order of keys can upset it.
+/// `sorted(keys, reverse)`: returns the places of the keys in their new order. A merge sort with `<` alone, since an
+/// inconsistent order makes `sort_by` of Rust panic.
 pub fn sorted(keys: &[Value], reverse: bool) -> Result<Vec<usize>> {
     let mut order: Vec<usize> = (0..keys.len()).collect();
     if reverse {

@@ -13,11 +13,11 @@ pub struct Dict {
     entries: Vec<(Value, Value)>,
     depth: u16,
     weight: u64,
-    /// Where the texts among the keys are, once there are many.
+    /// The places of keys that are texts, once there are more than [`FEW`] keys.
     places: HashMap<Arc<str>, usize>,
 }
 
-/// Of so few keys each is looked at.
+/// Up to this number of keys, each key is compared.
 const FEW: usize = 12;
 
 impl PartialEq for Dict {
@@ -27,12 +27,12 @@ impl PartialEq for Dict {
 }
 
 impl Dict {
-    /// Keys and values.
+    /// All keys with their values, in the order of the keys.
     pub fn entries(&self) -> &[(Value, Value)] {
         &self.entries
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -50,7 +50,7 @@ impl Dict {
         self.weight + 1
     }
 
-    /// The value of a text.
+    /// The value of a key that is a text; none if the key is missing.
     pub fn get_text(&self, key: &str) -> Option<&Value> {
         self.place_of_text(key).map(|place| &self.entries[place].1)
     }
@@ -69,7 +69,7 @@ impl Dict {
         }
     }
 
-    /// The value of a key; an error if no dict can have it.
+    /// The value of a key; none if the key is missing, an error if the key cannot be hashed.
     pub(crate) fn get(&self, key: &Value) -> Result<Option<&Value>> {
         hashable(key)?;
         Ok(self.place(key).map(|place| &self.entries[place].1))

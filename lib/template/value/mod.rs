@@ -1,6 +1,6 @@
-//! Values as a template sees them: those of Python, immutable. What has a state (namespaces,
-//! generators, loops, macros) is in the renderer, and a value names its place there; so a value can
-//! be kept, shared between threads, and dropped in any order.
+//! Python's values, as a template has them; they are immutable. Objects with a state (namespaces, generators, loops,
+//! macros) are in the renderer, and a value has only their place there. So values can be kept, shared between threads,
+//! and dropped in any order.
 
 pub mod compare;
 mod dict;
@@ -20,7 +20,7 @@ use crate::error::{Result, fault, limit};
 /// A value of a chat or of a template.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Value {
-    /// What a name or attribute stands for that is not there.
+    /// The value of a name or attribute that does not exist.
     Undefined(Missing),
     /// `None`.
     #[default]
@@ -45,13 +45,13 @@ pub enum Value {
     Dict(Arc<Dict>),
     /// `range`: start, stop, step.
     Range(Arc<[i64; 3]>),
-    /// What `dict.keys`, `dict.values` and `dict.items` give.
+    /// The result of `dict.keys`, `dict.values` or `dict.items`.
     View(View, Arc<Dict>),
-    /// A method and what it is of.
+    /// A method of a value: the value and the name.
     Method(Arc<(Value, Arc<str>)>),
-    /// A function of the environment, by its place in the table.
+    /// A function of the environment.
     Function(Function),
-    /// What has a state, by its place in the renderer.
+    /// An object with a state, by its place in the renderer.
     Object(u32),
 }
 
@@ -70,7 +70,7 @@ pub enum Function {
     Lipsum,
 }
 
-/// The sides of a dict.
+/// The part of a dict that a view shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum View {
@@ -85,7 +85,7 @@ pub struct Items {
     items: Vec<Value>,
     depth: u16,
     weight: u64,
-    /// Whether it is a group of `groupby`, whose items have names.
+    /// Whether this is a group of `groupby`, whose items have names.
     is_group: bool,
 }
 
@@ -96,18 +96,18 @@ pub struct Missing {
     pub(crate) name: Arc<str>,
 }
 
-/// What kind of thing lacked a name.
+/// Where a name was looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Of {
-    /// A variable.
+    /// Among the variables.
     Scope,
-    /// An attribute of a value of this type.
+    /// Among the attributes of a value of this type.
     Type(Type),
-    /// An item of a value of this type.
+    /// Among the items of a value of this type.
     Element(Type),
-    /// What the sandbox refuses.
+    /// Among the attributes that the sandbox refuses.
     Unsafe(Type),
-    /// The name is the message.
+    /// Nowhere: the name is the message.
     Hint,
 }
 
@@ -157,11 +157,11 @@ impl Type {
     }
 }
 
-/// Values are compared, printed and dropped by recursion: deeper ones are not made.
+/// Maximum nesting: values are compared, printed and dropped by recursion.
 pub(crate) const DEEPEST: u16 = 400;
 
-/// Values may share parts, and are walked as if each was there as often as it is named: what would be
-/// heavier is not made.
+/// Maximum weight of a value. A part that stands in a value several times counts each time, since whoever walks the
+/// value visits it each time.
 pub(crate) const HEAVIEST: u64 = 1 << 29;
 
 impl Items {
@@ -177,12 +177,12 @@ impl Items {
         Ok(Items { items, depth, weight, is_group: false })
     }
 
-    /// A key and its list.
+    /// A group of `groupby`: a key and its list.
     pub(crate) fn group(key: Value, list: Value) -> Result<Items> {
         Ok(Items { is_group: true, ..Items::new(vec![key, list])? })
     }
 
-    /// An item by its name.
+    /// An item of a group by its name; none for other tuples.
     pub(crate) fn named(&self, name: &str) -> Option<&Value> {
         match name {
             "grouper" if self.is_group => self.items.first(),
@@ -224,7 +224,7 @@ impl Value {
         Value::Text(text.into())
     }
 
-    /// A `list`; one that is nested deeper than 400 levels is refused.
+    /// A `list`; it is an error if it is nested deeper than 400 levels.
     pub fn list(items: Vec<Value>) -> std::result::Result<Value, crate::Error> {
         Value::list_of(items).map_err(|error| *error)
     }
@@ -237,7 +237,7 @@ impl Value {
         Ok(Value::Tuple(Arc::new(Items::new(items)?)))
     }
 
-    /// A `dict` with these keys, in this order; of a key that is there twice the last value counts.
+    /// A `dict` with these keys, in this order; if a key stands there twice, the last value counts.
     pub fn dict(
         entries: impl IntoIterator<Item = (Arc<str>, Value)>,
     ) -> std::result::Result<Value, crate::Error> {
@@ -294,7 +294,7 @@ impl Value {
         }
     }
 
-    /// How many values and bytes of text are in it, each as often as it is named.
+    /// The number of values and bytes of text in the value, see [`HEAVIEST`].
     pub(crate) fn weight(&self) -> u64 {
         match self {
             Value::Text(text) | Value::Markup(text) => text.len() as u64 + 1,
@@ -341,7 +341,7 @@ impl Value {
         }
     }
 
-    /// `len(value)`; objects have none, but loops, of which the renderer knows.
+    /// `len(value)`; for loops, which the renderer has, see `Run::length`.
     pub(crate) fn length(&self) -> Result<usize> {
         Ok(match self {
             Value::Undefined(_) => 0,
@@ -387,7 +387,7 @@ impl From<usize> for Value {
     }
 }
 
-/// An item of a range. (The product may be beyond 64 bits; the sum is not.)
+/// An item of a range. (The product may wrap around; the sum then wraps back.)
 pub(crate) fn item_of_range([start, _, step]: &[i64; 3], at: usize) -> i64 {
     start.wrapping_add(step.wrapping_mul(at as i64))
 }

@@ -1,4 +1,4 @@
-//! Arithmetic as Python has it: integers of any size, floors, and what is an error.
+//! Arithmetic as in Python: integers of any size, division that rounds down, and Python's errors.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -61,7 +61,7 @@ impl<'v> Number<'v> {
     }
 }
 
-/// How two numbers are ordered, exactly.
+/// Compares two numbers exactly, also an integer with a float; none if one is NaN.
 pub fn order(a: &Number<'_>, b: &Number<'_>) -> Option<Ordering> {
     match (a, b) {
         (Number::Int(a), Number::Int(b)) => Some(a.cmp(b)),
@@ -84,7 +84,7 @@ fn with_float(a: f64, b: &Number<'_>) -> Option<Ordering> {
     Some(whole.cmp(&*b.big()?).then(fraction))
 }
 
-/// A float without a fraction as an integer.
+/// The integer of a float that has no fraction; none if the float is not finite.
 pub fn from_float(value: f64) -> Option<BigInt> {
     if !value.is_finite() {
         return None;
@@ -126,7 +126,7 @@ impl Operator {
     }
 }
 
-/// The result of an operation between numbers.
+/// Applies an operator to two numbers.
 pub fn apply(operator: Operator, a: &Number<'_>, b: &Number<'_>) -> Result<Value> {
     if let (Number::Int(a), Number::Int(b)) = (a, b)
         && let Some(value) = small(operator, *a, *b)
@@ -198,7 +198,7 @@ fn integers(operator: Operator, a: &BigInt, b: &BigInt) -> Result<Value> {
     }))
 }
 
-/// The nearest float to a quotient.
+/// Divides two integers; returns the nearest float.
 fn divided(a: &BigInt, b: &BigInt) -> Result<Value> {
     let is_exact = |value: &BigInt| value.bits() <= 53;
     if is_exact(a) && is_exact(b) {

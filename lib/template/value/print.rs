@@ -15,7 +15,7 @@ pub fn float(value: f64) -> String {
     }
 }
 
-/// The digits of an integer, if Python prints so many.
+/// The digits of an integer; an error above Python's limit of 4300 digits.
 pub fn big(value: &num_bigint::BigInt) -> Result<String> {
     // (4300 digits have 14285 bits.)
     let text = if value.bits() > 15_000 { String::new() } else { value.to_string() };
@@ -25,7 +25,7 @@ pub fn big(value: &num_bigint::BigInt) -> Result<String> {
     Ok(text)
 }
 
-/// Appends `str(value)`. Objects are printed by the renderer, which knows them: `object` does it.
+/// Appends `str(value)`; `object` appends the objects of the renderer.
 pub fn write(
     out: &mut String,
     value: &Value,

@@ -10,7 +10,7 @@ use crate::error::Error;
 
 type Read<T> = std::result::Result<T, Error>;
 
-/// The deepest JSON that is read, as `json.loads` is read by recursion.
+/// Maximum nesting of JSON, which is read by recursion.
 const DEEPEST_JSON: usize = 200;
 
 fn bad(error: gristmill_json::Error) -> Error {
@@ -26,7 +26,7 @@ impl From<gristmill_json::Error> for Fault {
 }
 
 impl Value {
-    /// The value of a text of JSON, with what Python takes for JSON (NaN).
+    /// Reads a value from JSON, with the numbers that Python adds: `NaN`, `Infinity`.
     pub fn from_json(text: &str) -> Read<Value> {
         let mut reader = Reader::lenient(text);
         let value = read(&mut reader, 0)?;
@@ -34,7 +34,7 @@ impl Value {
         Ok(value)
     }
 
-    /// The value of a number as JSON writes it; none if it is no number.
+    /// Reads a number as JSON writes it; none if the text is no number.
     pub fn number(text: &str) -> Option<Value> {
         match text {
             "NaN" => Some(Value::Float(f64::NAN)),
@@ -47,7 +47,7 @@ impl Value {
         }
     }
 
-    /// An integer of at most 4300 digits, which is Python's limit.
+    /// Reads an integer of at most 4300 digits, which is Python's limit.
     pub(crate) fn integer_of(digits: &str) -> Option<Value> {
         if let Ok(value) = digits.parse() {
             return Some(Value::Int(value));
