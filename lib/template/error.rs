@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The template cannot be parsed.
-    #[error("template line {line}: {cause}")]
+    #[error("template line {line}: {}", one_line(.cause))]
     Syntax {
         /// From 1.
         line: usize,
@@ -12,10 +12,10 @@ pub enum Error {
         cause: String,
     },
     /// The template called `raise_exception`; these are its words.
-    #[error("the template refuses the chat: {0}")]
+    #[error("the template refuses the chat: {}", one_line(.0))]
     Raised(String),
     /// An operation that Python refuses.
-    #[error("template line {line}: {cause}")]
+    #[error("template line {line}: {}", one_line(.cause))]
     Runtime {
         /// From 1.
         line: usize,
@@ -23,7 +23,7 @@ pub enum Error {
         cause: String,
     },
     /// The template uses something that this crate does not support, or that differs from run to run.
-    #[error("template line {line}: {cause}")]
+    #[error("template line {line}: {}", one_line(.cause))]
     Unsupported {
         /// From 1.
         line: usize,
@@ -39,7 +39,7 @@ pub enum Error {
         cause: &'static str,
     },
     /// A turn of the assistant is not found in the text.
-    #[error("message {message}: {cause}")]
+    #[error("message {message}: {}", one_line(.cause))]
     Turn {
         /// The place of its message.
         message: usize,
@@ -47,8 +47,28 @@ pub enum Error {
         cause: String,
     },
     /// The chat is not valid in transformers.
-    #[error("{0}")]
+    #[error("{}", one_line(.0))]
     Chat(String),
+}
+
+/// Maximum number of characters of a cause that an error shows.
+const MOST_SHOWN: usize = 2000;
+
+/// Escapes what ends a line, and other control characters: texts of a template are in its errors.
+fn one_line(text: &str) -> String {
+    let is_plain = |c: char| !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}');
+    let mut out = String::new();
+    for (place, c) in text.chars().enumerate() {
+        if place == MOST_SHOWN {
+            out.push('…');
+            break;
+        }
+        match is_plain(c) {
+            true => out.push(c),
+            false => out.extend(c.escape_default()),
+        }
+    }
+    out
 }
 
 /// A result whose error is small to move.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, fault, unsupported};
 use crate::run::Run;
-use crate::run::arguments::{Given, index};
+use crate::run::arguments::{CallArguments, index};
 use crate::run::object::{Object, check_attribute};
 use crate::value::{Dict, Function, Value, range_length};
 
@@ -26,7 +26,7 @@ pub fn find(name: &str) -> Option<Value> {
     }))
 }
 
-pub fn call(run: &mut Run<'_>, function: Function, given: Given) -> Result<Value> {
+pub fn call(run: &mut Run<'_>, function: Function, given: CallArguments) -> Result<Value> {
     match function {
         Function::Range => range(given),
         Function::Dict => Ok(Value::Dict(Arc::new(dict(run, given)?))),
@@ -70,7 +70,7 @@ pub fn call(run: &mut Run<'_>, function: Function, given: Given) -> Result<Value
     }
 }
 
-fn range(given: Given) -> Result<Value> {
+fn range(given: CallArguments) -> Result<Value> {
     let [first, second, step] = given.positional("range", 1)?;
     let number = |value: Option<Value>, default: i64| match value {
         Some(value @ Value::Float(_)) => {
@@ -93,7 +93,7 @@ fn range(given: Given) -> Result<Value> {
 }
 
 /// `dict(of, **named)`.
-fn dict(run: &mut Run<'_>, given: Given) -> Result<Dict> {
+fn dict(run: &mut Run<'_>, given: CallArguments) -> Result<Dict> {
     let mut dict = Dict::default();
     if given.list.len() > 1 {
         return fault(format!("dict expected at most 1 argument, got {}", given.list.len()));
@@ -108,7 +108,10 @@ fn dict(run: &mut Run<'_>, given: Given) -> Result<Dict> {
                 run.step(1)?;
                 let mut pair = run.collect(&pair)?.into_iter();
                 match (pair.next(), pair.next(), pair.next()) {
-                    (Some(key), Some(value), None) => dict.insert(key, value)?,
+                    (Some(key), Some(value), None) => {
+                        run.step(dict.steps(&key))?;
+                        dict.insert(key, value)?;
+                    }
                     _ => {
                         return fault("dictionary update sequence element has not the length 2");
                     }
@@ -124,11 +127,12 @@ fn dict(run: &mut Run<'_>, given: Given) -> Result<Dict> {
 }
 
 /// `dict.fromkeys(keys, value)`.
-pub fn from_keys(run: &mut Run<'_>, given: Given) -> Result<Value> {
+pub fn from_keys(run: &mut Run<'_>, given: CallArguments) -> Result<Value> {
     let [keys, value] = given.positional("fromkeys", 1)?;
     let value = value.unwrap_or_default();
     let mut dict = Dict::default();
     for key in run.collect(&keys.unwrap_or_default())? {
+        run.step(dict.steps(&key))?;
         dict.insert(key, value.clone())?;
     }
     Ok(Value::Dict(Arc::new(dict)))

@@ -43,7 +43,7 @@ mod value;
 pub use chat::Chat;
 pub use date::Date;
 pub use error::Error;
-pub use template::{Limits, Marked, Template};
+pub use template::{Limits, Rendering, Template};
 pub use turns::{Channel, Finder, Found, Role, Segment, Turn, Unseen};
 pub use value::{Dict, Function, Items, Missing, Value, View};
 

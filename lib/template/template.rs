@@ -37,7 +37,7 @@ impl Default for Limits {
 
 /// The text of a chat, and the parts that `{% generation %}` names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Marked {
+pub struct Rendering {
     /// The text.
     pub text: String,
     /// Ranges of bytes that `{% generation %}` names. In a macro or `{% set %}` block, ranges begin where transformers
@@ -90,7 +90,11 @@ impl Template {
     }
 
     /// Renders a chat; returns the parts that `{% generation %}` names, too.
-    pub fn render_marked(&self, chat: &Chat, add_generation_prompt: bool) -> Result<Marked, Error> {
+    pub fn render_marked(
+        &self,
+        chat: &Chat,
+        add_generation_prompt: bool,
+    ) -> Result<Rendering, Error> {
         let messages = Value::list(chat.messages().to_vec())?;
         self.render_values(messages, chat, add_generation_prompt)
     }
@@ -101,7 +105,7 @@ impl Template {
         messages: Value,
         chat: &Chat,
         add_generation_prompt: bool,
-    ) -> Result<Marked, Error> {
+    ) -> Result<Rendering, Error> {
         let given = [
             ("messages", messages),
             ("tools", chat.tools().clone()),
@@ -114,7 +118,6 @@ impl Template {
             date: self.date,
             limits: self.limits,
         };
-        let run::Rendered { text, generations } = run::render(&self.program, &context)?;
-        Ok(Marked { text, generations })
+        run::render(&self.program, &context)
     }
 }

@@ -39,6 +39,15 @@ fn errors_say_where_and_why() {
             "template line 1: '<' not supported between instances of 'int' and 'str'",
         ),
         ("{{ 'a' | nothing }}", "template line 1: No filter named 'nothing'."),
+        (
+            "{{ 1 'a\\nb' }}",
+            r"template line 1: expected token 'end of print statement', got 'a\nb'",
+        ),
+        (
+            "{{ raise_exception('a\\r\\nb\u{2028}c') }}",
+            r"the template refuses the chat: a\r\nb\u{2028}c",
+        ),
+        ("{{ messages[0]['a\\nb'].c }}", r"template line 1: 'dict object' has no attribute 'a\nb'"),
     ] {
         assert_eq!(error(source), expected, "{source}");
     }
@@ -67,6 +76,10 @@ fn what_is_not_supported_is_refused() {
 #[test]
 fn hostile_templates_end() {
     let deep = |open: &str, close: &str| open.repeat(5000) + &close.repeat(5000);
+    let work = |set: &str, expression: &str| {
+        let loops = "{% for i in range(99999) %}{% for j in range(99999) %}";
+        format!("{{% set {set} %}}{loops}{{{{ {expression} }}}}{{% endfor %}}{{% endfor %}}")
+    };
     let sources = [
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}".into(),
         "{{ 'a' * 10 ** 12 }}".into(),
@@ -105,17 +118,55 @@ fn hostile_templates_end() {
         deep("{% if 1 %}", "{% endif %}"),
         deep("{% for x in [1] %}", "{% endfor %}"),
         format!("{}{}", "{% if 1 %}".repeat(100), "{{".repeat(3000)),
+        // Texts that are put together of many, which are one text in memory.
+        format!("{{% set t = 'a' * 10000000 %}}{{{{ t{} }}}}", " ~ t".repeat(5000)),
+        format!("{{% set t = 'a' * 10000000 %}}{{{{ t{} + [] }}}}", " + t".repeat(250)),
+        "{{ ('a' * 10000000).join(range(10000) | map('string')) }}".into(),
+        "{{ range(99999) | map('string') | join('a' * 10000000) }}".into(),
+        "{{ '%(a)s' * 5000 % {'a': 'a' * 10000000} }}".into(),
+        "{% set ns = namespace(x='a') %}{% for i in range(99999) %}{% set ns.x = [ns.x, 'b'] | join('c') %}{% endfor %}".into(),
+        // Work on long texts and lists without making anything.
+        work("t = 'a' * 30000000", "t.find('b')"),
+        work("t = 'a' * 30000000", "'b' in t"),
+        work("t = 'é' * 15000000", "t[-1]"),
+        work("t = 'é' * 15000000", "t | length"),
+        work("t = 'a' * 30000000", "t | wordcount"),
+        work("t = [1] * 1000000", "t.count(2)"),
+        work("t = [1] * 1000000", "2 in t"),
+        work("t = (1,) * 1000000", "t[::2]"),
+        work("t = ['a' * 10000000, 'a' * 10000000 ~ 'b']", "t | sort | length"),
+        work("t = dict.fromkeys(range(3000))", "t[-1]"),
+        work("t = dict.fromkeys(range(3000))", "-1 in t"),
+        "{% for i in range(999) %}{{ dict.fromkeys(range(99999)) | length }}{% endfor %}".into(),
+        "{% set d = dict(range(99999) | map('string') | batch(2)) %}{% for i in range(9999) %}{{ namespace(**d).x }}{% endfor %}".into(),
+        // Sources that take long to read.
+        "{{ a }}".repeat(200_000),
+        format!("{}{{% endif %}}", "{% set a = b %}{% if c %}{% elif d %}".replace('a', &"a".repeat(30)).repeat(20_000)),
+        format!("{}{{% if x %}}{}{{% endif %}}", (0..9000).map(|n| format!("{{{{ a{n} }}}}")).collect::<String>(), "{% elif x %}".repeat(9000)),
+        format!("{{{{ a|{}c }}}}", "b.".repeat(400_000)),
+        format!("{{{{ f({}) }}}}", (0..50_000).map(|n| format!("a{n}=1,")).collect::<String>()),
+        " ".repeat(100_000_000),
     ];
     let run = move || {
         for source in &sources {
             let start: String = source.chars().take(60).collect();
-            let mut template = match Template::new(source) {
+            let begin = std::time::Instant::now();
+            let template = Template::new(source);
+            assert!(begin.elapsed().as_secs() < 20, "{start}");
+            let mut template = match template {
                 Ok(template) => template,
-                Err(_) => continue,
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(!error.contains('\n') && error.len() < 9000, "{error}");
+                    continue;
+                }
             };
             template.set_limits(Limits { steps: 2_000_000, bytes: 1 << 26 });
+            let begin = std::time::Instant::now();
             let result = template.render(&chat(r#"[{"role":"user","content":"Hi"}]"#), false);
-            assert!(result.is_err(), "{start}");
+            let error = result.unwrap_err().to_string();
+            assert!(!error.contains('\n') && error.len() < 9000, "{error}");
+            assert!(begin.elapsed().as_secs() < 20, "{start}");
         }
     };
     // (As small as threads have it.)

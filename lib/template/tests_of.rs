@@ -2,7 +2,7 @@
 
 use crate::error::{Result, fault};
 use crate::run::Run;
-use crate::run::arguments::Given;
+use crate::run::arguments::CallArguments;
 use crate::run::object::Object;
 use crate::syntax::Comparison;
 use crate::value::compare::is_same;
@@ -11,7 +11,7 @@ use crate::value::{Type, Value};
 use crate::{filters, methods};
 
 /// A test of a value.
-pub type Test = fn(&mut Run<'_>, Value, Given) -> Result<bool>;
+pub type Test = fn(&mut Run<'_>, Value, CallArguments) -> Result<bool>;
 
 /// The test with this name.
 pub fn find(name: &str) -> Option<Test> {
@@ -89,23 +89,29 @@ pub fn find(name: &str) -> Option<Test> {
     })
 }
 
-fn alone(given: Given, is: bool) -> Result<bool> {
+fn alone(given: CallArguments, is: bool) -> Result<bool> {
     given.positional::<0>("test", 0)?;
     Ok(is)
 }
 
-fn remainder(run: &mut Run<'_>, value: Value, given: Given, by: i64, wanted: i64) -> Result<bool> {
+fn remainder(
+    run: &mut Run<'_>,
+    value: Value,
+    given: CallArguments,
+    by: i64,
+    wanted: i64,
+) -> Result<bool> {
     given.positional::<0>("test", 0)?;
     let rest = run.binary(Operator::Modulo, &value, &Value::Int(by))?;
     Ok(crate::value::compare::equal(&rest, &Value::Int(wanted)))
 }
 
-fn of_text(run: &mut Run<'_>, value: Value, given: Given, name: &str) -> Result<bool> {
+fn of_text(run: &mut Run<'_>, value: Value, given: CallArguments, name: &str) -> Result<bool> {
     let text = run.printed(&value)?;
     Ok(methods::call(run, &Value::from(text), name, given)?.is_true())
 }
 
-fn compared(run: &mut Run<'_>, value: Value, given: Given, by: Comparison) -> Result<bool> {
+fn compared(run: &mut Run<'_>, value: Value, given: CallArguments, by: Comparison) -> Result<bool> {
     let [other] = given.positional("test", 1)?;
     match other {
         Some(other) => run.compare(by, &value, &other),

@@ -44,8 +44,8 @@ pub fn lines(text: &str, keeps_ends: bool) -> Vec<&str> {
     lines
 }
 
-/// The characters of a text, each with its lower case. (What that is of a capital sigma depends on what is
-/// around it, which `str::to_lowercase` knows.)
+/// The characters of a text, each with its lower case. (The lower case of a capital sigma depends on the
+/// characters around it, which `str::to_lowercase` looks at.)
 fn lowered(text: &str) -> impl Iterator<Item = (char, String)> {
     let sigmas: Vec<char> =
         text.to_lowercase().chars().filter(|c| matches!(c, 'σ' | 'ς')).collect();
@@ -150,9 +150,9 @@ pub fn escaped(text: &str) -> String {
 }
 
 /// The characters that `str.strip` takes away: spaces, or the characters of a text.
-pub struct Stripped<'a>(pub Option<&'a str>);
+pub struct StripSet<'a>(pub Option<&'a str>);
 
-impl Stripped<'_> {
+impl StripSet<'_> {
     fn has(&self, c: char) -> bool {
         self.0.map_or_else(|| is_space(c), |chars| chars.contains(c))
     }

@@ -11,6 +11,7 @@ import json
 import random
 import subprocess
 import sys
+import unicodedata
 from datetime import datetime
 from pathlib import Path
 
@@ -63,6 +64,13 @@ def program(path, cases):
     if done.returncode:
         sys.exit(f"{path} ended with {done.returncode}: {done.stderr}")
     return [json.loads(line) for line in done.stdout.split("\n") if line]
+
+
+def one_line(text):
+    """A text as errors of the crate show it."""
+    names = {"\t": "\\t", "\r": "\\r", "\n": "\\n"}
+    is_plain = lambda c: unicodedata.category(c) not in ("Cc", "Zl", "Zp")
+    return "".join(c if is_plain(c) else names.get(c, f"\\u{{{ord(c):x}}}") for c in text)
 
 
 def differences(path, cases):

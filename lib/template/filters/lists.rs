@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::find;
 use crate::error::{Result, fault};
 use crate::run::Run;
-use crate::run::arguments::{Given, index};
+use crate::run::arguments::{CallArguments, index};
 use crate::run::iterate::{Source, Stage, attribute_parts, ignore_case};
 use crate::run::object::{Generator, Object};
 use crate::tests_of;
@@ -23,12 +23,12 @@ fn is_reverse(value: Option<Value>) -> Result<bool> {
     Ok(value.map_or(Ok(0), |value| index(&value))? != 0)
 }
 
-pub fn length(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn length(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     given.positional::<0>("length", 0)?;
     run.length(&value).map(Value::from)
 }
 
-pub fn attr(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn attr(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [name] = given.bind("attr", ["name"], 1)?;
     let Some(Value::Text(name) | Value::Markup(name)) = name else {
         return fault("attribute name must be string");
@@ -45,20 +45,20 @@ pub fn attr(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     }
 }
 
-pub fn list(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn list(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     given.positional::<0>("list", 0)?;
     let items = run.collect(&value)?;
     run.list(items)
 }
 
-pub fn first(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn first(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     given.positional::<0>("first", 0)?;
     let mut source = run.iter(&value)?;
     let first = run.next(&mut source)?;
     Ok(first.unwrap_or_else(|| Value::hint("No first item, sequence was empty.")))
 }
 
-pub fn last(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn last(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     given.positional::<0>("last", 0)?;
     if let Value::List(items) | Value::Tuple(items) = &value {
         let last = items.last().cloned();
@@ -73,7 +73,7 @@ pub fn last(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     }
 }
 
-pub fn reverse(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn reverse(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     given.positional::<0>("reverse", 0)?;
     if let Some(text) = value.as_text() {
         let text: String = text.chars().rev().collect();
@@ -95,7 +95,7 @@ pub fn reverse(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     }
 }
 
-pub fn items(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn items(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     given.positional::<0>("items", 0)?;
     let (source, stage) = match &value {
         Value::Undefined(_) => (Source::Empty, Stage::Plain),
@@ -120,7 +120,7 @@ fn empty(run: &mut Run<'_>) -> Result<Value> {
     run.object(Object::Generator(Box::new(generator)))
 }
 
-pub fn map(run: &mut Run<'_>, value: Value, mut given: Given) -> Result<Value> {
+pub fn map(run: &mut Run<'_>, value: Value, mut given: CallArguments) -> Result<Value> {
     if !value.is_true() {
         return empty(run);
     }
@@ -154,7 +154,7 @@ pub fn map(run: &mut Run<'_>, value: Value, mut given: Given) -> Result<Value> {
 pub fn select(
     run: &mut Run<'_>,
     value: Value,
-    mut given: Given,
+    mut given: CallArguments,
     of_attribute: bool,
     wanted: bool,
 ) -> Result<Value> {
@@ -187,7 +187,7 @@ pub fn select(
     run.generator(&value, Stage::Select { attribute, test, wanted })
 }
 
-pub fn unique(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn unique(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [case, attribute] = given.bind("unique", ["case_sensitive", "attribute"], 0)?;
     let attribute = attribute_parts(&attribute.unwrap_or_default());
     if run.iter(&value).is_err() {
@@ -197,7 +197,7 @@ pub fn unique(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     run.generator(&value, stage)
 }
 
-pub fn join(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn join(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [between, attribute] = given.bind("join", ["d", "attribute"], 0)?;
     let between = run.printed(&between.unwrap_or_else(|| Value::text("")))?;
     let parts = attribute.filter(|attribute| *attribute != Value::None);
@@ -207,15 +207,12 @@ pub fn join(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     let mut is_first = true;
     while let Some(item) = run.next(&mut source)? {
         let item = run.attribute_path(item, &parts, None)?;
-        text.push_str(if is_first { "" } else { &between });
+        run.append_text(&mut text, if is_first { "" } else { &between })?;
         is_first = false;
-        match item.as_text() {
-            Some(item) => text.push_str(item),
-            None => text.push_str(&run.printed(&item)?),
-        }
-        run.step(1 + between.len() / 16)?;
+        run.append(&mut text, &item)?;
+        run.step(1)?;
     }
-    run.text(text)
+    Ok(Value::from(text))
 }
 
 /// The keys by which items are compared: the attribute, or the item itself.
@@ -230,12 +227,13 @@ fn keys(
     let mut keys = Vec::with_capacity(items.len());
     for item in items {
         let key = run.attribute_path(item.clone(), &parts, default.as_ref())?;
+        run.step((key.weight() / 16) as usize)?;
         keys.push(if is_case_sensitive { key } else { ignore_case(key) });
     }
     Ok(keys)
 }
 
-pub fn sort(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn sort(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let names = ["reverse", "case_sensitive", "attribute"];
     let [reverse, case, attribute] = given.bind("sort", names, 0)?;
     let items = run.collect(&value)?;
@@ -256,7 +254,7 @@ pub fn sort(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     run.list(places.into_iter().map(|place| items[place].clone()).collect())
 }
 
-pub fn dictsort(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn dictsort(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [case, by, reverse] = given.bind("dictsort", ["case_sensitive", "by", "reverse"], 0)?;
     let by = match by.as_ref().map(|by| by.as_text()) {
         None | Some(Some("key")) => 0,
@@ -275,6 +273,7 @@ pub fn dictsort(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> 
         if case { of } else { ignore_case(of) }
     };
     let keys: Vec<Value> = dict.entries().iter().map(key).collect();
+    run.step((dict.weight() / 16) as usize)?;
     let places = sorted(&keys, is_reverse(reverse)?)?;
     let pair = |place: usize| {
         let (key, value) = dict.entries()[place].clone();
@@ -284,7 +283,7 @@ pub fn dictsort(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> 
     run.list(pairs)
 }
 
-pub fn groupby(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn groupby(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let names = ["attribute", "default", "case_sensitive"];
     let [attribute, default, case] = given.bind("groupby", names, 1)?;
     let items = run.collect(&value)?;
@@ -310,7 +309,12 @@ pub fn groupby(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     run.list(list)
 }
 
-fn extreme(run: &mut Run<'_>, value: Value, given: Given, wanted: Ordering) -> Result<Value> {
+fn extreme(
+    run: &mut Run<'_>,
+    value: Value,
+    given: CallArguments,
+    wanted: Ordering,
+) -> Result<Value> {
     let [case, attribute] = given.bind("min", ["case_sensitive", "attribute"], 0)?;
     let items = run.collect(&value)?;
     let keys = keys(run, &items, attribute, is(case), None)?;
@@ -325,15 +329,15 @@ fn extreme(run: &mut Run<'_>, value: Value, given: Given, wanted: Ordering) -> R
     Ok(found.unwrap_or_else(|| Value::hint("No aggregated item, sequence was empty.")))
 }
 
-pub fn min(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn min(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     extreme(run, value, given, Ordering::Less)
 }
 
-pub fn max(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn max(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     extreme(run, value, given, Ordering::Greater)
 }
 
-pub fn sum(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn sum(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [attribute, start] = given.bind("sum", ["attribute", "start"], 0)?;
     let parts = attribute.map(|attribute| attribute_parts(&attribute)).unwrap_or_default();
     let mut total = start.unwrap_or(Value::Int(0));
@@ -348,7 +352,7 @@ pub fn sum(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     Ok(total)
 }
 
-pub fn batch(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn batch(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [count, fill] = given.bind("batch", ["linecount", "fill_with"], 1)?;
     // (Jinja2 only compares it, so that other values are no error.)
     let count = index(&count.unwrap_or_default()).unwrap_or(0);
@@ -373,7 +377,7 @@ pub fn batch(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     run.generator(&lines, Stage::Plain)
 }
 
-pub fn slice(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn slice(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [count, fill] = given.bind("slice", ["slices", "fill_with"], 1)?;
     let count = index(&count.unwrap_or_default())?;
     let items = run.collect(&value)?;

@@ -7,11 +7,11 @@ mod texts;
 use crate::error::{Result, unsupported};
 use crate::json;
 use crate::run::Run;
-use crate::run::arguments::Given;
+use crate::run::arguments::CallArguments;
 use crate::value::Value;
 
 /// Applies a filter to a value.
-pub type Filter = fn(&mut Run<'_>, Value, Given) -> Result<Value>;
+pub type Filter = fn(&mut Run<'_>, Value, CallArguments) -> Result<Value>;
 
 /// The filter with this name.
 pub fn find(name: &str) -> Option<Filter> {
@@ -71,14 +71,14 @@ pub fn find(name: &str) -> Option<Filter> {
     })
 }
 
-fn default(_: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+fn default(_: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [default, boolean] = given.bind("default", ["default_value", "boolean"], 0)?;
     let is_replaced =
         value.is_undefined() || (boolean.is_some_and(|by| by.is_true()) && !value.is_true());
     Ok(if is_replaced { default.unwrap_or_else(|| Value::text("")) } else { value })
 }
 
-fn tojson(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+fn tojson(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let names = ["ensure_ascii", "indent", "separators", "sort_keys"];
     let [ascii, indent, separators, sorted] = given.bind("tojson", names, 0)?;
     let form = json::Form::new(ascii, indent, separators, sorted)?;

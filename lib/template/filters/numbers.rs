@@ -4,11 +4,11 @@ use num_bigint::BigInt;
 
 use crate::error::{Result, fault};
 use crate::run::Run;
-use crate::run::arguments::{Given, index};
+use crate::run::arguments::{CallArguments, index};
 use crate::value::number::{self, Number, Operator, from_float};
 use crate::value::{Value, integer};
 
-pub fn abs(_: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn abs(_: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     given.positional::<0>("abs", 0)?;
     match (&value, Number::of(&value)) {
         (Value::Float(value), _) => Ok(Value::Float(value.abs())),
@@ -31,7 +31,7 @@ fn float_of(value: &Value) -> Result<Option<f64>> {
 }
 
 fn parsed_float(text: &str) -> Option<f64> {
-    let text = crate::text::Stripped(None).both(text);
+    let text = crate::text::StripSet(None).both(text);
     let bytes = text.as_bytes();
     let is_between_digits = |at: usize| {
         at > 0
@@ -46,7 +46,7 @@ fn parsed_float(text: &str) -> Option<f64> {
 
 /// `int(text, base)`.
 fn parsed_integer(text: &str, base: u32) -> Result<Option<Value>> {
-    let text = crate::text::Stripped(None).both(text);
+    let text = crate::text::StripSet(None).both(text);
     let (sign, digits) = match text.as_bytes().first() {
         Some(b'-') => ("-", &text[1..]),
         Some(b'+') => ("", &text[1..]),
@@ -95,7 +95,7 @@ fn parsed_integer(text: &str, base: u32) -> Result<Option<Value>> {
     Ok(BigInt::parse_bytes(plain.as_bytes(), base).map(integer))
 }
 
-pub fn int(_: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn int(_: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [default, base] = given.bind("int", ["default", "base"], 0)?;
     let default = default.unwrap_or(Value::Int(0));
     // (A bad base has the same result as a bad number.)
@@ -120,7 +120,7 @@ pub fn int(_: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     Ok(float.and_then(|value| from_float(value.trunc())).map_or(default, integer))
 }
 
-pub fn float(_: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn float(_: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [default] = given.bind("float", ["default"], 0)?;
     Ok(match float_of(&value)? {
         Some(value) => Value::Float(value),
@@ -128,7 +128,7 @@ pub fn float(_: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     })
 }
 
-pub fn round(_: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn round(_: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [precision, method] = given.bind("round", ["precision", "method"], 0)?;
     let method = method.unwrap_or_else(|| Value::text("common"));
     let precision = precision.unwrap_or(Value::Int(0));
@@ -218,7 +218,7 @@ fn rounded(value: &Value, precision: &Value) -> Result<Value> {
     }
 }
 
-pub fn file_size(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn file_size(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [binary] = given.bind("filesizeformat", ["binary"], 0)?;
     let Some(bytes) = float_of(&value)? else { return fault("could not convert to float") };
     let is_binary = binary.is_some_and(|binary| binary.is_true());

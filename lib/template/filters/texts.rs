@@ -3,7 +3,7 @@
 use crate::error::{Result, fault};
 use crate::methods::{self, marked};
 use crate::run::Run;
-use crate::run::arguments::{Given, index, text as text_of};
+use crate::run::arguments::{CallArguments, index, text as text_of};
 use crate::text::{byte_of, escaped, length, lines};
 use crate::value::Value;
 
@@ -12,64 +12,69 @@ fn soft(run: &mut Run<'_>, value: Value) -> Result<Value> {
     if value.as_text().is_some() { Ok(value) } else { run.str(&value) }
 }
 
-fn method(run: &mut Run<'_>, value: Value, name: &str, given: Given) -> Result<Value> {
+fn method(run: &mut Run<'_>, value: Value, name: &str, given: CallArguments) -> Result<Value> {
     let value = soft(run, value)?;
     methods::call(run, &value, name, given)
 }
 
-fn alone(run: &mut Run<'_>, value: Value, name: &str, given: Given) -> Result<Value> {
+fn alone(run: &mut Run<'_>, value: Value, name: &str, given: CallArguments) -> Result<Value> {
     given.positional::<0>(name, 0)?;
-    method(run, value, name, Given::default())
+    method(run, value, name, CallArguments::default())
 }
 
-pub fn upper(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn upper(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     alone(run, value, "upper", given)
 }
 
-pub fn lower(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn lower(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     alone(run, value, "lower", given)
 }
 
-pub fn capitalize(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn capitalize(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     alone(run, value, "capitalize", given)
 }
 
-pub fn string(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn string(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     given.positional::<0>("string", 0)?;
     soft(run, value)
 }
 
-pub fn safe(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn safe(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     given.positional::<0>("safe", 0)?;
     soft(run, value).map(marked)
 }
 
-pub fn escape(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn escape(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     given.positional::<0>("escape", 0)?;
     if matches!(value, Value::Markup(_)) {
         return Ok(value);
     }
-    force_escape(run, value, Given::default())
+    force_escape(run, value, CallArguments::default())
 }
 
-pub fn force_escape(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn force_escape(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     given.positional::<0>("forceescape", 0)?;
     let text = run.printed(&value)?;
     run.text(escaped(&text)).map(marked)
 }
 
-pub fn trim(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn trim(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [chars] = given.bind("trim", ["chars"], 0)?;
-    method(run, value, "strip", Given { list: chars.into_iter().collect(), ..Given::default() })
+    method(
+        run,
+        value,
+        "strip",
+        CallArguments { list: chars.into_iter().collect(), ..CallArguments::default() },
+    )
 }
 
-pub fn center(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn center(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [width] = given.bind("center", ["width"], 0)?;
     let list = vec![width.unwrap_or(Value::Int(80))];
-    method(run, value, "center", Given { list, ..Given::default() })
+    method(run, value, "center", CallArguments { list, ..CallArguments::default() })
 }
 
-pub fn replace(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn replace(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [old, new, count] = given.bind("replace", ["old", "new", "count"], 2)?;
     let text = run.printed(&value)?;
     let old = run.printed(&old.unwrap_or_default())?;
@@ -82,7 +87,7 @@ pub fn replace(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     run.text(text)
 }
 
-pub fn title(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn title(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     given.positional::<0>("title", 0)?;
     let text = soft(run, value)?;
     let is_between = |c: char| crate::text::is_space(c) || "-({[<".contains(c);
@@ -95,7 +100,7 @@ pub fn title(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     run.text(out)
 }
 
-pub fn format(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn format(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     if !given.list.is_empty() && !given.named.is_empty() {
         return fault("can't handle positional and keyword arguments at the same time");
     }
@@ -107,7 +112,7 @@ pub fn format(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     run.binary(crate::value::number::Operator::Modulo, &value, &arguments)
 }
 
-pub fn indent(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn indent(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [width, first, blank] = given.bind("indent", ["width", "first", "blank"], 0)?;
     let is = |value: Option<Value>| value.is_some_and(|value| value.is_true());
     let (first, blank) = (is(first), is(blank));
@@ -141,7 +146,7 @@ pub fn indent(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
     run.text(out).map(|text| if matches!(value, Value::Markup(_)) { marked(text) } else { text })
 }
 
-pub fn truncate(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn truncate(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let names = ["length", "killwords", "end", "leeway"];
     let [most, kills, end, leeway] = given.bind("truncate", names, 0)?;
     let most = most.map_or(Ok(255), |most| index(&most))?;
@@ -170,10 +175,11 @@ pub fn truncate(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> 
     run.text(format!("{part}{end}"))
 }
 
-pub fn word_count(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn word_count(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     given.positional::<0>("wordcount", 0)?;
     let text = soft(run, value)?;
     let text = text.as_text().unwrap_or_default();
+    run.look_through(text)?;
     let is_word = |c: char| c == '_' || c.is_alphanumeric();
     Ok(Value::from(text.split(|c| !is_word(c)).filter(|word| !word.is_empty()).count()))
 }
@@ -193,7 +199,7 @@ fn quoted_for_url(text: &str, is_query: bool) -> String {
     out
 }
 
-pub fn url_encode(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn url_encode(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     given.positional::<0>("urlencode", 0)?;
     let pairs = match &value {
         Value::Dict(dict) => dict.entries().to_vec(),
@@ -222,7 +228,7 @@ pub fn url_encode(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value
     run.text(out)
 }
 
-pub fn xml_attributes(run: &mut Run<'_>, value: Value, given: Given) -> Result<Value> {
+pub fn xml_attributes(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let [space] = given.bind("xmlattr", ["autospace"], 0)?;
     let Value::Dict(dict) = &value else { return fault("xmlattr wants a mapping") };
     let mut out = String::new();

@@ -127,8 +127,9 @@ pub fn percent(run: &mut Run<'_>, format: &str, value: &Value, is_markup: bool) 
             None => values.take()?,
         };
         run.charge(spec.width.saturating_add(spec.precision.unwrap_or(0)))?;
+        let before = out.len();
         one(run, &mut out, &spec, form, item, is_markup)?;
-        run.charge(16)?;
+        run.charge(out.len() - before + 16)?;
     }
     let is_left_over = match value {
         Value::Tuple(items) => values.next < items.len(),

@@ -1,4 +1,4 @@
-//! `str.isalpha` and the like, with the characters of Unicode 16. (Python 3.11 has those of Unicode 14.)
+//! `str.isalpha` and the like, with the characters of Unicode 16. (Python 3.11 has Unicode 14.)
 
 use std::sync::LazyLock;
 

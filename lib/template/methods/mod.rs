@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::error::{Result, fault};
 use crate::run::Run;
-use crate::run::arguments::Given;
+use crate::run::arguments::CallArguments;
 use crate::value::compare::equal;
 use crate::value::number::Number;
 use crate::value::{Dict, Type, Value, View};
@@ -182,12 +182,15 @@ pub fn marked(value: Value) -> Value {
 }
 
 /// Calls a method.
-pub fn call(run: &mut Run<'_>, of: &Value, name: &str, given: Given) -> Result<Value> {
+pub fn call(run: &mut Run<'_>, of: &Value, name: &str, given: CallArguments) -> Result<Value> {
     match of {
         Value::Text(text) => text::call(run, text, false, name, given),
         Value::Markup(text) => text::call(run, text, true, name, given),
         Value::Dict(dict) => of_dict(run, dict, name, given),
-        Value::List(items) | Value::Tuple(items) => of_list(of, items, name, given),
+        Value::List(items) | Value::Tuple(items) => {
+            run.step(items.len() / 16)?;
+            of_list(of, items, name, given)
+        }
         Value::Function(_) => crate::globals::from_keys(run, given),
         Value::Int(_) | Value::Bool(_) | Value::Big(_) | Value::Float(_) => {
             of_number(of, name, given)
@@ -199,7 +202,7 @@ pub fn call(run: &mut Run<'_>, of: &Value, name: &str, given: Given) -> Result<V
                 &Value::None,
                 &items,
                 name,
-                Given { list: item.into_iter().collect(), ..Given::default() },
+                CallArguments { list: item.into_iter().collect(), ..CallArguments::default() },
             )
         }
         other => {
@@ -208,13 +211,15 @@ pub fn call(run: &mut Run<'_>, of: &Value, name: &str, given: Given) -> Result<V
     }
 }
 
-fn of_dict(run: &mut Run<'_>, dict: &Arc<Dict>, name: &str, given: Given) -> Result<Value> {
+fn of_dict(run: &mut Run<'_>, dict: &Arc<Dict>, name: &str, given: CallArguments) -> Result<Value> {
     if name == "fromkeys" {
         return crate::globals::from_keys(run, given);
     }
     if name == "get" {
         let [key, default] = given.positional("get", 1)?;
-        return Ok(match dict.get(&key.unwrap_or_default())? {
+        let key = key.unwrap_or_default();
+        run.step(dict.steps(&key))?;
+        return Ok(match dict.get(&key)? {
             Some(value) => value.clone(),
             None => default.unwrap_or_default(),
         });
@@ -228,7 +233,7 @@ fn of_dict(run: &mut Run<'_>, dict: &Arc<Dict>, name: &str, given: Given) -> Res
     })
 }
 
-fn of_list(of: &Value, items: &[Value], name: &str, given: Given) -> Result<Value> {
+fn of_list(of: &Value, items: &[Value], name: &str, given: CallArguments) -> Result<Value> {
     match name {
         "copy" => {
             given.positional::<0>(name, 0)?;
@@ -263,7 +268,7 @@ fn of_list(of: &Value, items: &[Value], name: &str, given: Given) -> Result<Valu
     }
 }
 
-fn of_number(of: &Value, name: &str, given: Given) -> Result<Value> {
+fn of_number(of: &Value, name: &str, given: CallArguments) -> Result<Value> {
     given.positional::<0>(name, 0)?;
     match (of, name, Number::of(of)) {
         (Value::Float(value), "is_integer", _) => Ok(Value::Bool(value.fract() == 0.0)),

@@ -6,9 +6,9 @@ use super::{characters, marked};
 use crate::error::{Result, fault, unsupported};
 use crate::format;
 use crate::run::Run;
-use crate::run::arguments::{Given, count, index, text as text_of};
+use crate::run::arguments::{CallArguments, count, index, text as text_of};
 use crate::text::{
-    Stripped, byte_of, capitalized, escaped, folded, is_space, length, lines, swapped, title,
+    StripSet, byte_of, capitalized, escaped, folded, is_space, length, lines, swapped, title,
 };
 use crate::value::Value;
 
@@ -18,9 +18,10 @@ pub fn call(
     text: &Arc<str>,
     is_markup: bool,
     name: &str,
-    given: Given,
+    given: CallArguments,
 ) -> Result<Value> {
     let mark = |value: Value| if is_markup { marked(value) } else { value };
+    run.look_through(text)?;
     if let Some(value) = characters::test(name, text) {
         given.positional::<0>(name, 0)?;
         return Ok(Value::Bool(value));
@@ -40,7 +41,7 @@ pub fn call(
         "strip" | "lstrip" | "rstrip" => {
             let [chars] = given.positional(name, 0)?;
             let chars = chars.filter(|chars| *chars != Value::None);
-            let stripped = Stripped(chars.as_ref().map(text_of).transpose()?);
+            let stripped = StripSet(chars.as_ref().map(text_of).transpose()?);
             let part = match name {
                 "strip" => stripped.both(text),
                 "lstrip" => stripped.start(text),
@@ -82,11 +83,16 @@ pub fn call(
             let mut made = String::new();
             let items = run.collect(&items.unwrap_or_default())?;
             for (place, item) in items.iter().enumerate() {
-                made.push_str(if place > 0 { text } else { "" });
+                run.append_text(&mut made, if place > 0 { text } else { "" })?;
                 match item {
-                    Value::Text(item) if is_markup => made.push_str(&escaped(item)),
-                    Value::Text(item) | Value::Markup(item) => made.push_str(item),
-                    other if is_markup => made.push_str(&escaped(&run.printed(other)?)),
+                    Value::Text(item) if is_markup => {
+                        run.append_text(&mut made, &escaped(item))?;
+                    }
+                    Value::Text(item) | Value::Markup(item) => run.append_text(&mut made, item)?,
+                    other if is_markup => {
+                        let item = escaped(&run.printed(other)?);
+                        run.append_text(&mut made, &item)?;
+                    }
                     other => {
                         return fault(format!(
                             "sequence item {place}: expected str instance, {} found",
@@ -95,7 +101,7 @@ pub fn call(
                     }
                 }
             }
-            made
+            return Ok(mark(Value::from(made)));
         }
         "replace" => {
             let [old, new, most] = given.positional(name, 2)?;
@@ -180,7 +186,7 @@ impl<'t> Find<'t> {
     }
 }
 
-fn starts_or_ends(text: &str, name: &str, given: Given) -> Result<Value> {
+fn starts_or_ends(text: &str, name: &str, given: CallArguments) -> Result<Value> {
     let [parts, start, stop] = given.positional(name, 1)?;
     let parts = parts.unwrap_or_default();
     let part = Find::new(text, start, stop)?.map(|find| find.part);
@@ -205,7 +211,7 @@ fn starts_or_ends(text: &str, name: &str, given: Given) -> Result<Value> {
     }
 }
 
-fn found(text: &str, name: &str, given: Given) -> Result<Value> {
+fn found(text: &str, name: &str, given: CallArguments) -> Result<Value> {
     let [part, start, stop] = given.positional(name, 1)?;
     let part = part.unwrap_or_default();
     let part = text_of(&part)?;
@@ -229,7 +235,7 @@ fn found(text: &str, name: &str, given: Given) -> Result<Value> {
     }
 }
 
-fn split<'t>(text: &'t str, name: &str, given: Given) -> Result<Vec<&'t str>> {
+fn split<'t>(text: &'t str, name: &str, given: CallArguments) -> Result<Vec<&'t str>> {
     let [separator, most] = given.bind(name, ["sep", "maxsplit"], 0)?;
     let most = most.map_or(Ok(-1), |most| count(&most))?;
     let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -294,7 +300,7 @@ pub fn replaced(run: &mut Run<'_>, text: &str, old: &str, new: &str, count: i64)
     })
 }
 
-fn padded(run: &mut Run<'_>, text: &str, name: &str, given: Given) -> Result<String> {
+fn padded(run: &mut Run<'_>, text: &str, name: &str, given: CallArguments) -> Result<String> {
     let [width, fill] = given.positional(name, 1)?;
     let width = usize::try_from(count(&width.unwrap_or_default())?).unwrap_or(0);
     let fill = match &fill {

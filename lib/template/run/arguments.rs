@@ -7,12 +7,12 @@ use crate::value::Value;
 
 /// The arguments of a function, method, filter or test.
 #[derive(Debug, Clone, Default)]
-pub struct Given {
+pub struct CallArguments {
     pub list: Vec<Value>,
     pub named: Vec<(Arc<str>, Value)>,
 }
 
-impl Given {
+impl CallArguments {
     /// Gives the values of these parameters, in their order; it is an error if one of the first `required` is
     /// missing.
     pub fn bind<const N: usize>(
@@ -47,7 +47,7 @@ impl Given {
         }
     }
 
-    /// As [`Given::bind`], for a function that takes no keyword arguments.
+    /// As [`CallArguments::bind`], for a function that takes no keyword arguments.
     pub fn positional<const N: usize>(
         self,
         function: &str,

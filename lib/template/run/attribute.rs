@@ -54,6 +54,7 @@ impl Run<'_> {
     }
 
     fn attribute_of_object(&mut self, place: u32, name: &Arc<str>) -> Result<Option<Value>> {
+        self.step(self.objects[place as usize].size() / 16)?;
         Ok(match &self.objects[place as usize] {
             Object::Namespace(attributes) => attributes
                 .iter()
@@ -110,7 +111,11 @@ impl Run<'_> {
     /// `value[key]` in Python; none where that is an error.
     fn own_item(&mut self, value: &Value, key: &Value) -> Result<Option<Value>> {
         if let Value::Dict(dict) = value {
+            self.step(dict.steps(key))?;
             return Ok(dict.get(key).unwrap_or(None).cloned());
+        }
+        if let Some(text) = value.as_text() {
+            self.look_through(text)?;
         }
         let at = match key {
             Value::Int(at) => *at,
@@ -165,6 +170,9 @@ impl Run<'_> {
             return fault("slice step cannot be zero");
         }
         let length = value.length()?;
+        if !matches!(value, Value::Range(_)) {
+            self.step(length / 16)?;
+        }
         let count = length as i64;
         let (low, high) = if step > 0 { (0, count) } else { (-1, count - 1) };
         let bound = |at: Option<i64>, default: i64| match at {
@@ -221,7 +229,12 @@ impl Run<'_> {
             Value::Object(place) if matches!(self.objects[*place as usize], Object::Loop(_)) => {
                 self.length_of_loop(*place)
             }
-            other => other.length(),
+            other => {
+                if let Some(text) = other.as_text() {
+                    self.look_through(text)?;
+                }
+                other.length()
+            }
         }
     }
 

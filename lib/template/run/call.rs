@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Run;
-use super::arguments::Given;
+use super::arguments::CallArguments;
 use super::object::Object;
 use crate::error::{Result, fault};
 use crate::globals;
@@ -12,8 +12,8 @@ use crate::syntax::{Arguments, Expr, Macro};
 use crate::value::{Dict, Value};
 
 impl Run<'_> {
-    pub fn given(&mut self, arguments: &Arguments) -> Result<Given> {
-        let mut given = Given::default();
+    pub fn given(&mut self, arguments: &Arguments) -> Result<CallArguments> {
+        let mut given = CallArguments::default();
         given.list.reserve(arguments.list.len());
         for value in &arguments.list {
             let value = self.evaluate(value)?;
@@ -33,6 +33,7 @@ impl Run<'_> {
                 return fault("argument after ** must be a mapping");
             };
             for (key, value) in dict.entries() {
+                self.step(1 + given.named.len() / 16)?;
                 match key {
                     Value::Text(name) | Value::Markup(name) => {
                         if given.named.iter().any(|(other, _)| other == name) {
@@ -75,7 +76,7 @@ impl Run<'_> {
         self.call_value(&function, with_caller(given, caller))
     }
 
-    pub fn call_value(&mut self, function: &Value, given: Given) -> Result<Value> {
+    pub fn call_value(&mut self, function: &Value, given: CallArguments) -> Result<Value> {
         match function {
             Value::Undefined(missing) => fault(missing.message()),
             Value::Function(function) => globals::call(self, *function, given),
@@ -109,7 +110,12 @@ impl Run<'_> {
         }
     }
 
-    fn call_method_of_object(&mut self, place: u32, name: &str, given: Given) -> Result<Value> {
+    fn call_method_of_object(
+        &mut self,
+        place: u32,
+        name: &str,
+        given: CallArguments,
+    ) -> Result<Value> {
         match name {
             "cycle" | "changed" if !given.named.is_empty() => {
                 fault(format!("{name}() got an unexpected keyword argument"))
@@ -135,9 +141,15 @@ impl Run<'_> {
     }
 
     /// Calls a macro; returns its text.
-    pub fn call_macro(&mut self, of: &Arc<Macro>, frame: usize, mut given: Given) -> Result<Value> {
+    pub fn call_macro(
+        &mut self,
+        of: &Arc<Macro>,
+        frame: usize,
+        mut given: CallArguments,
+    ) -> Result<Value> {
         let name = &of.name;
         let count = of.parameters.len();
+        self.step(count * (1 + given.named.len() / 16))?;
         let mut values: Vec<Option<Value>> = Vec::with_capacity(count);
         let extra = if given.list.len() > count { given.list.split_off(count) } else { Vec::new() };
         let explicit_caller = of.parameters.iter().any(|(name, _)| **name == *"caller");
@@ -213,7 +225,7 @@ impl Run<'_> {
     }
 }
 
-fn with_caller(mut given: Given, caller: Option<Value>) -> Given {
+fn with_caller(mut given: CallArguments, caller: Option<Value>) -> CallArguments {
     if let Some(caller) = caller {
         given.named.push(("caller".into(), caller));
     }

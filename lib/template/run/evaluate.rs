@@ -91,12 +91,9 @@ impl Run<'_> {
                 let mut text = String::new();
                 for item in items {
                     let value = self.evaluate(item)?;
-                    match value.as_text() {
-                        Some(part) => text.push_str(part),
-                        None => text.push_str(&self.printed(&value)?),
-                    }
+                    self.append(&mut text, &value)?;
                 }
-                self.text(text)
+                Ok(Value::from(text))
             }
             Expr::Condition(parts) => match (self.is_true(&parts.0)?, &parts.2) {
                 (true, _) => self.evaluate(&parts.1),
@@ -174,9 +171,9 @@ impl Run<'_> {
                     }
                     let texts = std::mem::take(&mut texts);
                     if let (false, Value::Text(last)) = (texts.is_empty(), &sum) {
-                        let texts = texts.iter().filter_map(Value::as_text);
-                        let whole: String = texts.chain([&**last]).collect();
-                        sum = self.text(whole)?;
+                        let texts: Vec<&str> =
+                            texts.iter().filter_map(Value::as_text).chain([&**last]).collect();
+                        sum = self.joined(&texts)?;
                     }
                     sum = self.binary(Operator::Add, &sum, &value)?;
                 }
@@ -243,13 +240,13 @@ impl Run<'_> {
             (_, Value::Undefined(missing), _) | (_, _, Value::Undefined(missing)) => {
                 fault(missing.message())
             }
-            (Operator::Add, Value::Text(a), Value::Text(b)) => self.joined(a, b),
-            (Operator::Add, Value::Markup(a), Value::Markup(b)) => self.joined(a, b).map(marked),
+            (Operator::Add, Value::Text(a), Value::Text(b)) => self.joined(&[a, b]),
+            (Operator::Add, Value::Markup(a), Value::Markup(b)) => self.joined(&[a, b]).map(marked),
             (Operator::Add, Value::Markup(a), Value::Text(b)) => {
-                self.joined(a, &escaped(b)).map(marked)
+                self.joined(&[a, &escaped(b)]).map(marked)
             }
             (Operator::Add, Value::Text(a), Value::Markup(b)) => {
-                self.joined(&escaped(a), b).map(marked)
+                self.joined(&[&escaped(a), b]).map(marked)
             }
             (Operator::Add, Value::List(a), Value::List(b)) => {
                 let items = a.iter().chain(b.iter()).cloned().collect();
@@ -278,11 +275,28 @@ impl Run<'_> {
         }
     }
 
-    fn joined(&mut self, a: &str, b: &str) -> Result<Value> {
-        let mut text = String::with_capacity(a.len() + b.len());
-        text.push_str(a);
-        text.push_str(b);
-        self.text(text)
+    /// Concatenates texts, whose bytes are charged before.
+    fn joined(&mut self, texts: &[&str]) -> Result<Value> {
+        self.charge(texts.iter().map(|text| text.len()).sum())?;
+        Ok(Value::from(texts.concat()))
+    }
+
+    /// Appends `str(value)` to a text, and charges its bytes.
+    pub fn append(&mut self, text: &mut String, value: &Value) -> Result<()> {
+        match value.as_text() {
+            Some(part) => self.append_text(text, part),
+            None => {
+                let part = self.printed(value)?;
+                self.append_text(text, &part)
+            }
+        }
+    }
+
+    /// Appends to a text, and charges the bytes before.
+    pub fn append_text(&mut self, text: &mut String, part: &str) -> Result<()> {
+        self.charge(part.len())?;
+        text.push_str(part);
+        Ok(())
     }
 
     fn repeated(&mut self, value: &Value, count: i64) -> Result<Value> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Run;
-use super::arguments::Given;
+use super::arguments::CallArguments;
 use super::object::{Generator, Object};
 use crate::error::{Result, fault, limit};
 use crate::filters::Filter;
@@ -26,12 +26,12 @@ pub enum Source {
 #[derive(Debug)]
 pub enum Stage {
     Plain,
-    Filter(Filter, Given),
+    Filter(Filter, CallArguments),
     Attribute(Vec<Value>, Option<Value>),
     /// Keeps an item if it, or its attribute, passes the test; without a test, if it is true.
     Select {
         attribute: Option<Vec<Value>>,
-        test: Option<(Test, Given)>,
+        test: Option<(Test, CallArguments)>,
         wanted: bool,
     },
     /// Keeps an item whose key was not seen before.
@@ -191,6 +191,9 @@ impl Run<'_> {
 
     /// `item in value`.
     pub fn contains(&mut self, value: &Value, item: &Value) -> Result<bool> {
+        if let Some(text) = value.as_text() {
+            self.look_through(text)?;
+        }
         match value {
             Value::Text(text) | Value::Markup(text) => match item.as_text() {
                 Some(part) => Ok(memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some()),
@@ -199,7 +202,10 @@ impl Run<'_> {
                     item.type_name()
                 )),
             },
-            Value::Dict(dict) | Value::View(View::Keys, dict) => Ok(dict.get(item)?.is_some()),
+            Value::Dict(dict) | Value::View(View::Keys, dict) => {
+                self.step(dict.steps(item))?;
+                Ok(dict.get(item)?.is_some())
+            }
             Value::View(View::Items, dict) => match item {
                 Value::Tuple(pair) if pair.len() == 2 => {
                     Ok(dict.get(&pair[0])?.is_some_and(|value| equal(value, &pair[1])))

@@ -17,7 +17,7 @@ use crate::error::{Error, Result, limit};
 use crate::globals;
 use crate::syntax::{Load, Program, Slot};
 use crate::value::{Missing, Of, Value, print};
-use crate::{Date, Limits};
+use crate::{Date, Limits, Rendering};
 use object::Object;
 
 /// The inputs of a rendering.
@@ -78,14 +78,8 @@ const DEEPEST: u32 = 1000;
 /// Maximum number of items of a list that a template makes.
 pub const MOST_ITEMS: usize = 1 << 24;
 
-/// A text, and where `{% generation %}` was in it, in bytes.
-pub struct Rendered {
-    pub text: String,
-    pub generations: Vec<Range<usize>>,
-}
-
 /// Renders a program.
-pub fn render(program: &Program, context: &Context<'_>) -> std::result::Result<Rendered, Error> {
+pub fn render(program: &Program, context: &Context<'_>) -> std::result::Result<Rendering, Error> {
     let mut run = Run {
         program,
         context,
@@ -106,7 +100,7 @@ pub fn render(program: &Program, context: &Context<'_>) -> std::result::Result<R
     };
     run.enter(&program.loads);
     match run.nodes(&program.body) {
-        Ok(_) => Ok(Rendered { text: run.out, generations: run.generations }),
+        Ok(_) => Ok(Rendering { text: run.out, generations: run.generations }),
         Err(error) => Err(*error.at(run.line)),
     }
 }
@@ -132,6 +126,11 @@ impl Run<'_> {
             }
             None => limit("the template makes too much text"),
         }
+    }
+
+    /// Counts the steps of looking through a text.
+    pub fn look_through(&mut self, text: &str) -> Result<()> {
+        self.step(text.len() / 64)
     }
 
     /// Makes a text, and counts its bytes.

@@ -58,6 +58,14 @@ pub struct Loop {
 }
 
 impl Object {
+    /// The number of attributes of a namespace, which are looked through.
+    pub fn size(&self) -> usize {
+        match self {
+            Object::Namespace(attributes) => attributes.len(),
+            _ => 0,
+        }
+    }
+
     /// Sets an attribute of a namespace.
     pub fn set(&mut self, name: &Arc<str>, value: Value) {
         if let Object::Namespace(attributes) = self {

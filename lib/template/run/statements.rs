@@ -203,6 +203,7 @@ impl Run<'_> {
             Target::Attribute(_, slot, name) => {
                 object::check_attribute(name)?;
                 if let Some(Value::Object(place)) = self.slot(*slot).cloned() {
+                    self.step(self.objects[place as usize].size() / 16)?;
                     self.objects[place as usize].set(name, value);
                 }
             }

@@ -10,6 +10,9 @@ use crate::value::Value;
 use crate::value::number::Operator;
 use crate::{filters, tests_of};
 
+/// Maximum number of keyword arguments in a call, which are looked through for each new one.
+const MOST_NAMED: usize = 1000;
+
 impl Parser {
     /// Whether the next token ends a tuple. (The names that jinja2's parser is given for this have no effect there.)
     pub(super) fn is_tuple_end(&self) -> bool {
@@ -365,6 +368,9 @@ impl Parser {
                 if arguments.named_rest.is_some() {
                     return self.fail(wrong);
                 }
+                if arguments.named.len() == MOST_NAMED {
+                    return self.fail("too many keyword arguments");
+                }
                 // (Jinja2 parses it, and Python's compiler refuses it.)
                 if arguments.named.iter().any(|(other, _)| *other == name) {
                     return self.fail(format!("keyword argument repeated: {name}"));
@@ -384,11 +390,11 @@ impl Parser {
     }
 
     fn dotted_name(&mut self) -> Result<Arc<str>> {
-        let mut name = self.expect_name()?;
+        let mut names = vec![self.expect_name()?];
         while self.take_operator(".") {
-            name = format!("{name}.{}", self.expect_name()?).into();
+            names.push(self.expect_name()?);
         }
-        Ok(name)
+        Ok(names.join(".").into())
     }
 
     /// Reads the filters after a value; with `is_begun`, the first has no bar before it.

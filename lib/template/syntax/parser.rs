@@ -1,5 +1,6 @@
 //! The parser's position in the tokens of a template.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::lexer::{self, Place, Token};
@@ -8,7 +9,22 @@ use crate::error::{Error, Result};
 
 /// Parses the source of a template.
 pub fn program(source: &str) -> Result<Program> {
+    let too_large = |cause: &str| Err(Box::new(Error::Syntax { line: 1, cause: cause.into() }));
+    if source.len() > LONGEST {
+        return too_large("the template is longer than 1048576 bytes");
+    }
     let tokens = lexer::tokens(source)?;
+    let names: HashSet<&str> = tokens
+        .iter()
+        .filter_map(|place| match &place.token {
+            Token::Name(name) => Some(&**name),
+            _ => None,
+        })
+        .collect();
+    let is_branch = |place: &&Place| matches!(&place.token, Token::Name(name) if matches!(&**name, "if" | "elif"));
+    if names.len() * tokens.iter().filter(is_branch).count() > MOST_COPIES {
+        return too_large("the template has too many names and branches");
+    }
     let mut parser = Parser { tokens, at: 0, depth: 0, links: 0, program: Program::default() };
     let body = parser.statements(&[])?;
     let mut program = parser.program;
@@ -16,6 +32,13 @@ pub fn program(source: &str) -> Result<Program> {
     names::find(&mut program)?;
     Ok(program)
 }
+
+/// Maximum length of a source, in bytes. Known templates have up to 40,000.
+const LONGEST: usize = 1 << 20;
+
+/// Maximum product of names and branches, since the names of a scope are copied for each branch. The template of
+/// Harmony has 3,000; with 4,000,000 a debug build took 9 s.
+const MOST_COPIES: usize = 1 << 21;
 
 /// Maximum nesting of statements and expressions, which are walked by recursion.
 const DEEPEST: usize = 120;

@@ -31,12 +31,12 @@ pub struct Places<'c> {
 
 /// A mark of its own for each text, with the text's message and kind.
 #[derive(Default)]
-struct Numbered {
+struct NumberedMarks {
     message: usize,
     owners: Vec<(usize, Kind)>,
 }
 
-impl Marks for Numbered {
+impl Marks for NumberedMarks {
     fn mark(&mut self, kind: Kind, text: &str) -> Option<String> {
         let (before, inner, after) = mark::parts(text)?;
         let number = u32::try_from(self.owners.len()).ok().filter(|number| *number < MOST)?;
@@ -47,12 +47,12 @@ impl Marks for Numbered {
 }
 
 /// One mark for all texts of one kind.
-struct Alone {
+struct SingleMark {
     kind: Kind,
     mark: char,
 }
 
-impl Marks for Alone {
+impl Marks for SingleMark {
     fn mark(&mut self, kind: Kind, text: &str) -> Option<String> {
         let (before, inner, after) = mark::parts(text).filter(|_| kind == self.kind)?;
         Some(format!("{before}{0}{inner}{0}{after}", self.mark))
@@ -61,9 +61,9 @@ impl Marks for Alone {
 
 /// Collects the kinds of texts, and marks nothing.
 #[derive(Default)]
-struct Kinds(Vec<Kind>);
+struct KindList(Vec<Kind>);
 
-impl Marks for Kinds {
+impl Marks for KindList {
     fn mark(&mut self, kind: Kind, text: &str) -> Option<String> {
         if mark::parts(text).is_some() && !self.0.contains(&kind) {
             self.0.push(kind);
@@ -74,7 +74,7 @@ impl Marks for Kinds {
 
 /// The kinds of texts that a message has.
 pub fn kinds(message: &Value) -> Vec<Kind> {
-    let mut kinds = Kinds::default();
+    let mut kinds = KindList::default();
     mark::message(message, &mut kinds);
     kinds.0.sort();
     kinds.0
@@ -105,7 +105,7 @@ impl<'c> Places<'c> {
         if self.text.chars().any(is_mark) {
             return None;
         }
-        let mut marks = Numbered::default();
+        let mut marks = NumberedMarks::default();
         let mut messages = Vec::with_capacity(self.chat.messages().len());
         for (place, message) in self.chat.messages().iter().enumerate() {
             marks.message = place;
@@ -169,7 +169,7 @@ impl<'c> Places<'c> {
     /// Renders the chat with one kind of text marked.
     fn changed(&self, message: usize, kind: Kind, mark: char) -> Result<String, Error> {
         let mut messages = self.chat.messages().to_vec();
-        messages[message] = mark::message(&messages[message], &mut Alone { kind, mark });
+        messages[message] = mark::message(&messages[message], &mut SingleMark { kind, mark });
         let other = self.template.render_values(Value::list(messages)?, self.chat, self.has_prompt);
         // (A template may refuse a marked text.)
         other.map(|other| other.text).map_err(|error| cause(message, &error))
@@ -194,7 +194,7 @@ impl<'c> Places<'c> {
         if let Some(has_tools) = self.has_tools {
             return Ok(has_tools);
         }
-        let mut marks = Alone { kind: Kind::Content, mark: self.mark() };
+        let mut marks = SingleMark { kind: Kind::Content, mark: self.mark() };
         let tools = self.chat.tools().as_list().unwrap_or_default();
         let tools = tools.iter().map(|of| mark::tool(of, &mut marks)).collect();
         let chat = self.chat.replaced(self.chat.messages().to_vec(), tools)?;

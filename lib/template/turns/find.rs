@@ -11,7 +11,7 @@ use crate::template::Template;
 use crate::text::is_space;
 
 /// A turn and its parts.
-pub struct Located {
+pub struct LocatedTurn {
     pub turn: Turn,
     /// The parts of the turn's bytes, in order.
     pub parts: Vec<(Channel, Range<usize>)>,
@@ -151,7 +151,7 @@ struct Search<'c> {
 }
 
 impl Search<'_> {
-    fn turn(&self, message: usize, places: &mut Places<'_>) -> Result<Located, Error> {
+    fn turn(&self, message: usize, places: &mut Places<'_>) -> Result<LocatedTurn, Error> {
         let texts = places.of_message(message)?;
         let (start, is_prompt_whole) = self.start(message, texts.as_ref(), places)?;
         let end = texts.as_ref().map_or(start, |texts| texts.end.max(start));
@@ -161,7 +161,7 @@ impl Search<'_> {
             None => (self.with_spaces(message, end, limit), false),
         };
         let turn = Turn { message, said: start..end, has_stop, is_prompt_whole };
-        Ok(Located { turn, parts: Vec::new() })
+        Ok(LocatedTurn { turn, parts: Vec::new() })
     }
 
     /// Finds where the generation prompt of a turn ends; also returns whether the whole prompt stands there.

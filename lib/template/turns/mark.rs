@@ -20,7 +20,7 @@ pub trait Marks {
     fn mark(&mut self, kind: Kind, text: &str) -> Option<String>;
 }
 
-/// Splits a text into its outer spaces and what is between them; none if that is empty.
+/// Splits a text into its outer spaces and the part between them; none if that part is empty.
 pub fn parts(text: &str) -> Option<(&str, &str, &str)> {
     let inner = text.trim_matches(is_space);
     if inner.is_empty() {

@@ -1,7 +1,7 @@
 //! Splits a text into segments.
 
 use super::difference::Places;
-use super::find::{Located, stop};
+use super::find::{LocatedTurn, stop};
 use super::{Channel, Role, Segment, role_of};
 use crate::chat::Chat;
 use crate::error::Error;
@@ -32,7 +32,7 @@ pub fn cover(
     stops: &[String],
     chat: &Chat,
     text: &str,
-    turns: &[Located],
+    turns: &[LocatedTurn],
     places: &mut Places<'_>,
 ) -> Result<Vec<Segment>, Error> {
     let mut cover = Cover { segments: Vec::new(), at: 0 };

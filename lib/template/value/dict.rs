@@ -69,6 +69,11 @@ impl Dict {
         }
     }
 
+    /// The steps of a lookup: keys that are not texts are compared one by one.
+    pub(crate) fn steps(&self, key: &Value) -> usize {
+        if key.as_text().is_some() { 0 } else { self.entries.len() / 16 }
+    }
+
     /// The value of a key; none if the key is missing, an error if the key cannot be hashed.
     pub(crate) fn get(&self, key: &Value) -> Result<Option<&Value>> {
         hashable(key)?;
