@@ -1,28 +1,27 @@
-//! Added tokens, which are found in a text before anything else is done with it: the leftmost, and of
-//! those that begin in one place the longest.
+//! Added tokens, which are found in a text before it is encoded: the leftmost first, and at one place the longest.
 
 use serde::Deserialize;
 
-/// A token beside those of the model, as `tokenizer.json` has it.
+/// An added token of `tokenizer.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct AddedToken {
-    /// Its id.
+    /// The id.
     pub id: u32,
     /// The text that spells it.
     pub content: String,
-    /// Whether it is found only where no word goes on.
+    /// Whether it is found only between words.
     pub single_word: bool,
-    /// Whether it takes the white space in front of it.
+    /// Whether it includes the white space before it.
     pub lstrip: bool,
-    /// Whether it takes the white space behind it.
+    /// Whether it includes the white space after it.
     pub rstrip: bool,
-    /// Whether it is found after the text is normalized, not before.
+    /// Whether it is found in normalized text.
     pub normalized: bool,
-    /// Whether it is a special token: one that text is not meant to spell.
+    /// Whether it is a special token, which text is not meant to spell.
     pub special: bool,
 }
 
-/// An added token that a text spells.
+/// A place where a text spells an added token.
 #[derive(Clone, Copy, Debug)]
 pub struct SpelledToken<'a> {
     /// The token.
@@ -31,24 +30,24 @@ pub struct SpelledToken<'a> {
     pub start: usize,
 }
 
-/// Finds texts out of a set, byte by byte in a tree.
+/// Finds the texts of a set with a tree of their bytes.
 #[derive(Default)]
 pub struct Finder {
     nodes: Vec<Node>,
-    /// Which bytes a text of the set begins with.
+    /// The first bytes of all texts.
     first: Vec<u8>,
     is_first: Vec<bool>,
 }
 
 #[derive(Default)]
 struct Node {
-    /// Bytes that may follow, and where they lead.
+    /// The next bytes, and the nodes that they lead to.
     children: Vec<(u8, u32)>,
     /// The number of the text that ends here.
     found: Option<u32>,
 }
 
-/// A text that was found, by its number.
+/// A match of a text of the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match {
     pub number: u32,
@@ -57,7 +56,7 @@ pub struct Match {
 }
 
 impl Finder {
-    /// Texts with their numbers. Empty texts are not found; of equal ones the last one is.
+    /// Makes a finder of texts with their numbers. Empty texts are not found; of equal texts the last is found.
     pub fn new<'a>(texts: impl Iterator<Item = (&'a str, u32)>) -> Self {
         let mut finder =
             Self { nodes: vec![Node::default()], first: Vec::new(), is_first: vec![false; 256] };
@@ -85,7 +84,7 @@ impl Finder {
         finder
     }
 
-    /// The first text of the set at or after `start`.
+    /// Returns the first match at or after `start`.
     pub fn find(&self, text: &str, start: usize) -> Option<Match> {
         let bytes = text.as_bytes();
         let mut at = start;
@@ -98,7 +97,7 @@ impl Finder {
         }
     }
 
-    /// All of them, none of which overlap.
+    /// Returns all matches; they do not overlap.
     pub fn find_all<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Match> + 'a {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -119,7 +118,7 @@ impl Finder {
         }
     }
 
-    /// The longest text of the set that begins at `start`, and its end.
+    /// Returns the number and the end of the longest text that begins at `start`.
     fn longest(&self, bytes: &[u8], start: usize) -> Option<(u32, usize)> {
         let mut node = &self.nodes[0];
         let mut longest = None;
@@ -135,7 +134,7 @@ impl Finder {
     }
 }
 
-/// All added tokens of a file. Those with `normalized` are looked for in a second pass.
+/// All added tokens of a file. Tokens with `normalized` are found in a second pass.
 pub struct AddedTokens {
     pub tokens: Vec<AddedToken>,
     pub raw: Finder,
@@ -143,7 +142,7 @@ pub struct AddedTokens {
 }
 
 impl AddedTokens {
-    /// `normal` gives a text as the normalizer has it.
+    /// Makes the finders; `normal` normalizes a text.
     pub fn new(tokens: Vec<AddedToken>, normal: impl Fn(&str) -> String) -> Self {
         let of = |is_normalized: bool| {
             let tokens = tokens.iter().zip(0..);
@@ -157,7 +156,7 @@ impl AddedTokens {
         Self { tokens, raw, normalized }
     }
 
-    /// The added tokens that a text spells: those found before normalization, then the others.
+    /// Returns the added tokens that a text spells: first the tokens of raw text, then the tokens of normalized text.
     pub fn spelled<'a>(&'a self, text: &'a str) -> impl Iterator<Item = SpelledToken<'a>> + 'a {
         let found = self.raw.find_all(text).chain(self.normalized.find_all(text));
         found.map(|Match { number, start, .. }| SpelledToken {

@@ -36,8 +36,8 @@ fn plain_length(classes: &[u8], first: u8) -> u8 {
     if classes.iter().all(|&class| class == 0) { length } else { 0 }
 }
 
-/// The combining class of a character, 254 if it may be combined with what is in front of it, or 255 if its
-/// normal form is another.
+/// Returns the combining class of a character; 254 if it may be combined with the character before it, 255 if
+/// its normal form is another.
 fn class_of(point: u32) -> u8 {
     let Some(character) = char::from_u32(point) else { return 0 };
     match is_nfc_quick(std::iter::once(character)) {

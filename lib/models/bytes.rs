@@ -1,7 +1,7 @@
 //! The characters by which byte-level vocabularies write bytes, as GPT-2 had it: printable ones of Latin-1
 //! stand for themselves, the others are written from U+0100 on.
 
-/// The byte that a character stands for.
+/// Returns the byte that a character stands for.
 pub fn byte_of(character: char) -> Option<u8> {
     let point = u32::from(character);
     match point {
@@ -13,7 +13,7 @@ pub fn byte_of(character: char) -> Option<u8> {
     }
 }
 
-/// Appends the bytes of a token as the vocabulary writes it, or gives false if a character stands for no byte.
+/// Appends the bytes of a token of the vocabulary; returns false if a character stands for no byte.
 #[must_use]
 pub fn append_bytes(token: &str, out: &mut Vec<u8>) -> bool {
     let start = out.len();

@@ -1,5 +1,5 @@
-//! Special tokens by their roles, out of `tokenizer_config.json` and `special_tokens_map.json`, and the ids
-//! at which a model stops, out of `config.json` and `generation_config.json`.
+//! Reads special tokens from `tokenizer_config.json` and `special_tokens_map.json`, and the ids at which a model stops
+//! from `config.json` and `generation_config.json`.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error::FolderError;
 
-/// Special tokens by the names that templates know them by (`bos_token`), in the order of the file.
+/// Returns the names (`bos_token`) and texts of special tokens, in the order of the file.
 ///
 /// `special_tokens_map.json` counts only where `tokenizer_config.json` has no `added_tokens_decoder`, as in
 /// transformers.
@@ -31,7 +31,7 @@ fn take(path: &Path, from: &Value, to: &mut Vec<(String, String)>) -> Result<(),
     let Some(fields) = from.as_object() else {
         return Err(FolderError::other(path, "not a JSON object"));
     };
-    // Models have tokens of their own in a dict, `{"image_token": "<image>"}`.
+    // A model's own tokens stand in a dict: `{"image_token": "<image>"}`.
     let own = fields.get("extra_special_tokens").and_then(Value::as_object);
     for (name, value) in fields.iter().chain(own.into_iter().flatten()) {
         let is_own = own.is_some_and(|own| own.contains_key(name));
@@ -51,7 +51,7 @@ fn take(path: &Path, from: &Value, to: &mut Vec<(String, String)>) -> Result<(),
                 to.retain(|(known, _)| known != name);
                 to.push((name.clone(), content.clone()));
             }
-            // `add_bos_token` and others are no tokens.
+            // `add_bos_token` and others are flags.
             None if value.is_boolean() => {}
             None if value.is_null() => to.retain(|(known, _)| known != name),
             None => {
@@ -62,8 +62,8 @@ fn take(path: &Path, from: &Value, to: &mut Vec<(String, String)>) -> Result<(),
     Ok(())
 }
 
-/// `eos_token_id` of a configuration: a number or a list of numbers. In a model of several parts it may be
-/// in that of the text.
+/// Returns `eos_token_id` of a configuration: a number or a list. A model of several parts may have it in
+/// `text_config`.
 pub fn stop_ids(path: &Path, config: &Value) -> Result<Vec<u32>, FolderError> {
     let value = match &config["eos_token_id"] {
         Value::Null => &config["text_config"]["eos_token_id"],

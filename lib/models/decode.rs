@@ -1,4 +1,4 @@
-//! Ids to bytes: what each token stands for, made once out of the vocabulary and the decoder of the file.
+//! Decodes ids to bytes with a table, which is made from the vocabulary and the decoder of the file.
 
 use std::borrow::Cow;
 
@@ -10,31 +10,30 @@ use crate::bytes::append_bytes;
 /// The bytes of every id.
 pub struct TokenTable {
     blob: Vec<u8>,
-    /// Where the bytes of an id begin, and how many they are.
+    /// The start and the length of each id's bytes.
     places: Vec<(u32, u32)>,
-    /// Spaces that are taken from the front of a whole text.
+    /// The number of spaces that are removed from the start of a whole text.
     strip: usize,
 }
 
-/// In place of a number of bytes: no token has this id.
+/// The length of an id that no token has.
 const MISSING: u32 = u32::MAX;
 
-/// The highest id that is taken: real vocabularies have a tenth of it. So a damaged file cannot ask for any
-/// amount of memory.
+/// Maximum id, which bounds the memory of tables. Real vocabularies have up to a tenth of it.
 pub const HIGHEST_ID: u32 = (1 << 22) - 1;
 
 /// How tokens are written in the vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spelling {
-    /// A character for each byte.
+    /// As one character for each byte.
     ByteLevel,
-    /// Text, with another character in place of the space if `replaces`, bytes as `<0x0A>` if `bytes`,
-    /// and so many spaces at the front that are not part of the text.
+    /// As text: `replaces` has a character and what it stands for, `bytes` says that bytes are written as `<0x0A>`,
+    /// and `strip` is the number of spaces that are removed from the start.
     Text { replaces: Option<(char, char)>, bytes: bool, strip: usize },
 }
 
 impl Spelling {
-    /// How the decoder of a file reads tokens, if it is one of those known here.
+    /// Returns how the decoder of a file reads tokens; none if the decoder is not known.
     pub fn of(decoder: &Value) -> Option<Self> {
         if decoder["type"] == "ByteLevel" {
             return Some(Self::ByteLevel);
@@ -63,7 +62,7 @@ impl Spelling {
                 _ => return None,
             }
         }
-        // Tokens that are not fused are put together with nothing between them all the same.
+        // Tokens that are not fused are concatenated all the same.
         Some(Self::Text { replaces, bytes, strip })
     }
 }
@@ -75,7 +74,7 @@ fn only_char(text: &str) -> Option<char> {
 }
 
 impl TokenTable {
-    /// The ids of added tokens stand for their contents, whatever the vocabulary has for them.
+    /// Makes the table. Ids of added tokens stand for their contents, also where the vocabulary has them.
     pub fn new(
         vocabulary: &[(Cow<str>, u32)],
         added: &[AddedToken],
@@ -91,6 +90,9 @@ impl TokenTable {
             table.strip = strip;
         }
         for (token, id) in vocabulary {
+            if table.get(*id).is_some() {
+                return Err(format!("token {token:?} has id {id}, as another token"));
+            }
             table.put(*id, |blob| append_token(token, spelling, blob));
         }
         for token in added {
@@ -113,7 +115,7 @@ impl TokenTable {
         self.places[id as usize] = (start as u32, (self.blob.len() - start) as u32);
     }
 
-    /// The number of ids: the highest and one.
+    /// The number of ids: the highest id plus one.
     pub fn len(&self) -> u32 {
         self.places.len() as u32
     }
@@ -124,7 +126,7 @@ impl TokenTable {
         if length == MISSING { None } else { self.blob.get(start..start + length as usize) }
     }
 
-    /// The id of the token with these bytes.
+    /// Returns the id of the token with these bytes.
     pub fn id_of(&self, bytes: &[u8]) -> Option<u32> {
         (0..self.len()).find(|&id| self.get(id) == Some(bytes))
     }
@@ -138,7 +140,7 @@ impl TokenTable {
 fn append_token(token: &str, spelling: Spelling, out: &mut Vec<u8>) {
     match spelling {
         Spelling::ByteLevel => {
-            // As the decoder does it: a token with a character for no byte stands for itself.
+            // A token with a character that is no byte stands for itself, as in the decoder of `tokenizers`.
             if !append_bytes(token, out) {
                 out.extend_from_slice(token.as_bytes());
             }
@@ -160,7 +162,7 @@ fn append_token(token: &str, spelling: Spelling, out: &mut Vec<u8>) {
     }
 }
 
-/// The byte of `<0x0A>`.
+/// Returns the byte of a token such as `<0x0A>`.
 fn byte_token(token: &str) -> Option<u8> {
     let digits = token.strip_prefix("<0x")?.strip_suffix('>')?;
     let is_byte = digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());

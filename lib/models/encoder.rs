@@ -1,4 +1,4 @@
-//! Text to ids, with where each of them ends, and in pieces.
+//! Encodes text to ids: with the end of each, and in pieces.
 
 use std::ops::Range;
 
@@ -8,27 +8,26 @@ use crate::added::{AddedTokens, Match};
 use crate::characters::CharacterEncoder;
 use crate::decode::TokenTable;
 use crate::error::EncodeError;
-use crate::nfc::Normal;
+use crate::nfc::NormalText;
 use crate::tokenizer::{Engine, Parts, Tokenizer};
 
-/// What text that spells a special token is.
+/// How text that spells a special token is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Special {
-    /// The special token, as in transformers.
+    /// As the special token, as in transformers.
     Tokens,
-    /// Text like other text. (Added tokens that are not special are found all the same.)
+    /// As text. (Added tokens that are not special are found all the same.)
     Text,
 }
 
-/// Encodes text, without tokens that the file would add in front or behind
-/// (`add_special_tokens=False`). One for each thread.
+/// Encodes text. Adds no tokens before or after it (`add_special_tokens=False`). Each thread has its own.
 pub struct Encoder {
     tokenizer: Tokenizer,
-    /// None for the reference.
+    /// The encoder of our own engine; none for the reference.
     own: Option<Own>,
 }
 
-/// Of our own engines.
+/// The encoders of our own engines.
 enum Own {
     Bytes(VocabularyEncoder),
     Characters(CharacterEncoder),
@@ -54,9 +53,9 @@ impl Encoder {
         self.encode_any(text, special, ids, None)
     }
 
-    /// Appends the ids of a text, and for each of them the byte of the text at which the character ends
-    /// that it ends in; that of the last one is the end of the text. A place of the text is between two
-    /// tokens if it is 0 or among the ends, and those before it are as many as have an end up to it.
+    /// Appends the ids of a text, and the end of each in the text, in bytes. The end of a token within a character is
+    /// the end of that character, and the last end is the end of the text. So a place lies between two tokens if it is
+    /// 0 or one of the ends; the number of ends up to it is the number of tokens before it.
     pub fn encode_with_ends(
         &mut self,
         text: &str,
@@ -86,8 +85,8 @@ impl Encoder {
         }
     }
 
-    /// The same of a text cut at places in ascending order, each the start of a character: every piece is
-    /// encoded by itself, as at inference. Gives how many ids there are up to each cut.
+    /// Encodes each piece of a text by itself, as at inference. `cuts` are bytes in ascending order, each the start of
+    /// a character. Returns the number of ids before each cut.
     pub fn encode_pieces(
         &mut self,
         text: &str,
@@ -147,12 +146,12 @@ impl Pass<'_> {
         }
     }
 
-    /// Encodes a text without added tokens of the first pass, which is at `base` of the whole text.
+    /// Encodes a part without added tokens of the first pass; `base` is its place in the whole text.
     fn encode_between(&mut self, text: &str, base: usize) {
         if text.is_empty() {
             return;
         }
-        let normal = if self.is_nfc { Normal::new(text) } else { Normal::Same(text) };
+        let normal = if self.is_nfc { NormalText::new(text) } else { NormalText::Same(text) };
         let (added, special) = (self.added, self.special);
         let is_token = |found: &Match| is_token(added, special, found);
         let normal_text = normal.text();
@@ -166,8 +165,8 @@ impl Pass<'_> {
         self.encode_plain(&normal, start..normal_text.len(), base);
     }
 
-    /// Encodes a part of a text that has no added tokens.
-    fn encode_plain(&mut self, normal: &Normal, part: Range<usize>, base: usize) {
+    /// Encodes a part without added tokens.
+    fn encode_plain(&mut self, normal: &NormalText, part: Range<usize>, base: usize) {
         let text = normal.text();
         let first = self.ids.len();
         match &mut self.encoder {
@@ -195,7 +194,7 @@ impl Pass<'_> {
     }
 }
 
-/// Whether what was found is a token, and not text.
+/// Whether a match is a token, and not text.
 fn is_token(added: &AddedTokens, special: Special, found: &Match) -> bool {
     special == Special::Tokens || !added.tokens[found.number as usize].special
 }

@@ -1,8 +1,8 @@
-//! What can be wrong with a folder, a text or an id: one line each, with the file or the place.
+//! Errors of folders, texts and ids; each has one line, with the file or the place.
 
 use std::path::{Path, PathBuf};
 
-/// A file of a folder, and what is wrong with it.
+/// An error of a file or folder.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {cause}", path.display())]
 pub struct FolderError {
@@ -25,16 +25,16 @@ impl FolderError {
 /// What is wrong with a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
-    /// It is missing, or the system does not give it.
+    /// It cannot be read.
     #[error("cannot read it: {0}")]
     Read(std::io::Error),
     /// It is not UTF-8.
     #[error("not UTF-8: byte {0} is not part of a character")]
     Encoding(usize),
-    /// It is no JSON, or not the JSON that this file has.
+    /// It is not JSON, or not the JSON that belongs into this file.
     #[error("damaged JSON: {0}")]
     Json(serde_json::Error),
-    /// Nothing in the folder is a chat template.
+    /// The folder has no chat template.
     #[error(
         "no chat template: no chat_template.jinja, and no chat_template in tokenizer_config.json"
     )]
@@ -42,15 +42,15 @@ pub enum Cause {
     /// There is no template of this name.
     #[error("no chat template {wanted:?}; there are: {}", names.join(", "))]
     UnknownTemplate {
-        /// The name that was asked for.
+        /// The wanted name.
         wanted: String,
-        /// The names that there are.
+        /// The names of the templates.
         names: Vec<String>,
     },
     /// There are several templates, and none is the default.
     #[error("several chat templates and no default, choose one: {}", names.join(", "))]
     SeveralTemplates {
-        /// Their names.
+        /// The names of the templates.
         names: Vec<String>,
     },
     /// The ids do not fit.
@@ -58,15 +58,15 @@ pub enum Cause {
     TooManyIds {
         /// The highest id.
         highest: u32,
-        /// The type that was wanted.
+        /// The type that ids are written in.
         dtype: &'static str,
     },
-    /// Its content is wrong, as the text says.
+    /// Its content is wrong, as the text explains.
     #[error("{0}")]
     Content(String),
 }
 
-/// A text that the reference engine cannot encode.
+/// The reference engine cannot encode a text.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot encode the text: {0}")]
 pub struct EncodeError(pub String);
@@ -77,6 +77,6 @@ pub struct EncodeError(pub String);
 pub struct UnknownToken {
     /// The id.
     pub id: i32,
-    /// Where it is among the ids that were given.
+    /// Its place among the given ids.
     pub at: usize,
 }

@@ -1,5 +1,5 @@
-//! Our own engine for byte-level vocabularies with the patterns that it knows. What a file holds that is not
-//! exactly one of the cases here goes to the reference.
+//! Our own engine, for byte-level vocabularies with known patterns. A file that is not exactly one of the cases here
+//! goes to the reference engine.
 
 use gristmill_tokenizer::{
     HashMap as Map, PatternName, Vocabulary, VocabularyEncoder, token_bytes,
@@ -23,18 +23,18 @@ const DEEPSEEK: [&str; 3] = [
 pub struct Fast {
     tables: TokenTables,
     pattern: PatternName,
-    /// Whether text is normalized first.
+    /// Whether text is first put into Normalization Form C.
     pub is_nfc: bool,
 }
 
 enum TokenTables {
-    /// Those of o200k.
+    /// The tables of o200k, which are part of the program.
     Embedded,
     Loaded(Vocabulary),
 }
 
 impl Fast {
-    /// An error says what of the file is not known.
+    /// Makes the engine; an error names the part of the file that is not known.
     pub fn new(file: &TokenizerFile) -> Result<Self, String> {
         let is_nfc = normalizer(&file.normalizer)?;
         let pattern = pattern(&file.pre_tokenizer)?;
@@ -59,7 +59,7 @@ impl Fast {
         }
     }
 
-    /// In words.
+    /// Describes the engine.
     pub fn note(&self) -> String {
         let name = match self.pattern {
             PatternName::O200k => "o200k",
@@ -75,7 +75,7 @@ impl Fast {
     }
 }
 
-/// What neither of our engines knows is an error that says so.
+/// Checks what both of our engines need; an error names the part of the file that they do not support.
 pub fn check(file: &TokenizerFile) -> Result<(), String> {
     let model = &file.model;
     if model.kind.as_deref() != Some("BPE") {
@@ -100,7 +100,7 @@ pub fn check(file: &TokenizerFile) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether text is put into Normalization Form C; an error for every other normalizer.
+/// Returns whether the normalizer is NFC; an error for any other normalizer.
 fn normalizer(normalizer: &Value) -> Result<bool, String> {
     let unknown = || Err(format!("normalizer {}", kind(normalizer)));
     match normalizer["type"].as_str() {
@@ -134,7 +134,8 @@ fn pattern(pre_tokenizer: &Value) -> Result<PatternName, String> {
         return Err(format!("pre-tokenizer with {} at its end", kind(last)));
     }
     let expression = |split: &Value| -> Option<(String, bool)> {
-        // All that is not matched would be cut off in the first way, and left out in the second.
+        // The two ways differ in text that is not matched, which the second leaves out; the known patterns match all
+        // text.
         let is_isolated = split["behavior"] == "Isolated" && split["invert"] == false;
         let is_inverted = split["behavior"] == "Removed" && split["invert"] == true;
         let is_split = split["type"] == "Split" && (is_isolated || is_inverted);
@@ -148,7 +149,7 @@ fn pattern(pre_tokenizer: &Value) -> Result<PatternName, String> {
         [O200K] => Ok(PatternName::O200k),
         [CL100K] => Ok(PatternName::Cl100k),
         [QWEN] => Ok(PatternName::Qwen),
-        // This one leaves out characters.
+        // The expressions of DeepSeek do not match all text.
         _ if all == DEEPSEEK && expressions.iter().all(|(_, is_isolated)| *is_isolated) => {
             Ok(PatternName::DeepSeek)
         }
@@ -156,10 +157,10 @@ fn pattern(pre_tokenizer: &Value) -> Result<PatternName, String> {
     }
 }
 
-/// Bytes of all tokens, and where those of each id begin and end.
-type Spelled = (Vec<u8>, Vec<(u32, u32)>);
+/// The bytes of all tokens, and the start and end of each id's bytes.
+type TokenBytes = (Vec<u8>, Vec<(u32, u32)>);
 
-fn spell(file: &TokenizerFile) -> Result<Spelled, String> {
+fn spell(file: &TokenizerFile) -> Result<TokenBytes, String> {
     let vocabulary = &file.model.vocabulary.0;
     let count = vocabulary.iter().map(|(_, id)| *id as usize + 1).max().unwrap_or(0);
     if count > 1 << 18 {
@@ -172,18 +173,18 @@ fn spell(file: &TokenizerFile) -> Result<Spelled, String> {
         if places[*id as usize] != (0, 0) {
             return Err("two tokens of one id".to_owned());
         }
-        // A token that is not written in bytes is an added one, which text is not merged to.
+        // A token with a character that is no byte is an added token; no merges make it.
         let _ = append_bytes(token, &mut bytes);
         places[*id as usize] = (start, bytes.len() as u32);
     }
     Ok((bytes, places))
 }
 
-/// Whether the tokens that text is merged to are those of o200k.
+/// Whether all tokens that merges make are the tokens of o200k.
 fn is_o200k(file: &TokenizerFile, tokens: &[&[u8]]) -> bool {
     const RANKS: i32 = gristmill_tokenizer::START_OF_TEXT;
     let is_same = |id: i32| token_bytes(id) == tokens.get(id as usize).copied();
-    // Tokens of no merge are found where merges are ignored.
+    // With `ignore_merges`, tokens that no merge makes are found, too.
     let others = tokens.get(RANKS as usize..).unwrap_or_default();
     let has_whole = file.model.ignore_merges == Some(true) && !others.is_empty();
     !has_whole && (0..RANKS).all(is_same) && are_of_o200k(&file.model, tokens.len())

@@ -1,6 +1,7 @@
-//! A model's folder: which files there are, and what they say together. Nothing is fetched.
+//! Reads the files of a model's folder. Nothing is fetched.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -29,7 +30,7 @@ pub struct StopToken {
     pub id: u32,
     /// The text that spells it.
     pub text: String,
-    /// The file that says so.
+    /// The file that names it.
     pub path: PathBuf,
 }
 
@@ -39,7 +40,7 @@ impl Folder {
         Self::open_with(path, EngineChoice::Fastest)
     }
 
-    /// The same, with a choice of the engine.
+    /// Reads a folder, or one `tokenizer.json`, with a choice of the engine.
     pub fn open_with(path: &Path, choice: EngineChoice) -> Result<Self, FolderError> {
         let is_alone = path.is_file();
         let tokenizer_path = if is_alone { path.to_owned() } else { path.join("tokenizer.json") };
@@ -108,7 +109,7 @@ impl Folder {
         &self.path
     }
 
-    /// The `tokenizer.json`.
+    /// The path of `tokenizer.json`.
     pub fn tokenizer_path(&self) -> &Path {
         &self.tokenizer_path
     }
@@ -118,7 +119,7 @@ impl Folder {
         &self.tokenizer_sha256
     }
 
-    /// Text to ids and back.
+    /// The tokenizer.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
     }
@@ -128,14 +129,13 @@ impl Folder {
         &self.templates
     }
 
-    /// The chat template of this name. Without a name: `tool_use` for a chat with tools if there is one,
-    /// else the default, as in transformers.
+    /// Returns the chat template with this name. Without a name: `tool_use` for a chat with tools, if the folder has
+    /// it, else the default, as in transformers.
     pub fn template(&self, name: Option<&str>, has_tools: bool) -> Result<&Template, FolderError> {
         choose(&self.path, &self.templates, name, has_tools)
     }
 
-    /// Special tokens by the names that templates know them by: `bos_token`, `eos_token`, `pad_token` and
-    /// what else the folder has.
+    /// The names and texts of special tokens, as templates use them: `bos_token`, `eos_token`, `pad_token` and others.
     pub fn special_tokens(&self) -> &[(String, String)] {
         &self.special_tokens
     }
@@ -146,18 +146,18 @@ impl Folder {
         tokens.find(|(known, _)| known == name).map(|(_, token)| &**token)
     }
 
-    /// The tokens at which the model stops: eos of the tokenizer, of `config.json` and of
+    /// The tokens at which the model stops: the eos tokens of the tokenizer, of `config.json` and of
     /// `generation_config.json`, each once.
     pub fn stop_tokens(&self) -> &[StopToken] {
         &self.stop_tokens
     }
 
-    /// The number of ids, added tokens included: the highest id and one.
+    /// The number of ids with added tokens: the highest id plus one.
     pub fn vocabulary_size(&self) -> u32 {
         self.tokenizer.vocabulary_size()
     }
 
-    /// Whether all ids fit in a type of this name, whose highest value is `highest`.
+    /// Checks that all ids fit into a type; `highest` is its highest value, and errors name it as `dtype`.
     pub fn check_ids_fit(&self, highest: u32, dtype: &'static str) -> Result<(), FolderError> {
         match self.vocabulary_size().checked_sub(1) {
             Some(id) if id > highest => {
@@ -173,26 +173,41 @@ pub fn sha256(bytes: &[u8]) -> String {
     base16ct::lower::encode_string(&Sha256::digest(bytes))
 }
 
+/// Maximum length of a file, in bytes: reading one takes a multiple of this in memory. Gemma 3 has 33 MB.
+const LONGEST_FILE: u64 = 1 << 28;
+
+/// Reads a file as text.
 pub fn read_text(path: &Path) -> Result<String, FolderError> {
-    let bytes = fs::read(path).map_err(|error| FolderError::new(path, Cause::Read(error)))?;
+    let read = |error| FolderError::new(path, Cause::Read(error));
+    let file = File::open(path).map_err(read)?;
+    let length = file.metadata().map_err(read)?.len();
+    let mut bytes = Vec::new();
+    if length <= LONGEST_FILE {
+        bytes.reserve(length as usize);
+        file.take(LONGEST_FILE + 1).read_to_end(&mut bytes).map_err(read)?;
+    }
+    // A pipe says that its length is 0.
+    if length.max(bytes.len() as u64) > LONGEST_FILE {
+        return Err(FolderError::other(path, format!("longer than {LONGEST_FILE} bytes")));
+    }
     String::from_utf8(bytes)
         .map_err(|error| FolderError::new(path, Cause::Encoding(error.utf8_error().valid_up_to())))
 }
 
-/// A file of JSON, if it is there.
+/// Reads a JSON file; none if it does not exist.
 fn read_json(path: &Path) -> Result<Option<Value>, FolderError> {
     if !path.exists() {
         return Ok(None);
     }
     let text = read_text(path)?;
     let value = serde_json::from_str(&text).or_else(|error| {
-        // Python writes numbers that JSON does not have; none of them is of use here.
+        // Python writes numbers that JSON does not have; none of them is needed here.
         serde_json::from_str(&without_infinities(&text)).map_err(|_| error)
     });
     value.map(Some).map_err(|error| FolderError::new(path, Cause::Json(error)))
 }
 
-/// `NaN`, `Infinity` and `-Infinity` outside of texts as `null`.
+/// Replaces `NaN`, `Infinity` and `-Infinity` outside of texts by `null`.
 fn without_infinities(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut is_text = false;

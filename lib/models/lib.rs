@@ -30,6 +30,7 @@ mod error;
 mod fast;
 mod file;
 mod folder;
+mod guard;
 mod merges;
 mod nfc;
 mod reference;

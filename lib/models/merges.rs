@@ -1,9 +1,8 @@
-//! The merges of a file, by their order, as our engine has them: each token is made by one pair, and the
-//! lowest id is merged first.
+//! The merges of a file as our engine needs them: one pair for each token, and the lowest id is merged first.
 //!
-//! Files that were made out of ranks of tiktoken have every pair of tokens that a token can be cut into. Of
-//! these only one ever stands side by side in a text: the merges within the bytes of a token are the same
-//! wherever the bytes stand, as long as nothing is merged across their ends. So the others can be left out.
+//! Files made from ranks of tiktoken have every pair of tokens that a token can be cut into. Only one of these
+//! pairs ever stands side by side in a text: the merges within a token's bytes are the same wherever the bytes
+//! stand, as long as no merge crosses their ends. So the other pairs are left out.
 
 use std::borrow::Cow;
 use std::hash::Hasher;
@@ -13,18 +12,18 @@ use gristmill_tokenizer::{Fold, HashMap as Map, o200k_merge};
 
 use crate::file::Model;
 
-/// The two tokens that are merged to each id, if it is made at all.
+/// For each id the two tokens that are merged to it; none if no merge makes it.
 pub type Pairs = Vec<Option<(u32, u32)>>;
 
-/// What each pair makes, by its place among the merges.
-type Made = Map<(u32, u32), u32>;
+/// The place of each pair among the merges.
+type MergePlaces = Map<(u32, u32), u32>;
 
-/// The ids of a vocabulary's tokens by their texts. Texts stand side by side, and are looked at once for each
-/// search, after they were asked for: with a map of texts this took half of all the time.
+/// The ids of a vocabulary by the texts of its tokens. Texts stand side by side, and are prefetched before each
+/// lookup: with a map of texts, lookups took half of all the time.
 struct Ids {
     texts: String,
     slots: Vec<Slot>,
-    /// Where the text of each id begins and ends.
+    /// The start and end of each id's text.
     places: Vec<(u32, u32)>,
 }
 
@@ -32,7 +31,7 @@ struct Ids {
 struct Slot {
     /// Bits of the text's hash.
     tag: u32,
-    /// [`EMPTY`] if there is no token.
+    /// The token's id, or [`EMPTY`].
     id: u32,
     start: u32,
     end: u32,
@@ -41,7 +40,7 @@ struct Slot {
 const EMPTY: u32 = u32::MAX;
 
 impl Ids {
-    /// `count` is above all ids.
+    /// Makes the table; `count` is larger than all ids.
     fn new(vocabulary: &[(Cow<str>, u32)], count: usize) -> Result<Self, String> {
         let none = Slot { tag: 0, id: EMPTY, start: 0, end: 0 };
         let mut ids = Self {
@@ -68,7 +67,7 @@ impl Ids {
         Ok(ids)
     }
 
-    /// Where a text is looked for, and with which bits of its hash.
+    /// Returns the first slot to look at for a text, and the tag of its hash.
     fn place(&self, text: &str) -> (usize, u32) {
         let mut hasher = Fold::default();
         hasher.write(text.as_bytes());
@@ -81,7 +80,7 @@ impl Ids {
         place.map_or("", |&(start, end)| &self.texts[start as usize..end as usize])
     }
 
-    /// The id of a text by its place.
+    /// Returns the id of a text; the slot and tag are from [`Ids::place`].
     fn get(&self, text: &str, (mut at, tag): (usize, u32)) -> Option<u32> {
         loop {
             let slot = self.slots[at];
@@ -95,7 +94,7 @@ impl Ids {
         }
     }
 
-    /// The places of both texts of some pairs; asks for what is there.
+    /// Returns the places of both texts of some pairs, and prefetches them.
     fn ask(&self, pairs: &[[Cow<str>; 2]]) -> [[(usize, u32); 2]; ASKED] {
         let mut places = [[(0, 0); 2]; ASKED];
         for (places, pair) in places.iter_mut().zip(pairs) {
@@ -111,13 +110,13 @@ impl Ids {
     }
 }
 
-/// Pairs whose texts are asked for at once.
+/// The number of pairs that are prefetched at once.
 const ASKED: usize = 16;
 
-/// Threads that look tokens up.
+/// The number of threads that look up tokens.
 const THREADS: usize = 2;
 
-/// The merges of the file as ids, with what each pair makes, in their order.
+/// Returns the merges of the file in order, as ids: left, right, and what they make.
 pub fn read(model: &Model, count: usize) -> Result<Vec<(u32, u32, u32)>, String> {
     let ids = &Ids::new(&model.vocabulary.0, count)?;
     let all = &model.merges.0[..];
@@ -153,7 +152,7 @@ fn read_part(ids: &Ids, part: &[[Cow<str>; 2]]) -> Result<Vec<(u32, u32, u32)>, 
                 && text.starts_with(&**left)
                 && text.ends_with(&**right)
         };
-        // Mostly that of the merge in front of this one, or the next.
+        // Mostly this is the token of the merge before, or the next id.
         let new = [last, last + 1].into_iter().find(is_made);
         let new = new.or_else(|| {
             let joined = format!("{left}{right}");
@@ -169,10 +168,10 @@ fn read_part(ids: &Ids, part: &[[Cow<str>; 2]]) -> Result<Vec<(u32, u32, u32)>, 
     Ok(merges)
 }
 
-/// `tokens` has the bytes of each id. An error says what our engine does not know.
+/// Returns the pair of each id; `tokens` has the bytes of each id. An error says what our engine does not support.
 pub fn pairs(model: &Model, tokens: &[&[u8]]) -> Result<Pairs, String> {
     let merges = read_in_order(model, tokens.len())?;
-    let mut made = Made::default();
+    let mut made = MergePlaces::default();
     made.reserve(merges.len());
     for (&(left, right, _), place) in merges.iter().zip(0..) {
         if made.insert((left, right), place).is_some() {
@@ -187,7 +186,7 @@ pub fn pairs(model: &Model, tokens: &[&[u8]]) -> Result<Pairs, String> {
     }
     let mut steps = Steps { merges: &merges, made: &made, bytes, parts: Vec::new(), left: 1 << 26 };
     let mut pairs = vec![None; tokens.len()];
-    // Whether a token is made by pairs of lower ids alone: all but some of Llama 3.
+    // Whether a token is made of pairs of lower ids alone, as all but some of Llama 3 are.
     let mut is_usual: Vec<bool> = tokens.iter().map(|token| token.len() == 1).collect();
     for of_one in merges.chunk_by(|left, right| left.2 == right.2) {
         let new = of_one[0].2;
@@ -206,20 +205,20 @@ pub fn pairs(model: &Model, tokens: &[&[u8]]) -> Result<Pairs, String> {
     Ok(pairs)
 }
 
-/// Merging step by step, for what is not made in the usual way.
+/// Merges the bytes of a token step by step, for tokens that are not made in the usual way.
 struct Steps<'a> {
     merges: &'a [(u32, u32, u32)],
-    made: &'a Made,
+    made: &'a MergePlaces,
     bytes: [u32; 256],
     parts: Vec<u32>,
-    /// How much more may be looked at.
+    /// The number of pairs that may still be looked at.
     left: usize,
 }
 
 impl Steps<'_> {
-    /// The pair that is merged last when a token is made out of its bytes, if it is.
+    /// Merges the bytes of a token; returns the pair of the last merge, or none if that does not make the token.
     fn last_pair(&mut self, token: &[u8], new: u32) -> Result<Option<(u32, u32)>, String> {
-        // The time grows with the square of the bytes. Llama 3 needs a hundredth of what is allowed.
+        // The time grows with the square of the bytes. Llama 3 needs a hundredth of the limit.
         let left = self.left.checked_sub(token.len() * token.len());
         self.left = left.ok_or("long tokens that are not made in the usual way")?;
         let Self { merges, made, bytes, parts, .. } = self;
@@ -241,14 +240,14 @@ impl Steps<'_> {
     }
 }
 
-/// Whether the bytes of two tokens side by side are merged to these two before anything is merged that makes
-/// `new` or a later token: whether no merge across their border comes before. The tokens at the border are
-/// gone through backwards, from the last that was made.
+/// Whether the bytes of two adjacent tokens are merged to these two tokens before `new` or a later token is made:
+/// whether no merge across their border comes first. Goes back through the tokens at the border, from the last one
+/// made.
 fn stay_apart(
     [mut left, mut right]: [u32; 2],
     new: u32,
     merges: &[(u32, u32, u32)],
-    made: &Made,
+    made: &MergePlaces,
     pairs: &[Option<(u32, u32)>],
 ) -> bool {
     let mut limit = new;
@@ -257,7 +256,7 @@ fn stay_apart(
         if across.is_some_and(|across| across < limit) {
             return false;
         }
-        // A merge to the left of another one with the same result comes first.
+        // Of two merges with the same result, the left one comes first.
         match (pairs[left as usize], pairs[right as usize]) {
             (None, None) => return true,
             (Some((_, last)), None) => (limit, left) = (left, last),
@@ -268,8 +267,8 @@ fn stay_apart(
     }
 }
 
-/// Whether the merges are those of o200k, whose tables are part of the program: all of its pairs, and others
-/// only that make the same tokens.
+/// Whether the merges have all pairs of o200k, whose tables are part of the program. (Other pairs then make the same
+/// tokens.)
 pub fn are_of_o200k(model: &Model, count: usize) -> bool {
     const PAIRS: usize = 199_742;
     model.merges.0.len() >= PAIRS

@@ -1,5 +1,5 @@
-//! Normalization Form C as `tokenizers` does it, which has Unicode 9.0: characters added later stay as they
-//! are. Nearly all text is normal, and is only looked at.
+//! Normalization Form C in Unicode 9.0, as in `tokenizers`: later characters stay unchanged. Nearly all text is normal
+//! already, and is only checked.
 
 use std::borrow::Cow;
 
@@ -14,10 +14,10 @@ static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/nfc"));
 static PLAIN: &[u8] = TABLE.split_at(256).0;
 static CLASSES: &[u8] = TABLE.split_at(256).1;
 
-/// It may be combined with what is in front of it.
+/// The class of a character that may be combined with the one before it.
 const MAYBE: u8 = 254;
 
-/// Whether a text is normal, by the quick check of UAX #15: false also if it cannot tell.
+/// Whether a text is normal, by the quick check of UAX #15; also false if the check cannot tell.
 pub fn is_surely_normal(text: &str) -> bool {
     let mut last = 0;
     let bytes = text.as_bytes();
@@ -44,7 +44,7 @@ pub fn is_surely_normal(text: &str) -> bool {
         let block = usize::from(CLASSES[(point >> 8) % 0x1100]);
         let mut class = CLASSES[0x1100 + 256 * block + (point & 0xff)];
         if class == MAYBE && last == 0 {
-            // Vowel signs of many scripts, which are combined with few letters.
+            // Vowel signs of many scripts are combined with few letters.
             let (before, behind) = text.split_at(at);
             let Some(character) = behind.chars().next() else { return false };
             let letter = before.chars().next_back();
@@ -60,13 +60,13 @@ pub fn is_surely_normal(text: &str) -> bool {
     true
 }
 
-/// A text in its normal form, and where its bytes come from if that is another text.
-pub enum Normal<'a> {
+/// The normal form of a text; if it differs, with the places of its bytes in the original.
+pub enum NormalText<'a> {
     Same(&'a str),
     Other(NormalizedString),
 }
 
-impl<'a> Normal<'a> {
+impl<'a> NormalText<'a> {
     pub fn new(text: &'a str) -> Self {
         if is_surely_normal(text) {
             return Self::Same(text);
@@ -83,16 +83,16 @@ impl<'a> Normal<'a> {
         }
     }
 
-    /// The end in the original text of the character that a token ends in which ends before its last byte.
-    /// (Of two characters that were put together the first, as `tokenizers` has it.)
+    /// For a token that ends within a character: the end of that character in the original text. (If two characters
+    /// were combined, the end of the first, as in `tokenizers`.)
     pub fn original_end_within(&self, end: usize) -> usize {
         let Self::Other(normal) = self else { return end };
         let original = normal.convert_offsets(Range::Normalized(end - 1..end));
         original.map_or(end, |range| range.end)
     }
 
-    /// The end in the original text of what ends at `end`, which is not 0, of the normal one: where the
-    /// original of the next character begins, but not within a character that was taken apart.
+    /// Maps an end in the normal text, which is not 0, to the original text: where the next character begins there,
+    /// but not within a character that was taken apart.
     pub fn original_end(&self, end: usize) -> usize {
         let Self::Other(normal) = self else { return end };
         let original = |range| normal.convert_offsets(Range::Normalized(range));
@@ -106,11 +106,11 @@ impl<'a> Normal<'a> {
     }
 }
 
-/// The normal form of a text.
+/// Returns the normal form of a text.
 pub fn normalized(text: &str) -> Cow<'_, str> {
-    match Normal::new(text) {
-        Normal::Same(text) => Cow::Borrowed(text),
-        Normal::Other(normal) => Cow::Owned(normal.get().to_owned()),
+    match NormalText::new(text) {
+        NormalText::Same(text) => Cow::Borrowed(text),
+        NormalText::Other(normal) => Cow::Owned(normal.get().to_owned()),
     }
 }
 

@@ -3,40 +3,36 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{PoisonError, RwLock};
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
 use tokenizers::models::bpe::{BPE, Vocab};
-use tokenizers::{AddedToken, PostProcessorWrapper, Tokenizer};
+use tokenizers::{AddedToken, Tokenizer};
 
 use crate::encoder::Special;
 use crate::error::EncodeError;
-use crate::file::{Model, TokenizerFile};
+use crate::file::TokenizerFile;
+use crate::guard;
 
-/// A tokenizer of the crate. Whether text that spells special tokens is text is a state of it, and most
-/// programs never change it: so it is behind a lock, and not there twice.
+/// A tokenizer of the crate. How it encodes text that spells special tokens is a state of it; so it is behind a lock,
+/// which is quicker to open than two tokenizers.
 pub struct Reference(RwLock<Tokenizer>);
 
 impl Reference {
-    /// Out of the text of `tokenizer.json`.
-    pub fn read(text: &str) -> Result<Self, String> {
-        guarded(|| Self::new(Tokenizer::from_bytes(text).map_err(|error| error.to_string())?))
+    /// Makes a tokenizer out of a file whose model has no merges, and out of the text of the file.
+    pub fn without_merges(file: &TokenizerFile, text: &str) -> Result<Self, String> {
+        guard::check(file)?;
+        guarded(|| without_merges(file, text).map(|tokenizer| Self(RwLock::new(tokenizer))))
     }
 
-    /// Out of what was read of a file whose model has merges; its vocabulary and merges are taken away. The
+    /// Makes a tokenizer out of a file whose model has merges; its vocabulary and merges are taken away. The
     /// crate, which tries one form of merges after another, takes 500 MB to read Gemma's.
     pub fn with_merges(file: &mut TokenizerFile) -> Result<Self, String> {
-        guarded(|| Self::new(with_merges(file)?))
+        guard::check(file)?;
+        guarded(|| with_merges(file).map(|tokenizer| Self(RwLock::new(tokenizer))))
     }
 
-    fn new(mut tokenizer: Tokenizer) -> Result<Self, String> {
-        // A caller of transformers that asks for neither gets neither, whatever the file says.
-        tokenizer.with_truncation(None).map_err(|error| error.to_string())?;
-        tokenizer.with_padding(None);
-        // It adds special tokens, which no one asks for, and takes white space out of offsets.
-        tokenizer.with_post_processor(None::<PostProcessorWrapper>);
-        Ok(Self(RwLock::new(tokenizer)))
-    }
-
-    /// Appends the ids of a text and, if `ends` is given, where each of them ends in it.
+    /// Appends the ids of a text and, if `ends` is given, the end of each id in the text.
     pub fn encode(
         &self,
         text: &str,
@@ -59,7 +55,7 @@ impl Reference {
                 ids.extend(encoding.get_ids().iter().map(|&id| id as i32));
                 if let Some(ends) = ends {
                     let offsets = encoding.get_offsets();
-                    // What the normalizer left out belongs to the token in front of it.
+                    // Text that the normalizer removes belongs to the token before it.
                     let next = offsets.iter().map(|&(start, _)| start).skip(1);
                     let mut last = 0;
                     for (&(_, end), next) in offsets.iter().zip(next.chain([text.len()])) {
@@ -75,29 +71,54 @@ impl Reference {
         }
     }
 
-    /// The text of ids, for decoders that are not known here.
+    /// Returns the text of ids, for decoders that `decode.rs` does not know.
     pub fn decode(&self, ids: &[u32]) -> Result<String, EncodeError> {
         let tokenizer = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let decode = || tokenizer.decode(ids, false).map_err(|error| error.to_string());
         guarded(decode).map_err(EncodeError)
     }
 
-    /// The id of a token by the text that the vocabulary has for it.
+    /// Returns the id of a token by its text in the vocabulary.
     pub fn id_of(&self, token: &str) -> Option<u32> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).token_to_id(token)
     }
 }
 
+/// A tokenizer with a model that the crate reads. It gets no post-processor, which adds special tokens and takes
+/// white space out of offsets, no truncation and no padding: no one asks for them.
+fn with_model(file: &TokenizerFile, model: &RawValue) -> Result<Tokenizer, String> {
+    #[derive(Serialize)]
+    struct Shell<'a> {
+        version: &'a str,
+        added_tokens: [(); 0],
+        normalizer: &'a Value,
+        pre_tokenizer: &'a Value,
+        decoder: &'a Value,
+        model: &'a RawValue,
+    }
+    let TokenizerFile { normalizer, pre_tokenizer, decoder, .. } = file;
+    let shell =
+        Shell { version: "1.0", added_tokens: [], normalizer, pre_tokenizer, decoder, model };
+    let shell = serde_json::to_vec(&shell).map_err(|error| error.to_string())?;
+    Tokenizer::from_bytes(shell).map_err(|error| error.to_string())
+}
+
+/// A tokenizer whose model is read again out of the text of the file.
+fn without_merges(file: &TokenizerFile, text: &str) -> Result<Tokenizer, String> {
+    #[derive(Deserialize)]
+    struct File<'a> {
+        #[serde(borrow)]
+        model: &'a RawValue,
+    }
+    let text: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let mut tokenizer = with_model(file, text.model)?;
+    add_tokens(&mut tokenizer, file)?;
+    Ok(tokenizer)
+}
+
 fn with_merges(file: &mut TokenizerFile) -> Result<Tokenizer, String> {
-    check(&file.model)?;
-    let shell = json!({
-        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
-        "normalizer": file.normalizer, "pre_tokenizer": file.pre_tokenizer,
-        "post_processor": null, "decoder": file.decoder,
-        "model": {"type": "BPE", "vocab": {}, "merges": []},
-    });
-    let mut tokenizer =
-        Tokenizer::from_bytes(shell.to_string()).map_err(|error| error.to_string())?;
+    let model = RawValue::from_string(r#"{"type": "BPE", "vocab": {}, "merges": []}"#.to_owned());
+    let mut tokenizer = with_model(file, &model.map_err(|error| error.to_string())?)?;
     let model = &mut file.model;
     let mut vocabulary = Vocab::default();
     let tokens = std::mem::take(&mut model.vocabulary.0);
@@ -128,6 +149,11 @@ fn with_merges(file: &mut TokenizerFile) -> Result<Tokenizer, String> {
         .build()
         .map_err(|error| error.to_string())?;
     tokenizer.with_model(model);
+    add_tokens(&mut tokenizer, file)?;
+    Ok(tokenizer)
+}
+
+fn add_tokens(tokenizer: &mut Tokenizer, file: &TokenizerFile) -> Result<(), String> {
     let added = file.added_tokens.iter().map(|token| {
         AddedToken::from(&*token.content, token.special)
             .single_word(token.single_word)
@@ -137,27 +163,12 @@ fn with_merges(file: &mut TokenizerFile) -> Result<Tokenizer, String> {
     });
     let added: Vec<AddedToken> = added.collect();
     tokenizer.add_tokens(added).map_err(|error| error.to_string())?;
-    Ok(tokenizer)
+    Ok(())
 }
 
-/// What the crate gives, and an error where it panics, as it does for some damaged files and models. (What a
+/// Runs the crate; a panic of it is an error. (`guard` refuses all files that are known to make it panic. Whatever a
 /// panic leaves behind is not used again, or only read.)
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let panic = |_| Err("tokenizers fails on it".to_owned());
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(panic)
-}
-
-/// Whether the crate can take the model: it does not check what it slices, and would panic.
-fn check(model: &Model) -> Result<(), String> {
-    let longest = model.vocabulary.0.iter().map(|(token, _)| token.len()).max().unwrap_or(0);
-    let prefix = model.continuing_subword_prefix.as_deref().unwrap_or("");
-    for (at, [left, right]) in model.merges.0.iter().enumerate() {
-        let rest = right.strip_prefix(prefix).map(str::len);
-        if rest.is_none_or(|rest| left.len() + rest > longest) {
-            return Err(format!(
-                "merge {at} ({left:?}, {right:?}) makes no token of the vocabulary"
-            ));
-        }
-    }
-    Ok(())
 }

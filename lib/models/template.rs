@@ -1,7 +1,7 @@
-//! Chat templates: which there are, in the order of precedence that transformers has.
+//! Finds the chat templates of a folder, with the precedence of transformers.
 //!
-//! Source: `tokenization_utils_base.py` of transformers 5.24. Where there is a file `chat_template.jinja` or
-//! one in `additional_chat_templates`, `chat_template` of `tokenizer_config.json` is not looked at.
+//! Source: `tokenization_utils_base.py` of transformers 5.24. If there is a file `chat_template.jinja` or one in
+//! `additional_chat_templates`, `chat_template` of `tokenizer_config.json` is ignored.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,31 +14,31 @@ use crate::folder::{read_text, sha256};
 /// A chat template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    /// Its name; `default` if it is the only one and has none.
+    /// Its name; `default` if it has none.
     pub name: String,
-    /// Its text. Line ends are `\n` in templates out of files of their own, as Python reads them.
+    /// Its text. Line ends of template files are `\n`, as Python reads them.
     pub text: String,
     /// SHA-256 of the text, in hexadecimal.
     pub sha256: String,
-    /// The file it is in.
+    /// The file that has it.
     pub path: PathBuf,
 }
 
 impl Template {
-    /// A template that the caller has from elsewhere.
+    /// Makes a template of a text; `path` is the file that has it.
     pub fn new(name: &str, text: String, path: &Path) -> Self {
         let sha256 = sha256(text.as_bytes());
         Self { name: name.to_owned(), text, sha256, path: path.to_owned() }
     }
 
-    /// Reads a template out of a file, as transformers does it.
+    /// Reads a template file, as transformers does.
     pub fn read(name: &str, path: &Path) -> Result<Self, FolderError> {
         let text = read_text(path)?.replace("\r\n", "\n").replace('\r', "\n");
         Ok(Self::new(name, text, path))
     }
 }
 
-/// All templates of a folder, the default first and then by their names.
+/// Returns all templates of a folder: the default first, then by name.
 pub fn templates_of(
     folder: &Path,
     config: Option<(&Path, &Value)>,
@@ -71,9 +71,9 @@ fn key(template: &Template) -> (bool, &str) {
     (template.name != DEFAULT, &template.name)
 }
 
-/// What a template without a name is called.
+/// The name of a template without a name.
 pub const DEFAULT: &str = "default";
-/// The template that is taken for chats with tools, if there are several.
+/// The name of the template for chats with tools, if there are several templates.
 const TOOL_USE: &str = "tool_use";
 
 fn of_config(path: &Path, config: &Value) -> Result<Vec<Template>, FolderError> {
@@ -98,14 +98,14 @@ fn of_config(path: &Path, config: &Value) -> Result<Vec<Template>, FolderError> 
         let (Some(name), Some(text)) = (entry["name"].as_str(), entry["template"].as_str()) else {
             return Err(bad());
         };
-        // As in a dict of Python, the last of a name counts.
+        // Of templates with one name the last counts, as in a dict of Python.
         templates.retain(|template| template.name != name);
         templates.push(Template::new(name, text.to_owned(), path));
     }
     Ok(templates)
 }
 
-/// The template of this name; without a name the one that transformers takes.
+/// Returns the template with this name; without a name, the one that transformers takes.
 pub fn choose<'a>(
     folder: &Path,
     templates: &'a [Template],

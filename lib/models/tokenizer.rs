@@ -1,6 +1,7 @@
-//! A model's tokenizer: which engine it has, what it adds to the model's tokens, and ids back to bytes.
+//! A model's tokenizer: its engine, its added tokens, and the table that decodes ids.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,12 +13,12 @@ use crate::decode::{Spelling, TokenTable};
 use crate::encoder::Encoder;
 use crate::error::{Cause, FolderError, UnknownToken};
 use crate::fast::Fast;
-use crate::file::TokenizerFile;
+use crate::file::{Model, TokenizerFile};
 use crate::folder::sha256;
 use crate::nfc::normalized;
 use crate::reference::Reference;
 
-/// Text to ids and back. A clone is the same tokenizer.
+/// Encodes text to ids, and decodes ids. Clones share one tokenizer.
 #[derive(Clone)]
 pub struct Tokenizer(pub(crate) Arc<Parts>);
 
@@ -26,7 +27,7 @@ pub(crate) struct Parts {
     pub note: String,
     pub added: AddedTokens,
     pub tokens: TokenTable,
-    /// Whether the table says what ids stand for; if not, the reference decodes.
+    /// Whether `tokens` decodes ids; if not, the reference does.
     pub is_spelled: bool,
 }
 
@@ -38,26 +39,26 @@ pub(crate) enum Engine {
     Reference(Box<Reference>),
 }
 
-/// Which engine to take.
+/// The wanted engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// Our own if it knows all that the file holds, else the reference.
+    /// Our own engine if it supports all of the file, else the reference.
     Fastest,
     /// The reference for every file.
     Reference,
 }
 
-/// Which engine runs.
+/// The engine of a tokenizer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineKind {
-    /// Our own.
+    /// Our own engine.
     Fast,
     /// The crate `tokenizers`.
     Reference,
 }
 
 impl Tokenizer {
-    /// Out of the text of `tokenizer.json`; gives its SHA-256, too.
+    /// Reads the text of `tokenizer.json`; also returns its SHA-256.
     pub(crate) fn parse(
         path: &Path,
         text: String,
@@ -81,7 +82,11 @@ impl Tokenizer {
             let hash = scope.spawn(|| sha256(text.as_bytes()));
             let spelling_or_any = spelling.unwrap_or(Spelling::ByteLevel);
             let (vocabulary, added) = (&file.model.vocabulary.0, &file.added_tokens);
-            let tokens = scope.spawn(move || TokenTable::new(vocabulary, added, spelling_or_any));
+            let model = &file.model;
+            let tokens = scope.spawn(move || {
+                check_tokens(model)?;
+                TokenTable::new(vocabulary, added, spelling_or_any)
+            });
             let fast = match choice {
                 EngineChoice::Reference => Err("as it was asked for".to_owned()),
                 EngineChoice::Fastest => match spelling {
@@ -103,13 +108,13 @@ impl Tokenizer {
             }
             Ok(engine) => (engine, "own engine, words of characters".to_owned()),
             Err(why) => {
-                // What is read takes as much memory as what is made of it, so it goes first.
+                // The text takes as much memory as the tokenizer, so it is dropped first.
                 let reference = if file.model.kind.as_deref() == Some("BPE") {
                     let mut file = file.into_owned();
                     drop(text);
                     Reference::with_merges(&mut file)
                 } else {
-                    Reference::read(&text)
+                    Reference::without_merges(&file, &text)
                 };
                 let reference = reference.map_err(other)?;
                 (Engine::Reference(Box::new(reference)), format!("tokenizers, for {why}"))
@@ -123,7 +128,7 @@ impl Tokenizer {
         Ok((Self(Arc::new(Parts { engine, note, added, tokens, is_spelled })), hash))
     }
 
-    /// One for each thread: it remembers words, which makes it faster.
+    /// Makes an encoder. Each thread has its own, which remembers words.
     pub fn encoder(&self) -> Encoder {
         Encoder::new(self)
     }
@@ -136,33 +141,32 @@ impl Tokenizer {
         }
     }
 
-    /// In words: the engine and its pattern, or what the file holds that our own does not know.
+    /// Describes the engine: its pattern, or what our own engine does not support in the file.
     pub fn engine_note(&self) -> &str {
         &self.0.note
     }
 
-    /// The number of ids, added tokens included: the highest id and one.
+    /// The number of ids with added tokens: the highest id plus one.
     pub fn vocabulary_size(&self) -> u32 {
         self.0.tokens.len()
     }
 
-    /// Tokens that are found in a text before anything else is done with it.
+    /// The added tokens, which are found in a text before it is encoded.
     pub fn added_tokens(&self) -> &[AddedToken] {
         &self.0.added.tokens
     }
 
-    /// The added tokens that a text spells, special ones and others: what a chat should not have in its
-    /// texts. Quick where there are none.
+    /// Returns the added tokens that a text spells, which texts of a chat should not do. Quick if there are none.
     pub fn spelled<'a>(&'a self, text: &'a str) -> impl Iterator<Item = SpelledToken<'a>> + 'a {
         self.0.added.spelled(text)
     }
 
-    /// The first special token that a text spells.
+    /// Returns the first special token that a text spells.
     pub fn spelled_special<'a>(&'a self, text: &'a str) -> Option<SpelledToken<'a>> {
         self.spelled(text).find(|spelled| spelled.token.special)
     }
 
-    /// The id of an added token, or of another token by the bytes that it stands for.
+    /// Returns the id of an added token, or of another token by its bytes.
     pub fn id_of(&self, token: &str) -> Option<u32> {
         let added = self.added_tokens().iter().find(|added| added.content == token);
         let of_reference = || match &self.0.engine {
@@ -173,7 +177,7 @@ impl Tokenizer {
         added.map(|added| added.id).or_else(other)
     }
 
-    /// The bytes that an id stands for; they may be a part of a character.
+    /// Returns the bytes of an id, which may be a part of a character.
     pub fn token_bytes(&self, id: u32) -> Option<Cow<'_, [u8]>> {
         let bytes = self.0.tokens.get(id)?;
         match &self.0.engine {
@@ -184,7 +188,7 @@ impl Tokenizer {
         }
     }
 
-    /// Appends the bytes of all ids. On an error the bytes before the unknown id may be in `out`.
+    /// Appends the bytes of all ids. After an error, `out` may have the bytes before the unknown id.
     pub fn decode_into(&self, ids: &[i32], out: &mut Vec<u8>) -> Result<(), UnknownToken> {
         let start = out.len();
         let known = |(at, &id): (usize, &i32)| {
@@ -211,9 +215,30 @@ impl Tokenizer {
     }
 }
 
-/// Added tokens get the ids that `tokenizers` gives them: those of the vocabulary, else the next free ones.
-/// It only warns where the file says something else; such a file is refused.
+/// Maximum length of an added token, in bytes: where a text begins like one, so much is compared. Real ones have
+/// up to 93.
+const LONGEST_ADDED: usize = 1 << 10;
+
+/// Maximum number of added tokens: the tree by which they are found takes 40 bytes for each byte. Gemma 3 has 6,415.
+const MOST_ADDED: usize = 1 << 16;
+
+/// Checks that no token stands twice in a vocabulary. (Some readers of JSON take the first, others the last.)
+fn check_tokens(model: &Model) -> Result<(), String> {
+    let mut known = HashSet::with_capacity(model.vocabulary.0.len());
+    // A model of Unigram has a list, in which a token may stand twice.
+    let is_list = model.kind.as_deref() == Some("Unigram");
+    match model.vocabulary.0.iter().find(|(token, _)| !known.insert(&**token) && !is_list) {
+        Some((token, _)) => Err(format!("token {token:?} is there twice")),
+        None => Ok(()),
+    }
+}
+
+/// Checks that added tokens have the ids that `tokenizers` gives them: their ids in the vocabulary, else the next free
+/// ones. (`tokenizers` only warns if the file says something else.)
 fn check_added(file: &mut TokenizerFile) -> Result<(), String> {
+    if file.added_tokens.len() > MOST_ADDED {
+        return Err(format!("more than {MOST_ADDED} added tokens"));
+    }
     let mut ids: Map<&str, Option<u32>> = Map::default();
     ids.extend(file.added_tokens.iter().map(|token| (&*token.content, None)));
     for (token, id) in &file.model.vocabulary.0 {
@@ -227,6 +252,9 @@ fn check_added(file: &mut TokenizerFile) -> Result<(), String> {
         let content = &*token.content;
         if content.is_empty() {
             return Err(format!("added token {} has no content", token.id));
+        }
+        if content.len() > LONGEST_ADDED {
+            return Err(format!("added token {} has {} bytes", token.id, content.len()));
         }
         let id = *ids.entry(content).or_default().get_or_insert_with(|| {
             next += 1;

@@ -5,5 +5,6 @@
 mod characters;
 mod damaged;
 mod folders;
+mod hostile;
 mod models;
 mod small;
