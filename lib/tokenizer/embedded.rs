@@ -1,5 +1,5 @@
-//! The tables of o200k, which `build.rs` made: part of the program, so that nothing is built at start-up. The
-//! alignment is for the cache.
+//! The tables of o200k, made by `build.rs` as a part of the program, so that nothing is built at start-up. They are
+//! aligned to lines of the cache.
 
 use super::hash;
 use super::tables::{Blocks, Buckets, Cuts, Neighbours, PairSlots, Short, Tables, WordSlots};
