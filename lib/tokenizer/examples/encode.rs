@@ -1,4 +1,4 @@
-//! Encodes texts, which end with a zero byte each, so many times, for measurements: `encode TIMES <TEXTS`.
+//! Encodes texts a number of times, for measurements: `encode TIMES <TEXTS`. Each text ends with a zero byte.
 
 use std::error::Error;
 use std::io::{Read, Write};
