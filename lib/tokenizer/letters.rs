@@ -1,5 +1,5 @@
-//! Masks of the characters beyond ASCII in a window: letters with and without case, marks, and which
-//! characters are left to `scan`. What is none of these is punctuation.
+//! Masks of the characters beyond ASCII in a window: letters with and without case, marks, and the characters that are
+//! left to `scan`. All others are punctuation.
 
 use super::hash::class::{LETTER, LOWER, PUNCTUATION, UPPER};
 use super::pattern::{Pattern, class_of};
@@ -88,8 +88,8 @@ fn class_at<P: Pattern>(window: &[u8; WINDOW], at: usize) -> u8 {
     }
 }
 
-/// Whether this is the first byte of a character from U+A000 to U+D7FF, most of which are Hangul: they
-/// are from U+3000 on, and their words have spaces between them.
+/// Whether this is the first byte of a character from U+A000 to U+D7FF. Most of these are Hangul, whose words have
+/// spaces between them.
 #[inline(always)]
 pub fn is_among_hangul(first: u8) -> bool {
     matches!(first, 0xea..0xee)
