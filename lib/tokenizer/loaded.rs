@@ -1,5 +1,5 @@
-//! Vocabularies that are not part of the program: their tables are made when they are loaded, and then asked
-//! as those of o200k are.
+//! Vocabularies that are not part of the program. Their tables are made when they are loaded, and are then used like
+//! the tables of o200k.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ struct Loaded {
     whole: Option<WholeWords>,
 }
 
-/// Tokens that no merging makes, and that only whole pre-tokens are, by their first two bytes.
+/// Tokens that no merge makes, and that only whole pre-tokens become, by their first two bytes.
 #[derive(Default)]
 struct WholeWords(HashMap<[u8; 2], Vec<Box<[u8]>>>);
 
@@ -41,7 +41,7 @@ impl WholeWords {
     /// Words with the same first two bytes, which are looked at one after another.
     const MOST: usize = 1024;
 
-    /// None if there are too many, or short ones.
+    /// Makes the table; none if there are too many tokens, or short ones.
     fn new<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
         let mut whole = Self::default();
         for word in words {
@@ -54,7 +54,7 @@ impl WholeWords {
         Some(whole)
     }
 
-    /// Whether the text begins with one.
+    /// Whether the text begins with one of the tokens.
     #[inline(always)]
     fn may_start(&self, text: &[u8]) -> bool {
         let words = text.first_chunk().and_then(|first| self.0.get(first));
@@ -80,7 +80,7 @@ pub enum PatternName {
     DeepSeek,
 }
 
-/// How many seeds are tried: a tenth of the time that a vocabulary may take to load.
+/// The number of seeds that are tried: a tenth of the time that a vocabulary may take to load.
 const SEEDS: u64 = 8;
 
 impl Vocabulary {
@@ -118,12 +118,12 @@ impl Vocabulary {
         Some(Self(Arc::new(loaded)))
     }
 
-    /// The bytes of an id.
+    /// Returns the bytes of an id.
     pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
         self.bytes_of(id)
     }
 
-    /// An encoder, one for each thread.
+    /// Makes an encoder. Each thread has its own.
     pub fn encoder(&self, pattern: PatternName) -> VocabularyEncoder {
         let level = SimdLevel::best();
         let tables = self.clone();
@@ -149,7 +149,7 @@ enum Kind {
 }
 
 impl VocabularyEncoder {
-    /// An encoder of o200k.
+    /// Makes an encoder of o200k.
     pub fn o200k() -> Self {
         Self(Kind::Embedded(Box::new(Inner::new(SimdLevel::best(), Embedded, O200k))))
     }
@@ -166,7 +166,7 @@ impl VocabularyEncoder {
     }
 }
 
-/// The id of o200k that two of its tokens are merged to.
+/// Returns the id of o200k that two of its tokens are merged to.
 pub fn o200k_merge(left: u32, right: u32) -> Option<u32> {
     let is_rank = |id: u32| id < super::START_OF_TEXT as u32;
     let merged =
@@ -288,7 +288,7 @@ mod tests {
     use crate::merge::tests::Random;
     use crate::{Encoder, token_bytes};
 
-    /// The tables of o200k made again give the same tokens as those in the program.
+    /// The tables of o200k, made again, give the same tokens as the tables in the program.
     #[test]
     fn a_vocabulary_made_again_gives_the_same_tokens() {
         let tokens: Vec<&[u8]> = (0..199_998).map(|id| token_bytes(id).unwrap()).collect();
