@@ -23,14 +23,14 @@ type Bytes = [u8; 32];
 /// `table` is in two stages: for each 64 code points the number of a block in two bytes; then the
 /// blocks, of 64 entries in four bytes each. An entry is the id of the character if it is a token
 /// beyond ASCII (else 0: id 0 is no such token), from bit 18 on the number of a set, from bit 25 on
-/// that of another. `sets` has 32 bytes for each set, with one bit for each byte: after one of the
+/// the number of another set. `sets` has 32 bytes for each set, with one bit for each byte: after one of the
 /// bytes of the first set, and before one of the second, a part of the character may be merged away.
 ///
-/// How: merging makes a character out of its bytes in steps. It takes the lowest id there is, so a
+/// Merging makes a character out of its bytes in steps. It takes the lowest id there is, so a
 /// merge across a border comes before the next step only if its id is lower.
 ///
-/// Characters that are not `known` get what is right for all, and costs time: no id, and every byte
-/// in both sets. None if there are too many sets.
+/// A character that is not `known` gets an entry that is right for all, and costs time: no id, and every byte
+/// in both sets. Returns none if there are too many sets.
 pub fn table(tokens: &[&[u8]], pairs: &Pairs, known: impl Fn(u32) -> bool) -> Option<Characters> {
     let steps = Steps::new(tokens, pairs);
     let mut numbers = HashMap::default();
@@ -41,7 +41,7 @@ pub fn table(tokens: &[&[u8]], pairs: &Pairs, known: impl Fn(u32) -> bool) -> Op
             sets.len() as u32 / 32 - 1
         })
     };
-    // What no character has: the set with no byte is number 0.
+    // The set without a byte is number 0.
     number_of([0; 32]);
     let every = number_of([0xff; 32]);
 
