@@ -9,7 +9,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::hash;
 use displace::{Placement, place};
 
-/// All tables but those of the pattern. Numbers are little-endian.
+/// All tables except the pattern's. Numbers are little-endian.
 pub struct Made {
     pub blob: Vec<u8>,
     pub offsets: Vec<u8>,
@@ -27,9 +27,10 @@ pub struct Made {
     pub character_sets: Vec<u8>,
 }
 
-/// `tokens` has the bytes of each id, and `pairs` what makes it: none for single bytes, and for tokens that
-/// are only decoded. With `has_whole` those are found as whole words. Every byte is a token, and no pair makes id 0. `seeds` and `known` are those of [`place`] and [`characters::table`]. None if they do
-/// not place the tokens, or if there are too many.
+/// Makes the tables of a vocabulary. `tokens` has the bytes of each id, and `pairs` the pair that makes it: none
+/// for single bytes, and for tokens that are only decoded; with `has_whole`, these are found as whole words. Every
+/// byte is a token, and no pair makes id 0. `seeds` goes to [`place`], and `known` to [`characters::table`].
+/// Returns none if the seeds do not place the tokens, or if there are too many tokens.
 pub fn make(
     tokens: &[&[u8]],
     pairs: &[Option<(u32, u32)>],
@@ -71,7 +72,7 @@ pub fn make(
         (words, pairs.join().ok().flatten())
     });
     let (placed, placed_pairs) = (placed?, placed_pairs?);
-    // What is not here is no token's.
+    // Ids that are not here are of no token.
     let mut slots = vec![hash::NO_TOKEN; hash::SLOTS];
     for (&(id, h), &slot) in words.iter().zip(&placed.slots) {
         slots[slot] = hash::fingerprint(h) << hash::ID_BITS | id;
@@ -167,10 +168,9 @@ fn block_of(token: &[u8]) -> [u8; 16] {
     block
 }
 
-/// The two bytes at each border between characters of which a token holds one in part only:
-/// behind the rest of a character that the token begins with, and in front of the beginning of
-/// one that it ends with.
-/// As bits of a table of all pairs of bytes.
+/// Returns the two bytes at each border between characters where the token has one of the two only in part:
+/// after the rest of a character that it begins with, and before the first bytes of a character that it ends
+/// with. They are bits of a table of all pairs of bytes.
 fn cut_borders(token: &[u8]) -> Vec<usize> {
     let mut borders = Vec::new();
     let pair = |at: usize| token[at - 1] as usize * 256 + token[at] as usize;
