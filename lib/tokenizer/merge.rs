@@ -46,7 +46,7 @@ impl Merger {
         }
     }
 
-    /// Merges so many words, none of which is empty, and gives the tokens of each with its number.
+    /// Merges `count` words, which are not empty; calls `made` with the number and the tokens of each.
     pub fn merge_words<'a, T: Tables>(
         &mut self,
         tables: &T,
