@@ -1,12 +1,27 @@
-//! The patterns by which texts are cut into pre-tokens, each described by what it does otherwise than the
-//! others: `scan` and `window` are made for each of them out of these descriptions.
+//! The patterns by which texts are cut into pre-tokens, each described by its differences from the others. `scan`
+//! and `window` are compiled for each description.
 //!
-//! | | expression |
-//! |---|---|
-//! | o200k | see the head of the crate |
-//! | cl100k | `(?i:'s\|'t\|'re\|'ve\|'m\|'ll\|'d)\|[^\r\n\p{L}\p{N}]?\p{L}+\|\p{N}{1,3}\| ?[^\s\p{L}\p{N}]+[\r\n]*\|\s*[\r\n]+\|\s+(?!\S)\|\s+` |
-//! | Qwen | the same with `\p{N}` |
-//! | DeepSeek V3 | three, one after another: `\p{N}{1,3}`; `[一-龥぀-ゟ゠-ヿ]+`; `` [!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{\|}~][A-Za-z]+\|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+\| ?[\p{P}\p{S}]+[\r\n]*\|\s*[\r\n]+\|\s+(?!\S)\|\s+ `` |
+//! o200k is in the head of the crate. Each line is an alternative:
+//!
+//! ```text
+//! cl100k; Qwen has \p{N} in place of \p{N}{1,3}
+//!     (?i:'s|'t|'re|'ve|'m|'ll|'d)
+//!     [^\r\n\p{L}\p{N}]?\p{L}+
+//!     \p{N}{1,3}
+//!      ?[^\s\p{L}\p{N}]+[\r\n]*
+//!     \s*[\r\n]+
+//!     \s+(?!\S)
+//!     \s+
+//! DeepSeek V3: three expressions, one after another
+//!   1 \p{N}{1,3}
+//!   2 [一-龥぀-ゟ゠-ヿ]+
+//!   3 [!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+
+//!     [^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+
+//!      ?[\p{P}\p{S}]+[\r\n]*
+//!     \s*[\r\n]+
+//!     \s+(?!\S)
+//!     \s+
+//! ```
 
 use super::hash::class::{ISOLATED, LETTER, LOWER, UPPER};
 
@@ -25,9 +40,9 @@ pub enum Contractions {
 pub trait Pattern: Copy + Send + Sync + 'static {
     /// The classes of all characters, in two stages (`build/unicode.rs`).
     const CLASSES: &'static [u8];
-    /// Those of each ASCII byte, and of U+0080 to U+00FF.
+    /// The classes of each ASCII byte, and of U+0080 to U+00FF.
     const FIRST_CLASSES: &'static [u8; 256];
-    /// Those of the code points that UTF-8 has in one byte or two.
+    /// The classes of the code points that UTF-8 writes in one byte or two.
     const TWO_BYTE_CLASSES: &'static [u8; 0x800];
     /// One bit for each code point below U+10000: whether it has both `UPPER` and `LOWER`, or is a letter
     /// that is cut off first.
