@@ -72,7 +72,7 @@ mod tests {
         pieces
     }
 
-    /// The tokens of the pieces, which must be those of the word; and how many pieces there are.
+    /// Returns the tokens of the pieces, which must be the tokens of the word, and the number of pieces.
     fn check(word: &[u8]) -> usize {
         let pieces = pieces(word);
         let tokens: Vec<i32> = pieces.iter().flat_map(|piece| plain(piece)).collect();
@@ -139,8 +139,8 @@ mod tests {
         assert!(cut > 400_000, "{cut}");
     }
 
-    /// A character that a neighbour takes a part of, beside every first or last byte of another:
-    /// what is left of it may be merged with that one.
+    /// A character of which a neighbour takes a part, beside every first or last byte of another: the rest of it may
+    /// be merged with that byte.
     #[test]
     fn what_is_left_of_a_character_is_not_cut_off() {
         let mut random = Random(6);
