@@ -13,7 +13,7 @@ use super::tables::Tables;
 /// found by masks (`letters`).
 #[inline(always)]
 pub fn may_start<P: Pattern>(start: &[u8]) -> bool {
-    // What is cut off first has nothing in front of it.
+    // Characters that are cut off first have nothing before them.
     let at = if P::ISOLATES { 0 } else { usize::from(start[0] < 0x80) };
     let first = start[at];
     first >= 0xe3 && !is_among_hangul(first) || first == 0xe0 && start[at + 1] >= 0xb8
@@ -104,7 +104,7 @@ mod tests {
         assert!(counts[0] > 250_000, "{counts:?}");
     }
 
-    /// How many runs there are.
+    /// Returns the number of runs.
     fn check<P: Pattern>(_: P) -> usize {
         let kinds = [
             "中", "文", "の", "가", "ก", "า", "\u{e31}", "ใ", "ໂ", "\u{3099}", "，", "　", "１",
@@ -122,7 +122,7 @@ mod tests {
                 let end = pre_token_end::<P>(text, at);
                 if starts::<P>(text, at) {
                     runs += 1;
-                    // As many pieces at a time, and what is left.
+                    // So many pieces at a time, and then the rest.
                     let most = 1 + random.below(3);
                     loop {
                         let (mut done, mut left) = (at, most);
