@@ -41,8 +41,8 @@ fn run<P: Pattern>(text: &[u8], mut at: usize, bits: u8) -> usize {
     }
 }
 
-/// End of the pre-token that starts at `start`, which must be a character's start and before
-/// the end of `text`, valid UTF-8.
+/// Returns the end of the pre-token that starts at `start`, which must be a character's start and before the end of
+/// `text`, valid UTF-8.
 pub fn pre_token_end<P: Pattern>(text: &[u8], start: usize) -> usize {
     if P::ISOLATES {
         return isolated::pre_token_end::<P>(text, start);
@@ -86,8 +86,8 @@ pub fn pre_token_end<P: Pattern>(text: &[u8], start: usize) -> usize {
     space::<P>(text, start)
 }
 
-/// End of the pre-token whose last character so far, at `at`, is a letter or mark without case, after
-/// none with case.
+/// Returns the end of the pre-token whose last character so far, at `at`, is a letter or mark without case, after none
+/// with case.
 pub fn word_end<P: Pattern>(text: &[u8], at: usize) -> usize {
     match word::<P>(text, at) {
         Word::Mixed(end) | Word::Capitals(end) => after_word::<P>(text, end),
@@ -154,7 +154,7 @@ fn contraction(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// `\p{N}{1,3}` or `\p{N}`, the first of which ends at `at`.
+/// `\p{N}{1,3}` or `\p{N}`; the first number ends at `at`.
 fn number<P: Pattern>(text: &[u8], mut at: usize) -> usize {
     for _ in 1..P::DIGITS {
         let (class, length) = class_at::<P>(text, at);
@@ -166,7 +166,7 @@ fn number<P: Pattern>(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// `[^\s\p{L}\p{N}]+[\r\n/]*`, the first of which ends at `at`.
+/// `[^\s\p{L}\p{N}]+[\r\n/]*`; the first character ends at `at`.
 fn punctuation<P: Pattern>(text: &[u8], at: usize) -> usize {
     tail::<P>(text, run::<P>(text, at, PUNCTUATION))
 }
@@ -189,7 +189,7 @@ fn space<P: Pattern>(text: &[u8], start: usize) -> usize {
     loop {
         let (class, length) = class_at::<P>(text, at);
         if class & SPACE == 0 {
-            // What is cut off first ends the text in front of it.
+            // Characters that are cut off first end the text before them.
             is_end |= P::ISOLATES && class & (NUMBER | ISOLATED) != 0;
             break;
         }
