@@ -32,8 +32,7 @@ pub fn slot_count(slot: u64) -> usize {
     (slot >> COUNT_SHIFT & 3) as usize
 }
 
-/// The tokens of a word: those of a slot or, if there are more, a number under which they are
-/// stored.
+/// The tokens of a word: up to three in a slot, or the number under which more are stored.
 #[derive(Clone, Copy)]
 pub struct Tokens(u64);
 
@@ -87,7 +86,7 @@ mod tests {
     #[test]
     fn tokens_come_back() {
         for ids in [&[0][..], &[201_087], &[0, 0], &[5, 201_087], &[7, 0, 201_087], &[0, 0, 0]] {
-            // What is above the tokens is not theirs.
+            // The caches use the bits above the tokens.
             let tokens = Tokens::of_slot(slot_of(ids) | 0xff << SLOT_BITS);
             assert_eq!(tokens.slot(), slot_of(ids));
             assert_eq!(&tokens.ids()[..tokens.count()], ids);
