@@ -295,7 +295,7 @@ mod tests {
         found
     }
 
-    /// Those with one, two and three tokens; a long token is compared elsewhere.
+    /// Returns the words with one, two and three tokens; a long token is compared elsewhere.
     #[test]
     fn few_tokens_are_found_at_once() {
         let spaces = " ".repeat(20);
