@@ -1,6 +1,5 @@
-//! The tables of a vocabulary and how they are asked: those of o200k (`embedded`), and others (`loaded`).
-//! Numbers are read as little-endian bytes, so the result depends neither on alignment nor on the machine's
-//! byte order.
+//! The tables of a vocabulary and their lookups: of o200k (`embedded`) and of others (`loaded`). Numbers are read as
+//! little-endian bytes, so the result depends neither on alignment nor on the machine's byte order.
 
 use super::hash::{self, SLOTS};
 use gristmill_simd as simd;
@@ -23,7 +22,7 @@ pub type WordSlots = [u8; 4 * SLOTS];
 /// Eight bytes for each pair.
 pub type PairSlots = [u8; 8 * SLOTS];
 
-/// The tables of a vocabulary: `make` says what is in each.
+/// The tables of a vocabulary; `make` describes each.
 pub trait Tables: Clone {
     fn blob(&self) -> &[u8];
     fn offsets(&self) -> &[u8];
@@ -61,7 +60,7 @@ pub trait Tables: Clone {
         place(self.word_buckets(), hash::spread_word(h, self.words_seed()))
     }
 
-    /// Asks for the slot of a word that will be looked up soon, by its hash.
+    /// Prefetches the slot of a word that will be looked up soon, by its hash.
     #[inline]
     fn prefetch_word(&self, h: u64) {
         let (slots, _) = self.word_slots().as_chunks::<4>();
@@ -76,7 +75,7 @@ pub trait Tables: Clone {
         (slot >> hash::ID_BITS, slot & ((1 << hash::ID_BITS) - 1))
     }
 
-    /// Asks for the bytes of a token that may be the word, once its slot is here.
+    /// Prefetches the bytes of a token that may be the word, once its slot is loaded.
     #[inline]
     fn prefetch_token(&self, h: u64) {
         let (_, id) = self.candidate(h);
@@ -183,7 +182,7 @@ pub trait Tables: Clone {
         is_whole.then_some((id, character.length))
     }
 
-    /// Two tokens, whose merge is asked for.
+    /// Two tokens whose merge is looked up.
     #[inline(always)]
     fn pair(&self, left: u32, right: u32) -> Pair {
         let slot = place(self.pair_buckets(), hash::spread_pair(left, right, self.pairs_seed()));
@@ -209,8 +208,8 @@ pub trait Tables: Clone {
     }
 }
 
-/// The slot of a key, spread by the table's seed, if it is in the table, and slot 0 for most keys
-/// that are not. The slot says itself whose it is.
+/// Returns the slot of a key, spread by the table's seed; slot 0 for most keys that are not in the table. The slot
+/// itself has the key.
 #[inline(always)]
 fn place(buckets: &Buckets, key: u64) -> usize {
     let (buckets, _) = buckets.as_chunks::<4>();
@@ -239,7 +238,7 @@ impl Character {
     }
 }
 
-/// Two tokens whose merge is being loaded into the cache.
+/// Two tokens whose merge is being prefetched.
 pub struct Pair {
     pair: u64,
     slot: usize,
