@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 pub const VOCABULARY_SHA256: &str =
     "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d";
 
-/// Accepts the bytes of a vocabulary file only if they are those of the embedded vocabulary.
+/// Checks that a vocabulary file has the bytes of the embedded vocabulary.
 pub fn verify_vocabulary(bytes: &[u8]) -> Result<(), VocabularyError> {
     let found = base16ct::lower::encode_string(&Sha256::digest(bytes));
     if found == VOCABULARY_SHA256 { Ok(()) } else { Err(VocabularyError { found }) }
