@@ -1,6 +1,6 @@
-//! Where pre-tokens start in a window of 64 bytes, all at once, from masks with one bit a
-//! byte. A window begins where a pre-token does, so that nothing before it matters. What ends after
-//! the window, and what is rare, is left to `scan`.
+//! Finds where pre-tokens start in a window of 64 bytes, all at once, from masks with one bit a byte. A window begins
+//! where a pre-token does, so that nothing before it matters. Pre-tokens that end after the window, and rare ones, are
+//! left to `scan`.
 
 use super::letters::{Letters, next};
 use super::pattern::{Contractions, Pattern};
@@ -147,7 +147,7 @@ fn words_after_ascii(masks: &TextMasks, letter: u64, soft: u64, punctuation_star
     run_starts(letter) & !(soft << 1 | behind) | next_letter
 }
 
-/// Whether there is a character of ASCII that is nothing of letter, digit, white space and punctuation.
+/// Whether there is a character of ASCII that is neither letter, digit, white space nor punctuation.
 #[inline(always)]
 fn has_control(window: &[u8; WINDOW]) -> bool {
     let is_control = |byte: u8| (byte < 0x20) & (byte.wrapping_sub(9) >= 5) | (byte == 0x7f);
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// How many pre-tokens are found; all must be those of the scanner.
+    /// Returns the number of pre-tokens found; all must be equal to the scanner's.
     fn check(text: &str) -> u32 {
         check_with(Cl100k, text);
         check_with(Qwen, text);
