@@ -3,6 +3,7 @@
 #![no_main]
 
 #[macro_use]
+mod program;
 #[allow(dead_code)] // each program uses its own table
 mod targets;
 

@@ -159,3 +159,10 @@ archive raw_games game played/g.meta.json raw/g.jsonl
 gzip -9n <played/g.meta.json >meta.gz; archive raw_gzip game meta.gz played/g.jsonl.gz
 jq -c '{messages}' c.ndjson | head -1 >m2.json; seed messages m1.json m1.json; seed messages m2.json m2.json
 printf '\020\014\016\200\012\020\015\016\200\201\021' >h1; seed harmony h1 h1
+
+root=$corpus/../..
+for file in "$root"/tests/oracle/chat_templates/*.jinja; do seed template "$(basename "$file")" "$file"; done
+# A file for each group of the expressions.
+awk '/^## / { file = sprintf("group-%02d", ++number); next } { print >file }' "$root/tests/oracle/expressions.txt"
+for file in group-*; do seed template "$file.jinja" "$file"; done
+"${GRISTMILL_PYTHON:-python3}" "$corpus/../tokenizers.py" "$corpus/tokenizer"

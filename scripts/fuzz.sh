@@ -18,8 +18,8 @@ goal=${1:-1000000} seconds=${2:-0}
 shift $(($# < 2 ? $# : 2))
 result=fuzz/RESULT.md
 
-# The targets of a table of fuzz/targets/mod.rs, which is the program that has them.
-targets_of() { sed -n "/const ${1^^}:/,/];/s/^ *(\"\([a-z_]*\)\".*/\1/p" fuzz/targets/mod.rs; }
+# The targets of a table of fuzz/targets, which is the program that has them.
+targets_of() { sed -n "/const ${1^^}:/,/];/s/^ *(\"\([a-z_]*\)\".*/\1/p" fuzz/targets/m*.rs; }
 # The number that libFuzzer or a target states of a run.
 stated() { sed -n "s/^stat::$1: *//p" "$log" | tail -1; }
 mib() { echo "$((($1 + 1048575) / 1048576))"; }
@@ -49,7 +49,7 @@ was found is in fuzz/corpus, as finding-*.
 | target | inputs so far | of the last run | edges covered | inputs learned | inputs/s of one processor | process, MiB | an input, MiB | last run | outcome |
 |---|---|---|---|---|---|---|---|---|---|
 END
-        for program in readers parts; do
+        for program in readers parts models; do
             for target in $(targets_of "$program"); do
                 if [[ $target == "$1" ]]; then echo "$2"; else row_of "$target" || true; fi
             done
@@ -81,7 +81,7 @@ export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 mkdir -p fuzz/artifacts
 status=0
-for program in readers parts; do
+for program in readers parts models; do
     for target in $(targets_of "$program"); do
         [[ $# -eq 0 || " $* " == *" $target "* ]] || continue
         before=$(inputs_of "$target" || true)

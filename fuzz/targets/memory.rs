@@ -37,6 +37,20 @@ pub fn resident_peak_of(work: impl FnOnce()) -> Option<usize> {
     Some(number("VmHWM:")?.saturating_sub(before))
 }
 
+/// What a target may take beside two times its input. (SQLite takes 64.6 MiB at the most for the overflow
+/// pages that a record of 4 GiB would have, whether they are there or not.)
+const MOST_MEMORY: usize = 64 << 20;
+
+/// Reads an input of `length` bytes; panics if that takes more memory than [`MOST_MEMORY`], twice the
+/// input, and `more`.
+pub fn check(length: usize, more: usize, mut read: impl FnMut()) {
+    let most = 2 * length + more + MOST_MEMORY;
+    if peak_of(&mut read) > most {
+        let peak = resident_peak_of(read).expect("/proc");
+        assert!(peak <= most, "{peak} bytes of memory for an input of {length} bytes");
+    }
+}
+
 /// The most that one input took.
 #[allow(dead_code)]
 pub fn most() -> usize {

@@ -3,6 +3,7 @@
 
 mod datasets;
 mod memory;
+pub mod models;
 mod panics;
 mod place;
 mod records;
@@ -53,39 +54,11 @@ pub const PARTS: [(&str, Target); 11] = [
     ("harmony", texts::harmony),
 ];
 
-/// What a target may take beside two times its input and a record. (SQLite takes 64.6 MiB at the most for
-/// the overflow pages that a record of 4 GiB would have, whether they are there or not.)
-const MOST_MEMORY: usize = 64 << 20;
 /// What a record may have, so that the bound of the memory does not depend on the option.
 const MOST_RECORD: u64 = 1 << 20;
 
 thread_local! {
     static PLACE: RefCell<Place> = RefCell::new(Place::new());
-}
-
-/// Makes a program of libFuzzer of one of the tables: `GRISTMILL_FUZZ` names the target.
-#[allow(unused_macros)]
-macro_rules! fuzz_targets {
-    ($table:ident) => {
-        extern "C" fn report() {
-            eprintln!("stat::most_memory_of_an_input: {}", targets::most_memory());
-        }
-
-        libfuzzer_sys::fuzz_target!(
-            init: {
-                // SAFETY: the function takes nothing and only prints.
-                unsafe { libc::atexit(report) };
-            },
-            |bytes: &[u8]| {
-                static TARGET: std::sync::LazyLock<targets::Target> = std::sync::LazyLock::new(|| {
-                    let name = std::env::var("GRISTMILL_FUZZ").unwrap_or_default();
-                    let target = targets::$table.iter().find(|(known, _)| *known == name);
-                    target.expect("GRISTMILL_FUZZ is the name of a target").1
-                });
-                targets::run(*TARGET, bytes);
-            }
-        );
-    };
 }
 
 /// The most memory that an input took so far.
@@ -104,11 +77,7 @@ pub fn run(target: Target, bytes: &[u8]) {
             }
         });
     };
-    let most = 2 * bytes.len() + MOST_RECORD as usize * 11 / 10 + MOST_MEMORY;
-    if memory::peak_of(read) > most {
-        let peak = memory::resident_peak_of(read).expect("/proc");
-        assert!(peak <= most, "{peak} bytes of memory for an input of {} bytes", bytes.len());
-    }
+    memory::check(bytes.len(), MOST_RECORD as usize * 11 / 10, read);
 }
 
 /// The message that a user sees.

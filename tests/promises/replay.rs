@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use common::Random;
+use targets::models::{self, MODELS};
 use targets::{PARTS, READERS};
 
 /// Mutations of each file of the corpus; `GRISTMILL_MUTATIONS` says another number.
@@ -36,19 +37,25 @@ fn every_target_survives_its_corpus_and_mutations() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let more = std::env::var("GRISTMILL_MUTATIONS").ok();
     let mutations = more.map_or(MUTATIONS, |number| number.parse().unwrap());
-    for (name, target) in READERS.into_iter().chain(PARTS) {
+    let mut run_all = |name: &str, run: &dyn Fn(&[u8])| {
         let mut files: Vec<_> =
             fs::read_dir(corpus.join(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
         files.sort();
         assert!(!files.is_empty(), "{name} has no corpus");
-        targets::run(target, &[]);
+        run(&[]);
         for file in files {
             let good = fs::read(&file).unwrap();
-            targets::run(target, &good);
+            run(&good);
             for _ in 0..mutations {
-                targets::run(target, &mutated(&good, &mut random));
+                run(&mutated(&good, &mut random));
             }
         }
+    };
+    for (name, target) in READERS.into_iter().chain(PARTS) {
+        run_all(name, &|bytes| targets::run(target, bytes));
+    }
+    for (name, target) in MODELS {
+        run_all(name, &|bytes| models::run(target, bytes));
     }
     let takes: [targets::Target; 2] = [
         |_, _| Ok(()),
