@@ -68,6 +68,11 @@ pub struct Args {
     #[arg(conflicts_with = "concat")]
     model: Option<PathBuf>,
 
+    /// The chat template that was used, if it is not that of the model's folder: a root keeps it with the tokenizer
+    #[arg(long, value_name = "FILE", requires = "model", hide_short_help = true)]
+    #[arg(help_heading = "What the header of an Arrow stream says, for NDJSON")]
+    template: Option<PathBuf>,
+
     #[command(flatten)]
     on_error: OnErrorArgs,
     #[command(flatten)]
@@ -113,7 +118,8 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
     let form @ (_, dtype) = args.target.layout(vocabulary);
     let mut sink =
         PartSink::create(target, form, args.target.ids(), overwrite, header, &args.asserted)?
-            .allow_unsupervised(args.allow_unsupervised);
+            .allow_unsupervised(args.allow_unsupervised)
+            .keeping(args.model.as_deref(), args.template.as_deref())?;
     if !args.no_check && dtype == MmidxDtype::Int32 {
         let mut gate = SequenceGate::new(sink.policy(), sink.spans(), sink.vocabulary())?;
         sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));

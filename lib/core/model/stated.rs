@@ -1,13 +1,15 @@
 //! The tokenizer that a header or a manifest states.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gristmill_models::Folder;
 use serde_json::{Value, json};
 
-use super::open_folder;
-use crate::batch::Header;
+use super::{of_folder, open_folder};
+use crate::batch::{Header, TokenizerLocation};
 use crate::error::{Error, Result};
+use crate::file_entry::FileEntry;
+use crate::files;
 use crate::tokenizer::PADDED_VOCABULARY_SIZE;
 
 /// Whose ids tokens are.
@@ -111,13 +113,91 @@ const TOKENIZER: &str = "tokenizer";
 /// Opens a folder for tokens of which this is stated: another `tokenizer.json` than theirs is refused.
 pub fn open_stated(path: &Path, stated: Option<&Value>) -> Result<Folder> {
     let folder = open_folder(path)?;
-    let sha256 = stated.and_then(|stated| stated.get("model_sha256")).and_then(Value::as_str);
-    match sha256 {
-        Some(sha256) if sha256 != folder.tokenizer_sha256() => {
-            let found = folder.tokenizer_sha256();
-            let cause = format!("its sha256 is {found}; the tokens are of {sha256}");
-            Err(Error::usage(cause).at(folder.tokenizer_path()))
+    match other_sha256(stated, "model_sha256", folder.tokenizer_sha256()) {
+        Some(cause) => Err(Error::usage(cause).at(folder.tokenizer_path())),
+        None => Ok(folder),
+    }
+}
+
+/// Returns the cause if another SHA-256 is stated than the one that was found.
+fn other_sha256(stated: Option<&Value>, name: &str, found: &str) -> Option<String> {
+    let sha256 = stated?.get(name)?.as_str()?;
+    (sha256 != found).then(|| format!("its sha256 is {found}; the tokens are of {sha256}"))
+}
+
+/// Returns where the tokenizer of a header is: where the user says, or else where the stream says; `None` if nobody
+/// does.
+pub fn locate(
+    header: &Header,
+    model: Option<&Path>,
+    template: Option<&Path>,
+) -> Option<TokenizerLocation> {
+    let stated = header.tokenizer_location.as_ref();
+    let folder = model.or(stated.map(|stated| &*stated.folder))?.to_path_buf();
+    let template = template.or(stated.and_then(|stated| stated.template.as_deref()));
+    Some(TokenizerLocation { folder, template: template.map(Path::to_path_buf) })
+}
+
+/// Opens the tokenizer of the tokens of a header: of the folder that the user names, or of the one where the stream
+/// says that it is. `None` of o200k, where the user names none.
+pub fn open_of_header(header: &Header, model: Option<&Path>) -> Result<Option<Folder>> {
+    let stated = header.parameters.get(TOKENIZER);
+    match (model, Vocabulary::of(stated), &header.tokenizer_location) {
+        (Some(path), ..) => open_stated(path, stated).map(Some),
+        (None, Vocabulary::Other { .. }, Some(location)) => {
+            let opened = open_stated(&location.folder, stated);
+            opened.map(Some).map_err(|error| error.hint(MODEL))
         }
-        _ => Ok(folder),
+        (None, Vocabulary::Other { .. }, None) => {
+            let cause = "tokens of another tokenizer than o200k, and it is not known where it is";
+            Err(Error::usage(cause).hint(MODEL))
+        }
+        (None, Vocabulary::O200k, _) => Ok(None),
+    }
+}
+
+/// What helps where a tokenizer is not found.
+const MODEL: &str = "--model DIR, the folder of their model";
+
+/// The files of a model's folder that its tokenizer and its chat templates are.
+#[derive(Debug)]
+pub struct ModelFiles {
+    /// Their names below the folder, and where they are; `tokenizer.json` is the last.
+    pub files: Vec<(String, PathBuf)>,
+}
+
+impl ModelFiles {
+    /// Finds the files at a location; the tokenizer and the chat template must be those that are stated.
+    pub fn find(location: &TokenizerLocation, stated: Option<&Value>) -> Result<ModelFiles> {
+        let TokenizerLocation { folder, template } = location;
+        let mut files = gristmill_models::files_of(folder).map_err(of_folder)?;
+        let (_, tokenizer) = files.last().ok_or_else(|| Error::usage("no file").at(&**folder))?;
+        if !files::is_file(tokenizer)? {
+            return Err(Error::usage("is not there").at(tokenizer.as_path()).hint(MODEL));
+        }
+        let found = FileEntry::of(tokenizer)?.sha256.unwrap_or_default();
+        if let Some(cause) = other_sha256(stated, "model_sha256", &found) {
+            return Err(Error::usage(cause).at(tokenizer.as_path()).hint(MODEL));
+        }
+        for (name, has_tools) in [("template_sha256", false), ("tools_template_sha256", true)] {
+            if stated.and_then(|stated| stated.get(name)).is_none() {
+                continue;
+            }
+            let used = match template {
+                Some(path) => gristmill_models::Template::read("default", path),
+                None => Folder::template_in(folder, has_tools),
+            };
+            let used = used.map_err(of_folder)?;
+            if let Some(cause) = other_sha256(stated, name, &used.sha256) {
+                let cause = format!("the chat template: {cause}");
+                return Err(Error::usage(cause).at(used.path.as_path()).hint("--template FILE"));
+            }
+        }
+        if let Some(path) = template {
+            // It took the place of all the folder's own.
+            files.retain(|(name, _)| !name.ends_with(".jinja"));
+            files.insert(files.len() - 1, ("chat_template.jinja".to_string(), path.clone()));
+        }
+        Ok(ModelFiles { files })
     }
 }

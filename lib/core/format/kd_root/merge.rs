@@ -387,6 +387,7 @@ fn describe(
         config,
         dtype: dtype.name().to_string(),
         source,
+        tokenizer_files: None,
         records,
         splits: [(ALL.to_string(), split)].into(),
         provenance,

@@ -1,14 +1,17 @@
 //! Masked token sequences into one part: its datasets, then its manifest, which says where the
 //! records came from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::caches::{is_cache, remove_empty_folders};
-use super::{KdConfig, KdPart, KdSink, KdSource, KdTarget, PART_SCHEMA, RowRule, SourceLimits};
+use super::tokenizer::refuse_kept;
+use super::{
+    KdConfig, KdPart, KdSink, KdSource, KdTarget, KeptTokenizer, PART_SCHEMA, RowRule, SourceLimits,
+};
 use crate::batch::{Batch, Counts, Header, Sink, SinkSummary};
 use crate::cli::Rejects;
 use crate::error::{Error, Result, shown};
@@ -131,6 +134,8 @@ pub struct PartSink {
     rule: Option<RowRule>,
     allow_unsupervised: bool,
     written: u64,
+    /// The tokenizer that the root keeps.
+    kept: Option<KeptTokenizer>,
     /// The header; its provenance chain goes into the manifest.
     header: Header,
     source: KdSource,
@@ -160,6 +165,7 @@ impl PartSink {
             rule: None,
             allow_unsupervised: false,
             written: 0,
+            kept: None,
             header,
             source,
             start: Instant::now(),
@@ -169,6 +175,18 @@ impl PartSink {
     /// Refuses rows that break this rule.
     pub fn rule(self, rule: RowRule) -> PartSink {
         PartSink { rule: Some(rule), ..self }
+    }
+
+    /// Keeps the tokenizer of the tokens in the root, if they are not of o200k: that of the model that the user
+    /// names, or that which the stream names. A root that keeps another one is refused.
+    pub fn keeping(self, model: Option<&Path>, template: Option<&Path>) -> Result<PartSink> {
+        let KdTarget::Root { root, .. } = &self.target else { return Ok(self) };
+        let kept = KeptTokenizer::of_header(&self.header, model, template)?;
+        match &kept {
+            Some(kept) => kept.refuse_other(root)?,
+            None => refuse_kept(root)?,
+        }
+        Ok(PartSink { kept, ..self })
     }
 
     /// Sets whether a part may be published in which nothing is supervised.
@@ -216,7 +234,7 @@ impl Sink for PartSink {
 
     fn finish(self, counts: Counts) -> Result<SinkSummary> {
         let mut warnings = self.unsupervised().map_err(|error| error.at(self.target.name()))?;
-        let PartSink { target, layout, dtype, header, source, .. } = self;
+        let PartSink { target, layout, dtype, kept, header, source, .. } = self;
         let (mut files, splits) = self.sequences.finish(&target)?;
         let config = (layout == PrefixLayout::Triple).then(|| config(&target, &source));
         let part = KdPart {
@@ -227,6 +245,7 @@ impl Sink for PartSink {
             config,
             dtype: dtype.name().to_string(),
             source,
+            tokenizer_files: kept.as_ref().map(KeptTokenizer::stated),
             records: RecordCounts::written(self.written, counts),
             splits,
             provenance: header.provenance,
@@ -234,6 +253,9 @@ impl Sink for PartSink {
             run: BuildRun::since(self.start),
         };
         files.push(part.pending(&target.manifest())?);
+        if let Some(kept) = kept {
+            kept.publish(target.root())?;
+        }
         warnings.extend(publish_part(&target, files, self.overwrite)?);
         Ok(SinkSummary { made: Some(part.summary()), warnings })
     }
