@@ -27,7 +27,8 @@ use crate::visible;
 
 pub use encode::{Encoded, TextSegment, encode};
 pub use stated::{
-    ModelFiles, NOT_CHECKED, TokenizerName, Vocabulary, locate, open_of_header, open_stated, state_model,
+    ModelFiles, NOT_CHECKED, TokenizerName, Vocabulary, end_of, eos_of, locate, open_of_header,
+    open_stated, state_end, state_model,
 };
 
 /// What the user says of a model beside its folder.

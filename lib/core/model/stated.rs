@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::tokenizer::PADDED_VOCABULARY_SIZE;
+use crate::visible;
 
 /// Whose ids tokens are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,9 +88,9 @@ pub const NOT_CHECKED: &str = "tokens of another tokenizer than o200k: their ids
      not their texts, control tokens and ends of documents";
 
 /// States in a header that its tokens are those of a model, if the user names one: NDJSON has no header. A header that
-/// states another `tokenizer.json` is refused.
-pub fn state_model(header: &mut Header, model: Option<&Path>) -> Result<()> {
-    let Some(path) = model else { return Ok(()) };
+/// states another `tokenizer.json` is refused. Returns the model.
+pub fn state_model(header: &mut Header, model: Option<&Path>) -> Result<Option<Folder>> {
+    let Some(path) = model else { return Ok(None) };
     let stated = header.parameters.get(TOKENIZER).filter(|stated| !stated.is_null());
     let folder = open_stated(path, stated)?;
     if stated.is_none() {
@@ -104,7 +105,7 @@ pub fn state_model(header: &mut Header, model: Option<&Path>) -> Result<()> {
             }),
         );
     }
-    Ok(())
+    Ok(Some(folder))
 }
 
 /// The parameter of a header that states the tokenizer.
@@ -138,23 +139,75 @@ pub fn locate(
     Some(TokenizerLocation { folder, template: template.map(Path::to_path_buf) })
 }
 
-/// Opens the tokenizer of the tokens of a header: of the folder that the user names, or of the one where the stream
-/// says that it is. `None` of o200k, where the user names none.
+/// Opens the tokenizer of the tokens of a header, if it is not o200k: of the folder that the user names, or of the
+/// one where the stream says that it is. `None` if that is not known, or nothing is there any more.
 pub fn open_of_header(header: &Header, model: Option<&Path>) -> Result<Option<Folder>> {
     let stated = header.parameters.get(TOKENIZER);
-    match (model, Vocabulary::of(stated), &header.tokenizer_location) {
-        (Some(path), ..) => open_stated(path, stated).map(Some),
-        (None, Vocabulary::Other { .. }, Some(location)) => {
-            let opened = open_stated(&location.folder, stated);
-            opened.map(Some).map_err(|error| error.hint(MODEL))
-        }
-        (None, Vocabulary::Other { .. }, None) => {
-            let cause = "tokens of another tokenizer than o200k, and it is not known where it is";
-            Err(Error::usage(cause).hint(MODEL))
-        }
-        (None, Vocabulary::O200k, _) => Ok(None),
+    if let Some(path) = model {
+        return open_stated(path, stated).map(Some);
+    }
+    let location = header.tokenizer_location.as_ref();
+    let Some(location) = location.filter(|_| !Vocabulary::of(stated).is_o200k()) else {
+        return Ok(None);
+    };
+    match files::exists(&location.folder)? {
+        true => open_stated(&location.folder, stated).map(Some),
+        false => Ok(None),
     }
 }
+
+/// Returns the id of the `eos_token` of the tokens of a header: of `model`, or of the one where the stream says that it
+/// is. `what` begins the sentence that says what needs it.
+pub fn eos_of(header: &Header, model: Option<Folder>, what: &str) -> Result<i32> {
+    let model = model.map_or_else(|| open_of_header(header, None), |model| Ok(Some(model)))?;
+    let Some(model) = model else {
+        let cause = format!("{what} the eos_token of the tokens' model, which is not at hand");
+        return Err(Error::usage(cause).hint(MODEL));
+    };
+    let eos = model.special_token("eos_token").and_then(|token| model.tokenizer().id_of(token));
+    eos.and_then(|eos| eos.try_into().ok()).ok_or_else(|| {
+        Error::usage(format!("{what} the eos_token, and the model has none")).at(model.path())
+    })
+}
+
+/// States in a header that each sequence ends in a token of its model, which `token` names by its text or id for an
+/// option; returns its id.
+pub fn state_end(
+    header: &mut Header,
+    model: Option<Folder>,
+    (option, token): (&str, &str),
+) -> Result<i32> {
+    let usage = |cause: &str| Error::usage(format!("{option} {}: {cause}", visible::line(token)));
+    let model = model.map_or_else(|| open_of_header(header, None), |model| Ok(Some(model)))?;
+    let model = match model {
+        Some(model) => model,
+        None if Vocabulary::of(header.parameters.get(TOKENIZER)).is_o200k() => {
+            return Err(usage(
+                "sequences of o200k end in <|endoftext|>, others have a --model DIR",
+            ));
+        }
+        None => return Err(usage("the tokens' model is not at hand").hint(MODEL)),
+    };
+    if let Some(end) = end_of(header) {
+        return Err(usage(&format!("each sequence has an end already, the token {end}")));
+    }
+    let is_token = |id: &u32| model.tokenizer().token_bytes(*id).is_some();
+    let by_id = || token.parse().ok().filter(is_token);
+    let id = model.tokenizer().id_of(token).or_else(by_id).and_then(|id| i32::try_from(id).ok());
+    let id = id.ok_or_else(|| usage("no token of the model"))?;
+    header.set(END, id);
+    Ok(id)
+}
+
+/// Returns the token of another tokenizer than o200k in which each sequence of a header ends, if there is one.
+pub fn end_of(header: &Header) -> Option<i32> {
+    let stated = header.parameters.get(TOKENIZER);
+    let end = header.parameters.get(END).filter(|_| !Vocabulary::of(stated).is_o200k());
+    end?.as_i64()?.try_into().ok()
+}
+
+/// The parameter of a header that states in which token sequences end.
+const END: &str = "eod_token_id";
 
 /// What helps where a tokenizer is not found.
 const MODEL: &str = "--model DIR, the folder of their model";
