@@ -45,7 +45,8 @@ pub fn templates_of(
 ) -> Result<Vec<Template>, FolderError> {
     let mut templates: Vec<Template> = Vec::new();
     for (file, path) in template_files(folder)? {
-        let name = if file == FILE { DEFAULT } else { &file[MORE.len() + 1..file.len() - ENDING.len()] };
+        let name =
+            if file == FILE { DEFAULT } else { &file[MORE.len() + 1..file.len() - ENDING.len()] };
         templates.retain(|template| template.name != name);
         templates.push(Template::read(name, &path)?);
     }

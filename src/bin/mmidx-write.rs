@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use gristmill::batch::WantedRecords;
+use gristmill::batch::{Batch, Header, WantedRecords};
 use gristmill::check::SequenceGate;
 use gristmill::cli::{self, CommonArgs, ForPipelines, InputArgs, OnErrorArgs, SinkArgs, Tool};
 use gristmill::dataset;
@@ -15,10 +15,11 @@ use gristmill::format::kd_root::{
     AssertedSource, KdPart, KdTarget, KdTargetArgs, NO_MASKS, PartSink, concatenate, publish_part,
 };
 use gristmill::format::mmidx::MmidxDtype;
-use gristmill::model::{Vocabulary, state_model};
+use gristmill::model::{Vocabulary, state_end, state_model};
 use gristmill::provenance::BuildRun;
 use gristmill::publish::refuse_existing;
 use gristmill::record::TOKENS;
+use gristmill::record::tokens::with_end;
 use gristmill::runner::Runner;
 use gristmill::way_on;
 
@@ -73,6 +74,13 @@ pub struct Args {
     #[arg(help_heading = "What the header of an Arrow stream says, for NDJSON")]
     template: Option<PathBuf>,
 
+    /// End each sequence with this token of the model, by its text or id, as Megatron's --append-eod
+    ///
+    /// It is appended also where a sequence ends in it already, and it is never trained on: the stop token of an answer
+    /// is. The part states it, and ds-check looks for it.
+    #[arg(long, value_name = "TOKEN", help_heading = "Form", conflicts_with = "concat")]
+    append_eod: Option<String>,
+
     #[command(flatten)]
     on_error: OnErrorArgs,
     #[command(flatten)]
@@ -112,7 +120,7 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
         tool.advise_arrow(&args.common);
     }
     let mut header = reader.header().through(&TOKENS, Some(tool.entry()));
-    state_model(&mut header, args.model.as_deref())?;
+    let end = args.state(&mut header)?;
     let overwrite = args.sink.overwrite;
     let vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
     let form @ (_, dtype) = args.target.layout(vocabulary);
@@ -121,11 +129,13 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
             .allow_unsupervised(args.allow_unsupervised)
             .keeping(args.model.as_deref(), args.template.as_deref())?;
     if !args.no_check && dtype == MmidxDtype::Int32 {
-        let mut gate = SequenceGate::new(sink.policy(), sink.spans(), sink.vocabulary())?;
+        let mut gate =
+            SequenceGate::new(sink.policy(), sink.spans(), sink.vocabulary(), sink.end())?;
         sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));
     }
     let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
-    let written = runner.expect(args.sink.expect_records).copy(reader, sink);
+    let stage = || move |batch| ended(batch, end);
+    let written = runner.expect(args.sink.expect_records).run(reader, stage, sink);
     written.map_err(|error| match error.place() {
         Some(place) if error.cause() == NO_MASKS => {
             let way = way_on::through("span-mask", &place.source);
@@ -133,6 +143,23 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
         }
         _ => error,
     })
+}
+
+impl Args {
+    /// States in a header what the user says of its tokens; returns the token that each sequence is to end in.
+    fn state(&self, header: &mut Header) -> Result<Option<i32>> {
+        let model = state_model(header, self.model.as_deref())?;
+        let end = self.append_eod.as_deref();
+        end.map(|token| state_end(header, model, ("--append-eod", token))).transpose()
+    }
+}
+
+/// Returns a batch with this token at the end of each sequence.
+fn ended(mut batch: Batch, end: Option<i32>) -> Result<Batch> {
+    if let Some(token) = end {
+        batch.records = with_end(&batch.records, token)?;
+    }
+    Ok(batch)
 }
 
 fn concat(args: &Args, tool: &Tool) -> Result<()> {

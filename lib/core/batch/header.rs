@@ -102,8 +102,8 @@ impl Header {
         };
         let record = metadata.get(RECORD).map(|name| (name.clone(), version));
         let location = parse(TOKENIZER_LOCATION)?.map(serde_json::from_value).transpose();
-        let tokenizer_location =
-            location.map_err(|e| Error::data(format!("schema metadata {TOKENIZER_LOCATION}: {e}")))?;
+        let tokenizer_location = location
+            .map_err(|e| Error::data(format!("schema metadata {TOKENIZER_LOCATION}: {e}")))?;
         let dropped = DroppedRecords { rejected, skipped };
         Ok(Header { record, parameters, provenance, tokenizer_location, dropped })
     }

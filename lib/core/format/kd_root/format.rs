@@ -47,7 +47,8 @@ fn refuse_missing(dataset: &Path) -> Result<()> {
                 let part = understood(KdPart::read(&manifest))?;
                 let splits = part.iter().flat_map(|part| part.splits.values());
                 let kept = part.iter().flat_map(|part| &part.tokenizer_files);
-                let names = splits.map(|split| &split.files).chain(kept.filter(|_| base.is_empty()));
+                let names =
+                    splits.map(|split| &split.files).chain(kept.filter(|_| base.is_empty()));
                 let names = names.flat_map(|files| files.paths.values());
                 all_there(&dataset.join(base), names, &manifest)?;
             }

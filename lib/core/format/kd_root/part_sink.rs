@@ -19,7 +19,7 @@ use crate::format::RecordCounts;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 use crate::format::synth_shards::CONVERSION;
 use crate::harmony::{ChannelSpan, Policy, Spans, unsupervised};
-use crate::model::Vocabulary;
+use crate::model::{Vocabulary, end_of};
 use crate::ordered::Flow;
 use crate::provenance::{BuildRun, git_sha};
 use crate::publish::{PendingFile, publish};
@@ -102,10 +102,11 @@ fn stated_or_asserted<T: PartialEq>(
 
 /// Returns the config of the contract, with the roles of the policy and the supervised channels, as
 /// far as these are known.
-fn config(target: &KdTarget, source: &KdSource) -> KdConfig {
+fn config(target: &KdTarget, source: &KdSource, header: &Header) -> KdConfig {
     let mut config = KdConfig::synth_kd_v1(target.valid_fraction());
-    // (Which token ends a document of another tokenizer, if one does, is not known.)
-    config.eod_token_id = Vocabulary::of(source.tokenizer.as_ref()).is_o200k().then_some(EOD);
+    // (Documents of another tokenizer have an end if one was appended.)
+    let is_o200k = Vocabulary::of(source.tokenizer.as_ref()).is_o200k();
+    config.eod_token_id = if is_o200k { Some(EOD) } else { end_of(header) };
     config.roles_preserved = config.roles_preserved.filter(|_| source.policy.is_some());
     if source.policy.as_deref() == Some(Policy::Chat.name()) {
         config.roles_preserved.iter_mut().for_each(|roles| roles.push("tool".to_string()));
@@ -204,6 +205,11 @@ impl PartSink {
         Vocabulary::of(self.source.tokenizer.as_ref())
     }
 
+    /// Returns the token in which each sequence ends, if it is not o200k's.
+    pub fn end(&self) -> Option<i32> {
+        end_of(&self.header)
+    }
+
     /// Returns the span ids of the channels, if they are known.
     pub fn spans(&self) -> Option<Spans> {
         self.source.spans.as_ref().map(Spans::from_json)
@@ -236,7 +242,7 @@ impl Sink for PartSink {
         let mut warnings = self.unsupervised().map_err(|error| error.at(self.target.name()))?;
         let PartSink { target, layout, dtype, kept, header, source, .. } = self;
         let (mut files, splits) = self.sequences.finish(&target)?;
-        let config = (layout == PrefixLayout::Triple).then(|| config(&target, &source));
+        let config = (layout == PrefixLayout::Triple).then(|| config(&target, &source, &header));
         let part = KdPart {
             schema_version: PART_SCHEMA.to_string(),
             name: target.name(),

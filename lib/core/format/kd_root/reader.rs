@@ -18,8 +18,8 @@ use super::part::{KdPart, find_manifest};
 use super::tokenizer::tokenizer_beside;
 use super::{IdRows, IdsFile, KdListing, find_ids};
 use crate::batch::{
-    Batch, DroppedRecords, Header, Origin, RecordSource, SelectedRecords, TokenizerLocation, WEIGHTS,
-    WantedRecords,
+    Batch, DroppedRecords, Header, Origin, RecordSource, SelectedRecords, TokenizerLocation,
+    WEIGHTS, WantedRecords,
 };
 use crate::cli::{Slice, records_in, runs_within};
 use crate::error::{Error, Result, shown};
@@ -198,6 +198,14 @@ impl RecordSource for KdReader {
             }
             if let Some(name) = &source.id_field {
                 header.set(ID_FIELD, name.as_str());
+            }
+            let ends = |part: &&KdPart| part.config.as_ref().and_then(|config| config.eod_token_id);
+            let mut ends = parts.iter().map(ends);
+            let end = ends.next().flatten().filter(|end| ends.all(|other| other == Some(*end)));
+            if !Vocabulary::of(source.tokenizer.as_ref()).is_o200k()
+                && let Some(end) = end
+            {
+                header.set("eod_token_id", end);
             }
             header.provenance = provenance;
             header.tokenizer_location =

@@ -130,9 +130,7 @@ impl KeptTokenizer {
         }
         match publish(&KeptIn(root), pending, false) {
             // Another writer was first.
-            Err(error) if error.kind() == Kind::Usage => {
-                self.refuse_other(root).and(Err(error))
-            }
+            Err(error) if error.kind() == Kind::Usage => self.refuse_other(root).and(Err(error)),
             published => published.map(drop),
         }
     }
@@ -141,9 +139,11 @@ impl KeptTokenizer {
 /// Refuses tokens of o200k in a root that keeps the tokenizer of a model.
 pub fn refuse_kept(root: &Path) -> Result<()> {
     match kept_files(root)?.into_iter().next_back() {
-        Some(path) => Err(Error::usage("is of another tokenizer than o200k, whose tokens these are")
-            .at(path.as_path())
-            .hint("another root")),
+        Some(path) => {
+            Err(Error::usage("is of another tokenizer than o200k, whose tokens these are")
+                .at(path.as_path())
+                .hint("another root"))
+        }
         None => Ok(()),
     }
 }
