@@ -12,9 +12,10 @@ use gristmill::cli::{self, CommonArgs, ForPipelines, InputArgs, OnErrorArgs, Sin
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::kd_root::{
-    AssertedSource, KdPart, KdTarget, KdTargetArgs, NO_MASKS, PartSink, concatenate, publish_part,
+    AssertedSource, KdPart, KdTarget, KdTargetArgs, NO_MASKS, PartSink, concatenate, keep_joined,
+    publish_part,
 };
-use gristmill::format::mmidx::MmidxDtype;
+use gristmill::format::mmidx::{MmidxDtype, PrefixLayout};
 use gristmill::model::{Vocabulary, state_end, state_model};
 use gristmill::provenance::BuildRun;
 use gristmill::publish::refuse_existing;
@@ -25,7 +26,7 @@ use gristmill::way_on;
 
 /// Make Megatron indexed datasets (.bin and .idx) of masked token sequences
 ///
-/// Makes three aligned datasets, P_tokens (int32), P_lossmask and P_span (uint8), in which every
+/// Makes three aligned datasets, P_tokens (int32; uint16 of a small vocabulary), P_lossmask and P_span (uint8), in which every
 /// record is one sequence (and one document), with P_ids.parquet and P.part.json beside them. With
 /// --root there are two, and the hash of the id decides between train and valid. No file gets its
 /// final name before all are written; the part manifest is published last. When all shards of a
@@ -123,12 +124,14 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
     let end = args.state(&mut header)?;
     let overwrite = args.sink.overwrite;
     let vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
-    let form @ (_, dtype) = args.target.layout(vocabulary);
+    let form @ (layout, dtype) = args.target.layout(vocabulary);
     let mut sink =
         PartSink::create(target, form, args.target.ids(), overwrite, header, &args.asserted)?
             .allow_unsupervised(args.allow_unsupervised)
             .keeping(args.model.as_deref(), args.template.as_deref())?;
-    if !args.no_check && dtype == MmidxDtype::Int32 {
+    // (Tokens of two bytes alone are of other programs.)
+    let is_checked = layout == PrefixLayout::Triple || dtype == MmidxDtype::Int32;
+    if !args.no_check && is_checked {
         let mut gate =
             SequenceGate::new(sink.policy(), sink.spans(), sink.vocabulary(), sink.end())?;
         sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));
@@ -172,12 +175,13 @@ fn concat(args: &Args, tool: &Tool) -> Result<()> {
     let ids = args.target.ids();
     let (mut files, part) =
         concatenate(&args.concat, prefix, (args.foreign, ids), BuildRun::since(start))?;
-    let part = KdPart { run: BuildRun::since(start), ..part };
+    let mut part = KdPart { run: BuildRun::since(start), ..part };
     let nothing = part.unsupervised();
     if let Some(cause) = nothing.as_deref().filter(|_| !args.allow_unsupervised) {
         let hint = "span-mask --span CHANNEL=ID, or --allow-unsupervised";
         return Err(Error::data(cause).at(target.name()).hint(hint));
     }
+    keep_joined(&args.concat, &target, &mut part)?;
     files.push(part.pending(&target.manifest())?);
     let mut warnings = Vec::from_iter(nothing);
     warnings.extend(publish_part(&target, files, args.sink.overwrite)?);

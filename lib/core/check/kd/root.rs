@@ -9,7 +9,7 @@ use super::manifest::{Manifests, SeenPrefix};
 use super::{caches, contents, frames, sequences, tokenizer};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats, first_and_others};
-use crate::check::{CheckContext, FindingPlace, Findings, Outcome, checks, rows};
+use crate::check::{AssertedRules, CheckContext, FindingPlace, Findings, Outcome, checks, rows};
 use crate::error::{Result, shown};
 use crate::files;
 use crate::format::kd_root::{self, KdListing, KdPrefix, TOKENIZER};
@@ -69,7 +69,8 @@ pub(super) fn check(
     let mut said = context.options.said()?;
     said.tokenizer = tokenizer::check(set, &manifests, context, &mut findings)?;
     for (number, prefix) in set.prefixes.iter().enumerate() {
-        let Some(valid) = frames::check(prefix, &mut findings)? else {
+        let vocabulary = manifests.rules(&prefix.path, AssertedRules::default()).vocabulary;
+        let Some(valid) = frames::check(prefix, vocabulary, &mut findings)? else {
             notes.push(format!("{}: contents not checked", shown(&prefix.path)));
             opened.push(None);
             continue;

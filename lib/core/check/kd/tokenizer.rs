@@ -28,6 +28,7 @@ pub(super) fn check(
 ) -> Result<Option<Tokenizer>> {
     let Some((manifest, stated)) = manifests.other_tokenizer() else {
         if set.is_root
+            && manifests.any
             && let Some(path) = kept_files(&set.base)?.first()
         {
             findings.add(&OTHER, path, "its tokens are of o200k");

@@ -48,7 +48,7 @@ fn refuse_missing(dataset: &Path) -> Result<()> {
                 let splits = part.iter().flat_map(|part| part.splits.values());
                 let kept = part.iter().flat_map(|part| &part.tokenizer_files);
                 let names =
-                    splits.map(|split| &split.files).chain(kept.filter(|_| base.is_empty()));
+                    splits.map(|split| &split.files).chain(kept.filter(|_| place == "parts"));
                 let names = names.flat_map(|files| files.paths.values());
                 all_there(&dataset.join(base), names, &manifest)?;
             }

@@ -37,7 +37,9 @@ pub use sink::{KdSink, KdTarget, NO_MASKS, RowRule, count_spans};
 pub use split::{FractionError, ValidFraction};
 pub use surplus::Surplus;
 pub use target_args::KdTargetArgs;
-pub use tokenizer::{KeptTokenizer, TOKENIZER, kept_files, tokenizer_beside, tokenizer_of_root};
+pub use tokenizer::{
+    KeptTokenizer, TOKENIZER, keep_joined, kept_files, tokenizer_beside, tokenizer_of_root,
+};
 
 /// The splits of a root, in the order in which their rows are read back.
 pub const SPLITS: [&str; 2] = ["train", "valid"];

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::KdFiles;
+use super::part::find_manifest;
 use super::place::PlaceInRoot;
+use super::{KdFiles, KdPart, KdTarget};
 use crate::batch::{Header, TokenizerLocation};
 use crate::error::{Error, Kind, Result, shown};
 use crate::file_entry::FileEntry;
@@ -128,12 +129,28 @@ impl KeptTokenizer {
             }
             pending.push(file.file);
         }
-        match publish(&KeptIn(root), pending, false) {
-            // Another writer was first.
-            Err(error) if error.kind() == Kind::Usage => self.refuse_other(root).and(Err(error)),
-            published => published.map(drop),
+        let published = publish(&KeptIn(root), pending, false).map(drop);
+        // (Where another writer was first, what it has published is looked at.)
+        match published {
+            Err(error) if error.kind() != Kind::Usage => Err(error),
+            published => self.refuse_other(root).and(published),
         }
     }
+}
+
+/// Keeps the tokenizer of prefixes that are joined under a prefix in a root, if their own roots keep one; `part` is the
+/// part of them together.
+pub fn keep_joined(prefixes: &[PathBuf], target: &KdTarget, part: &mut KdPart) -> Result<()> {
+    let Some(root) = target.above() else { return Ok(()) };
+    for prefix in prefixes {
+        let Some((manifest, _)) = find_manifest(prefix)? else { continue };
+        let Some(place) = PlaceInRoot::of(prefix)? else { continue };
+        let stated = KdPart::read(&manifest)?.tokenizer_files;
+        let Some(kept) = KeptTokenizer::of_root(&place.root, stated.as_ref())? else { continue };
+        kept.publish(&root)?;
+        part.tokenizer_files = stated;
+    }
+    Ok(())
 }
 
 /// Refuses tokens of o200k in a root that keeps the tokenizer of a model.

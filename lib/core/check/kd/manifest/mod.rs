@@ -84,6 +84,12 @@ impl Manifests {
                 Some(_) => above.parent().unwrap_or(Path::new("")),
             };
             manifests.read_part(&path, base, split.as_deref(), findings)?;
+            if place.is_root
+                && let Some((path, part)) = manifests.parts.last()
+            {
+                let kept = part.tokenizer_files.as_ref().map(|files| files.stated(&place.base));
+                manifests.kept.extend(kept.map(|files| (path.clone(), files)));
+            }
         }
         Ok(manifests)
     }
@@ -176,10 +182,6 @@ impl Manifests {
             });
         }
         without_hashes(&self.claims[before..], path, findings);
-        if only.is_none() {
-            let kept = part.tokenizer_files.as_ref().map(|files| files.stated(base));
-            self.kept.extend(kept.map(|files| (path.to_path_buf(), files)));
-        }
         self.parts.push((path.to_path_buf(), part));
         Ok(())
     }
