@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config;
 use crate::error::{Cause, FolderError};
-use crate::template::{Template, choose, templates_of};
+use crate::template::{Template, choose, template_files, templates_of};
 use crate::tokenizer::{EngineChoice, Tokenizer};
 
 /// A model's folder, or one `tokenizer.json` alone.
@@ -21,6 +21,27 @@ pub struct Folder {
     templates: Vec<Template>,
     special_tokens: Vec<(String, String)>,
     stop_tokens: Vec<StopToken>,
+}
+
+/// The file of the tokenizer.
+const TOKENIZER: &str = "tokenizer.json";
+
+/// The files that say more of it: of the tokenizer, its special tokens, the model, and how it generates.
+const CONFIGS: [&str; 4] =
+    ["tokenizer_config.json", "special_tokens_map.json", "config.json", "generation_config.json"];
+
+/// Returns the files that [`Folder::open`] reads, as far as they are there: the name of each below the folder, and its
+/// path. The last is `tokenizer.json`; one that is alone has this name, whatever it is called.
+pub fn files_of(path: &Path) -> Result<Vec<(String, PathBuf)>, FolderError> {
+    if path.is_file() {
+        return Ok(vec![(TOKENIZER.to_owned(), path.to_owned())]);
+    }
+    let mut files: Vec<(String, PathBuf)> =
+        CONFIGS.iter().map(|name| ((*name).to_owned(), path.join(name))).collect();
+    files.retain(|(_, path)| path.exists());
+    files.extend(template_files(path)?);
+    files.push((TOKENIZER.to_owned(), path.join(TOKENIZER)));
+    Ok(files)
 }
 
 /// A token at which the model stops.
@@ -43,7 +64,7 @@ impl Folder {
     /// Reads a folder, or one `tokenizer.json`, with a choice of the engine.
     pub fn open_with(path: &Path, choice: EngineChoice) -> Result<Self, FolderError> {
         let is_alone = path.is_file();
-        let tokenizer_path = if is_alone { path.to_owned() } else { path.join("tokenizer.json") };
+        let tokenizer_path = if is_alone { path.to_owned() } else { path.join(TOKENIZER) };
         let text = read_text(&tokenizer_path)?;
         let (tokenizer, tokenizer_sha256) = Tokenizer::parse(&tokenizer_path, text, choice)?;
         let mut folder = Self {
@@ -61,14 +82,17 @@ impl Folder {
         Ok(folder)
     }
 
+    /// The chat template that a folder has for chats with or without tools; nothing else of the folder is read.
+    pub fn template_in(path: &Path, has_tools: bool) -> Result<Template, FolderError> {
+        let config_path = path.join(CONFIGS[0]);
+        let config = read_json(&config_path)?;
+        let templates = templates_of(path, config.as_ref().map(|config| (&*config_path, config)))?;
+        choose(path, &templates, None, has_tools).cloned()
+    }
+
     fn read_configs(&mut self) -> Result<(), FolderError> {
-        let [config_path, map_path, model_path, generation_path] = [
-            "tokenizer_config.json",
-            "special_tokens_map.json",
-            "config.json",
-            "generation_config.json",
-        ]
-        .map(|name| self.path.join(name));
+        let [config_path, map_path, model_path, generation_path] =
+            CONFIGS.map(|name| self.path.join(name));
         let config = read_json(&config_path)?;
         let config = config.as_ref().map(|config| (&*config_path, config));
         let map = read_json(&map_path)?;

@@ -40,7 +40,7 @@ mod tokenizer;
 pub use added::{AddedToken, SpelledToken};
 pub use encoder::{Encoder, Special};
 pub use error::{Cause, EncodeError, FolderError, UnknownToken};
-pub use folder::{Folder, StopToken};
+pub use folder::{Folder, StopToken, files_of};
 pub use template::Template;
 pub use tokenizer::{EngineChoice, EngineKind, Tokenizer};
 

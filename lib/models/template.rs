@@ -43,28 +43,46 @@ pub fn templates_of(
     folder: &Path,
     config: Option<(&Path, &Value)>,
 ) -> Result<Vec<Template>, FolderError> {
-    let mut templates = Vec::new();
-    let file = folder.join("chat_template.jinja");
-    if file.is_file() {
-        templates.push(Template::read(DEFAULT, &file)?);
-    }
-    let more = folder.join("additional_chat_templates");
-    if more.is_dir() {
-        let read = |error| FolderError::new(&more, Cause::Read(error));
-        for entry in fs::read_dir(&more).map_err(read)? {
-            let path = entry.map_err(read)?.path();
-            let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".jinja"));
-            if let Some(name) = name {
-                templates.retain(|template: &Template| template.name != name);
-                templates.push(Template::read(name, &path)?);
-            }
-        }
+    let mut templates: Vec<Template> = Vec::new();
+    for (file, path) in template_files(folder)? {
+        let name =
+            if file == FILE { DEFAULT } else { &file[MORE.len() + 1..file.len() - ENDING.len()] };
+        templates.retain(|template| template.name != name);
+        templates.push(Template::read(name, &path)?);
     }
     if let Some((path, config)) = config.filter(|_| templates.is_empty()) {
         templates = of_config(path, config)?;
     }
     templates.sort_by(|left, right| key(left).cmp(&key(right)));
     Ok(templates)
+}
+
+/// The file of the default template, the folder of others, and the ending of their names.
+pub const FILE: &str = "chat_template.jinja";
+const MORE: &str = "additional_chat_templates";
+const ENDING: &str = ".jinja";
+
+/// Returns the files of templates that are there, the default's first: the name below the folder, and the path.
+pub fn template_files(folder: &Path) -> Result<Vec<(String, PathBuf)>, FolderError> {
+    let mut files = Vec::new();
+    let file = folder.join(FILE);
+    if file.is_file() {
+        files.push((FILE.to_owned(), file));
+    }
+    let more = folder.join(MORE);
+    if more.is_dir() {
+        let read = |error| FolderError::new(&more, Cause::Read(error));
+        let first = files.len();
+        for entry in fs::read_dir(&more).map_err(read)? {
+            let path = entry.map_err(read)?.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            if let Some(name) = name.filter(|name| name.ends_with(ENDING)) {
+                files.push((format!("{MORE}/{name}"), path.clone()));
+            }
+        }
+        files[first..].sort();
+    }
+    Ok(files)
 }
 
 fn key(template: &Template) -> (bool, &str) {

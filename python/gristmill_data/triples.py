@@ -27,6 +27,8 @@ __all__ = ["Triple", "TripleError", "TripleSequence", "check_triple", "prefix_of
 
 #: The endings of the three prefixes, and what each dataset holds.
 MEMBERS: dict[str, np.dtype[Any]] = {"tokens": np.dtype("<i4"), "lossmask": np.dtype("u1"), "span": np.dtype("u1")}
+#: What tokens of a vocabulary under 65,500 are, as Megatron has it.
+_SMALL = np.dtype("<u2")
 
 #: Sequences that are checked at once.
 _CHUNK = 1 << 18
@@ -108,7 +110,10 @@ class Triple:
         offsets = self._index["span"].offsets
         begin = int(offsets[start]) if start < len(self) else self.token_count
         end = int(offsets[stop]) if stop < len(self) else self.token_count
-        return TripleSequence(*(values[begin:end] for values in self._values))
+        tokens, *masks = (values[begin:end] for values in self._values)
+        if tokens.dtype == _SMALL:
+            tokens = tokens.astype(MEMBERS["tokens"])
+        return TripleSequence(tokens, *masks)
 
     def _check(self, number: int, sequence: TripleSequence) -> None:
         try:
@@ -136,7 +141,8 @@ def check_triple(prefix: str) -> dict[str, Index]:
     tokens = index["tokens"]
     for member, dtype in MEMBERS.items():
         this = index[member]
-        if this.dtype != dtype:
+        is_small = this.dtype == _SMALL and this.bin_bytes == _SMALL.itemsize * this.lengths.sum(dtype=np.int64)
+        if this.dtype != dtype and not (member == "tokens" and is_small):
             cause = f"holds {this.dtype.name}, not {dtype.name}"
             raise TripleError(this.path, cause)
         if len(this) != len(tokens):

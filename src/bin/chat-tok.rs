@@ -85,6 +85,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let stated = json!({"chat": chat, "id_field": args.id_field});
     let mut header = args.source.header(&TOKENS, &reader, stated, args.output.entry(tool))?;
     header.set("tokenizer", model.describe());
+    header.tokenizer_location = Some(model.location());
     header.set(WEIGHTS, true);
     if !reader.sources().is_empty() && !header.parameters.contains_key("inputs") {
         header.set("inputs", reader.sources().to_vec());

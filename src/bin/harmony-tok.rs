@@ -15,7 +15,7 @@ use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::parquet::compare_inputs;
 use gristmill::harmony::{Alignment, IgnoredFields, Policy, Renderer};
-use gristmill::model::{Vocabulary, open_stated};
+use gristmill::model::{Vocabulary, open_of_header};
 use gristmill::record::{CONVERSATION, DECODED, TOKENS, conversation, tokens};
 use gristmill::runner::Runner;
 use gristmill::stage::{Budget, SourceArgs, decode, describe_tokenizer, render};
@@ -160,8 +160,8 @@ fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
     let reader = dataset::open(&args.source.input, WantedRecords::records(&TOKENS))?;
     let reader = reader.limited(args.source.limit());
     let stated = reader.header().parameters.get("tokenizer");
-    let tokenizer = match &args.model {
-        Some(path) => Some(open_stated(path, stated)?.tokenizer().clone()),
+    let tokenizer = match open_of_header(reader.header(), args.model.as_deref())? {
+        Some(folder) => Some(folder.tokenizer().clone()),
         None if Vocabulary::of(stated).is_o200k() => None,
         None => {
             let cause = "--decode: these are tokens of another tokenizer than o200k";

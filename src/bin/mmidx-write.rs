@@ -6,25 +6,27 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use gristmill::batch::WantedRecords;
+use gristmill::batch::{Batch, Header, WantedRecords};
 use gristmill::check::SequenceGate;
 use gristmill::cli::{self, CommonArgs, ForPipelines, InputArgs, OnErrorArgs, SinkArgs, Tool};
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::kd_root::{
-    AssertedSource, KdPart, KdTarget, KdTargetArgs, NO_MASKS, PartSink, concatenate, publish_part,
+    AssertedSource, KdPart, KdTarget, KdTargetArgs, NO_MASKS, PartSink, concatenate, keep_joined,
+    publish_part,
 };
-use gristmill::format::mmidx::MmidxDtype;
-use gristmill::model::{Vocabulary, state_model};
+use gristmill::format::mmidx::{MmidxDtype, PrefixLayout};
+use gristmill::model::{Vocabulary, state_end, state_model};
 use gristmill::provenance::BuildRun;
 use gristmill::publish::refuse_existing;
 use gristmill::record::TOKENS;
+use gristmill::record::tokens::with_end;
 use gristmill::runner::Runner;
 use gristmill::way_on;
 
 /// Make Megatron indexed datasets (.bin and .idx) of masked token sequences
 ///
-/// Makes three aligned datasets, P_tokens (int32), P_lossmask and P_span (uint8), in which every
+/// Makes three aligned datasets, P_tokens (int32; uint16 of a small vocabulary), P_lossmask and P_span (uint8), in which every
 /// record is one sequence (and one document), with P_ids.parquet and P.part.json beside them. With
 /// --root there are two, and the hash of the id decides between train and valid. No file gets its
 /// final name before all are written; the part manifest is published last. When all shards of a
@@ -68,6 +70,18 @@ pub struct Args {
     #[arg(conflicts_with = "concat")]
     model: Option<PathBuf>,
 
+    /// The chat template that was used, if it is not that of the model's folder: a root keeps it with the tokenizer
+    #[arg(long, value_name = "FILE", requires = "model", hide_short_help = true)]
+    #[arg(help_heading = "What the header of an Arrow stream says, for NDJSON")]
+    template: Option<PathBuf>,
+
+    /// End each sequence with this token of the model, by its text or id, as Megatron's --append-eod
+    ///
+    /// It is appended also where a sequence ends in it already, and it is never trained on: the stop token of an answer
+    /// is. The part states it, and ds-check looks for it.
+    #[arg(long, value_name = "TOKEN", help_heading = "Form", conflicts_with = "concat")]
+    append_eod: Option<String>,
+
     #[command(flatten)]
     on_error: OnErrorArgs,
     #[command(flatten)]
@@ -107,19 +121,24 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
         tool.advise_arrow(&args.common);
     }
     let mut header = reader.header().through(&TOKENS, Some(tool.entry()));
-    state_model(&mut header, args.model.as_deref())?;
+    let end = args.state(&mut header)?;
     let overwrite = args.sink.overwrite;
     let vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
-    let form @ (_, dtype) = args.target.layout(vocabulary);
+    let form @ (layout, dtype) = args.target.layout(vocabulary);
     let mut sink =
         PartSink::create(target, form, args.target.ids(), overwrite, header, &args.asserted)?
-            .allow_unsupervised(args.allow_unsupervised);
-    if !args.no_check && dtype == MmidxDtype::Int32 {
-        let mut gate = SequenceGate::new(sink.policy(), sink.spans(), sink.vocabulary())?;
+            .allow_unsupervised(args.allow_unsupervised)
+            .keeping(args.model.as_deref(), args.template.as_deref())?;
+    // (Tokens of two bytes alone are of other programs.)
+    let is_checked = layout == PrefixLayout::Triple || dtype == MmidxDtype::Int32;
+    if !args.no_check && is_checked {
+        let mut gate =
+            SequenceGate::new(sink.policy(), sink.spans(), sink.vocabulary(), sink.end())?;
         sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));
     }
     let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
-    let written = runner.expect(args.sink.expect_records).copy(reader, sink);
+    let stage = || move |batch| ended(batch, end);
+    let written = runner.expect(args.sink.expect_records).run(reader, stage, sink);
     written.map_err(|error| match error.place() {
         Some(place) if error.cause() == NO_MASKS => {
             let way = way_on::through("span-mask", &place.source);
@@ -127,6 +146,23 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
         }
         _ => error,
     })
+}
+
+impl Args {
+    /// States in a header what the user says of its tokens; returns the token that each sequence is to end in.
+    fn state(&self, header: &mut Header) -> Result<Option<i32>> {
+        let model = state_model(header, self.model.as_deref())?;
+        let end = self.append_eod.as_deref();
+        end.map(|token| state_end(header, model, ("--append-eod", token))).transpose()
+    }
+}
+
+/// Returns a batch with this token at the end of each sequence.
+fn ended(mut batch: Batch, end: Option<i32>) -> Result<Batch> {
+    if let Some(token) = end {
+        batch.records = with_end(&batch.records, token)?;
+    }
+    Ok(batch)
 }
 
 fn concat(args: &Args, tool: &Tool) -> Result<()> {
@@ -139,12 +175,13 @@ fn concat(args: &Args, tool: &Tool) -> Result<()> {
     let ids = args.target.ids();
     let (mut files, part) =
         concatenate(&args.concat, prefix, (args.foreign, ids), BuildRun::since(start))?;
-    let part = KdPart { run: BuildRun::since(start), ..part };
+    let mut part = KdPart { run: BuildRun::since(start), ..part };
     let nothing = part.unsupervised();
     if let Some(cause) = nothing.as_deref().filter(|_| !args.allow_unsupervised) {
         let hint = "span-mask --span CHANNEL=ID, or --allow-unsupervised";
         return Err(Error::data(cause).at(target.name()).hint(hint));
     }
+    keep_joined(&args.concat, &target, &mut part)?;
     files.push(part.pending(&target.manifest())?);
     let mut warnings = Vec::from_iter(nothing);
     warnings.extend(publish_part(&target, files, args.sink.overwrite)?);

@@ -17,11 +17,12 @@ use gristmill::error::{Error, Result};
 use gristmill::files;
 use gristmill::format::kd_root;
 use gristmill::format::token_rows::{
-    ExtraColumn, Form, RowCompression, RowsSettings, RowsTarget, WindowSink, pack_datasets, summary,
+    ExtraColumn, Form, PAD, RowCompression, RowsSettings, RowsTarget, WindowSink, pack_datasets,
+    summary,
 };
 use gristmill::harmony::{Policy, Spans};
 use gristmill::inputs;
-use gristmill::model::{Vocabulary, state_model};
+use gristmill::model::{Vocabulary, eos_of, state_model};
 use gristmill::packing::{Algorithm, Overflow, Packing};
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
@@ -87,8 +88,8 @@ pub struct Args {
 
     /// Pad each sequence to a multiple of M positions, as Megatron-Bridge's pad_seq_to_mult
     ///
-    /// For context parallelism (2 CP) and sequence parallelism (a common multiple with CP TP): with <|return|>,
-    /// masks 0. Rows are filled with padded lengths.
+    /// For context parallelism (2 CP) and sequence parallelism (a common multiple with CP TP): with <|return|>, of
+    /// another tokenizer with its eos_token, masks 0. Rows are filled with padded lengths.
     #[arg(long, value_name = "M", default_value = "1", add = ForPipelines)]
     #[arg(help_heading = "Rows")]
     pad_seq_to_mult: NonZeroU32,
@@ -155,12 +156,11 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     named(&target)?;
     let reader = dataset::open(&args.input, WantedRecords::records(&TOKENS))?;
     let mut header = reader.header().through(&TOKENS, Some(tool.entry()));
-    state_model(&mut header, args.model.as_deref())?;
+    let model = state_model(&mut header, args.model.as_deref())?;
     settings.vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
     if !settings.vocabulary.is_o200k() {
         if settings.packing.multiple.get() > 1 {
-            let cause = "--pad-seq-to-mult pads with <|return|> of o200k, and these are tokens of another tokenizer";
-            return Err(Error::usage(cause));
+            settings.pad = eos_of(&header, model, "--pad-seq-to-mult pads with")?;
         }
         // (Which token ends a document, if one does, is not known.)
         settings.keep_eod = true;
@@ -234,6 +234,7 @@ impl Args {
             packing: Packing { seq_length, algorithm, overflow, counted, multiple },
             keep_eod: self.keep_eod,
             vocabulary: Vocabulary::O200k,
+            pad: PAD,
             extras: self.columns.clone(),
             compression: self.compression,
             overwrite: self.sink.overwrite,

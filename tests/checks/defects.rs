@@ -419,6 +419,10 @@ const ROOTS: &[Defect] = &[
         })
     })
     .also(&["kd.mask.derived", "kd.mask.unsupervised"]),
+    defect("kd.tokenizer.other", |dir| {
+        dir.write("root/tokenizer/tokenizer.json", "{}");
+        root(dir)
+    }),
     defect("kd.cache.documents", |dir| cache(dir, 5)),
     defect("kd.cache.documents", |dir| cache(dir, 2)),
     defect("kd.cache.older", |dir| cache(dir, 3)),

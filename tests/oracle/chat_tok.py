@@ -1,6 +1,6 @@
 """Chats to tokens and masks by transformers alone: chat_tok.py MODEL CHATS [NAME=VALUE...].
 
-Prints a line of JSON a chat: {id, tokens, mask}, the mask 1 on tokens that the model would have generated. A turn
+Prints a line of JSON a chat: {id, text, tokens, mask}, the mask 1 on tokens that the model would have generated. A turn
 begins where the chat before it ends, rendered with the generation prompt, and ends with the first stop token.
 Where such a place is inside a token, the text is encoded in pieces cut there.
 """
@@ -55,7 +55,7 @@ def main():
         if cuts:
             ids, offsets = encoded(tokenizer, text, cuts)
         mask = [int(any(a <= start and end <= b for a, b in ranges)) for start, end in offsets]
-        print(json.dumps({"id": chat["id"], "tokens": ids, "mask": mask}))
+        print(json.dumps({"id": chat["id"], "text": text, "tokens": ids, "mask": mask}))
 
 
 main()

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use arrow_schema::{Schema, SchemaRef};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Counts, DroppedRecords, SkippedRecords};
@@ -26,6 +27,18 @@ const UNKNOWN: &str = "null";
 /// The prefix of all our keys.
 const OURS: &str = "gristmill.";
 const COUNTS: &str = "gristmill.counts";
+const TOKENIZER_LOCATION: &str = "gristmill.tokenizer_location";
+
+/// Where the files of the tokenizer are that a header states: a help for the filters that follow, as the user
+/// names them. It is in streams alone: manifests and files are equal on every machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenizerLocation {
+    /// The folder of the model, or its `tokenizer.json`.
+    pub folder: PathBuf,
+    /// The file of the chat template, if it is not the folder's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<PathBuf>,
+}
 
 /// The record type, the parameters that matter downstream, and the chain of filters so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -36,6 +49,8 @@ pub struct Header {
     pub parameters: Map<String, Value>,
     /// One entry for each filter that the records came through, the first filter first.
     pub provenance: Vec<Value>,
+    /// Where the files of the tokenizer are, if that is known.
+    pub tokenizer_location: Option<TokenizerLocation>,
     /// What the filters so far have dropped. It is known only at the end, so it is in the header of
     /// an empty stream after the records' stream, see
     /// [`Writer::finish`](crate::stream::Writer::finish).
@@ -86,7 +101,11 @@ impl Header {
             None => Some(SkippedRecords::default()),
         };
         let record = metadata.get(RECORD).map(|name| (name.clone(), version));
-        Ok(Header { record, parameters, provenance, dropped: DroppedRecords { rejected, skipped } })
+        let location = parse(TOKENIZER_LOCATION)?.map(serde_json::from_value).transpose();
+        let tokenizer_location = location
+            .map_err(|e| Error::data(format!("schema metadata {TOKENIZER_LOCATION}: {e}")))?;
+        let dropped = DroppedRecords { rejected, skipped };
+        Ok(Header { record, parameters, provenance, tokenizer_location, dropped })
     }
 
     /// Whether a schema has a header of ours.
@@ -109,6 +128,12 @@ impl Header {
             let text = Value::Array(self.provenance.clone()).to_string();
             metadata.insert(PROVENANCE.to_string(), text);
         }
+        if let Some(location) = &self.tokenizer_location
+            // (A path that is not UTF-8 cannot be stated.)
+            && let Ok(text) = serde_json::to_string(location)
+        {
+            metadata.insert(TOKENIZER_LOCATION.to_string(), text);
+        }
         let DroppedRecords { rejected, skipped } = &self.dropped;
         if *rejected != Some(0) {
             metadata.insert(REJECTED.to_string(), json!(rejected).to_string());
@@ -130,6 +155,7 @@ impl Header {
             record: Some((record.name.to_string(), record.version)),
             parameters: self.parameters.clone(),
             provenance,
+            tokenizer_location: self.tokenizer_location.clone(),
             dropped: DroppedRecords::default(),
         }
     }
@@ -180,7 +206,9 @@ impl Header {
         if !provenance.ends_with(&next.provenance) {
             provenance.extend(next.provenance.iter().cloned());
         }
-        Header { parameters, provenance, ..self }
+        // (Where the tokenizers are not one, nothing is stated of them.)
+        let tokenizer_location = self.tokenizer_location.or(next.tokenizer_location.clone());
+        Header { parameters, provenance, tokenizer_location, ..self }
     }
 
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
@@ -217,6 +245,7 @@ impl Counts {
 
 /// Returns a header and the counts as the metadata of a file, sorted by their keys.
 pub fn file_metadata(header: &Header, counts: &Counts) -> Vec<(String, String)> {
+    let header = Header { tokenizer_location: None, ..header.clone() };
     let schema = header.put_into(&Schema::empty());
     let counts = [(COUNTS.to_string(), json!(counts).to_string())];
     let metadata = schema.metadata().iter().map(|(key, value)| (key.clone(), value.clone()));

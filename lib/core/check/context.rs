@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
+use gristmill_models::Tokenizer;
 
 use super::findings::Findings;
 use super::select::Selection;
@@ -42,12 +43,14 @@ pub struct CheckOptions {
 const NO_DOMAIN: &str = "none";
 
 /// What the user asserts about the records.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub struct AssertedRules {
     /// The policy, where the records do not state one.
     pub policy: Option<Policy>,
     /// The domain, whatever the records state; `Some(None)`: no rules of any domain.
     pub domain: Option<Option<&'static dyn Domain>>,
+    /// The tokenizer of tokens, if it is not o200k and at hand.
+    pub tokenizer: Option<Tokenizer>,
 }
 
 impl CheckOptions {
@@ -62,7 +65,7 @@ impl CheckOptions {
                 Err(unknown.hint(names.join(", ")))
             }
         });
-        Ok(AssertedRules { policy: self.policy, domain: domain.transpose()? })
+        Ok(AssertedRules { policy: self.policy, domain: domain.transpose()?, tokenizer: None })
     }
 }
 

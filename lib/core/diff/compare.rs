@@ -78,7 +78,8 @@ pub(super) fn compare_within(
     options: DiffOptions,
     progress: &mut Progress,
 ) -> Result<DiffResult> {
-    let mut sides = readers.map(Side::open);
+    let [a, b] = readers;
+    let mut sides = [Side::open(a)?, Side::open(b)?];
     let [a, b] = [sides[0].record, sides[1].record];
     if a != b {
         return Err(Error::usage(format!("A has {} and B {}", plural_of(a), plural_of(b))));
@@ -170,8 +171,8 @@ impl Comparison {
         let mut is_rewritten = self.found.is_rewritten;
         while passed < most {
             let one = |side: usize| {
-                let row = self.sides[side].row + passed;
-                self.one(&rows[side], side, row)
+                let own = &self.sides[side];
+                own.one(&rows[side], own.row + passed, self.found.is_strict)
             };
             let (x, y) = (one(0), one(1));
             if self.found.by_id && x.rows.id(x.row) != y.rows.id(y.row) {
@@ -187,9 +188,10 @@ impl Comparison {
             passed += 1;
         }
         if let Some(passed) = changed {
+            let is_strict = self.found.is_strict;
             let [a, b] = [0, 1].map(|side| {
-                let row = self.sides[side].row + passed;
-                self.one(&rows[side], side, row)
+                let own = &self.sides[side];
+                own.one(&rows[side], own.row + passed, is_strict)
             });
             let numbers = [0, 1].map(|side| self.sides[side].number + passed as u64);
             let id = a.rows.id(a.row).map(str::to_string);
@@ -203,12 +205,6 @@ impl Comparison {
         }
         self.found.is_rewritten = is_rewritten;
         Ok(self.pass(passed + usize::from(changed.is_some())))
-    }
-
-    /// Returns a record of a side's batch.
-    fn one<'a, 'b>(&self, rows: &'a Rows<'b>, side: usize, row: usize) -> DiffRecord<'a, Rows<'b>> {
-        let begins = self.sides[side].begins[row];
-        DiffRecord { rows, row, begins, is_strict: self.found.is_strict }
     }
 
     /// Passes over `count` partners.
@@ -225,7 +221,7 @@ impl Comparison {
         let own = &self.sides[side];
         let rows = Rows::of(own.record, &own.batch)?;
         let begins = own.begins[own.row];
-        let hashes = self.one(&rows, side, own.row).hashes()?;
+        let hashes = own.one(&rows, own.row, self.found.is_strict).hashes()?;
         let id = if self.found.by_id { rows.id(own.row) } else { None };
         let key = match id {
             Some(id) => wide(&(true, id)),
@@ -311,8 +307,9 @@ impl Comparison {
             (Some((x, x_begins)), Some((y, y_begins))) => {
                 let (x, y) = (Rows::of(record, x)?, Rows::of(record, y)?);
                 let is_strict = self.found.is_strict;
-                let x = DiffRecord { rows: &x, row: 0, begins: *x_begins, is_strict };
-                let y = DiffRecord { rows: &y, row: 0, begins: *y_begins, is_strict };
+                let [of_x, of_y] = [0, 1].map(|side| &self.sides[side].texts);
+                let x = DiffRecord { rows: &x, row: 0, begins: *x_begins, is_strict, texts: of_x };
+                let y = DiffRecord { rows: &y, row: 0, begins: *y_begins, is_strict, texts: of_y };
                 self.found.changed(self.most, pair, numbers, id, Some((&x, &y)))
             }
             _ => self.found.changed(self.most, pair, numbers, id, None),

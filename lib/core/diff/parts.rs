@@ -8,6 +8,7 @@ use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use crate::error::Result;
 use crate::json::{Reader, write_string};
 use crate::record::{Rows, both_rows, each_kind, each_rows};
+use crate::view::TokenTexts;
 
 /// The most parts of a record.
 pub const PARTS: usize = 4;
@@ -53,7 +54,7 @@ pub trait DiffView: Sized {
 
 /// One record, and where puzzles and groups begin. Groups and puzzles are compared as borders:
 /// their names may be numbers, and one example more changes the numbers of all others.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct DiffRecord<'a, R> {
     pub rows: &'a R,
     pub row: usize,
@@ -61,6 +62,8 @@ pub struct DiffRecord<'a, R> {
     pub begins: u8,
     /// Whether a different way of writing counts as a difference.
     pub is_strict: bool,
+    /// The texts of its tokens, if it has any.
+    pub texts: &'a TokenTexts,
 }
 
 impl<'a, 'b> DiffRecord<'a, Rows<'b>> {
@@ -89,7 +92,8 @@ impl<'a, 'b> DiffRecord<'a, Rows<'b>> {
 
     /// Returns the record in the view of its type.
     fn of<R>(&self, rows: &'a R) -> DiffRecord<'a, R> {
-        DiffRecord { rows, row: self.row, begins: self.begins, is_strict: self.is_strict }
+        let DiffRecord { row, begins, is_strict, texts, .. } = *self;
+        DiffRecord { rows, row, begins, is_strict, texts }
     }
 }
 

@@ -3,10 +3,11 @@
 use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::FieldRef;
 
-use super::parts::{DiffView, columns_apart, columns_derived};
+use super::parts::{DiffRecord, DiffView, columns_apart, columns_derived};
 use crate::error::{Error, Result};
-use crate::record::{Rows, each_rows};
+use crate::record::{Rows, TOKENS, each_rows};
 use crate::stream::Reader;
+use crate::view::TokenTexts;
 
 pub(super) struct Side {
     reader: Reader,
@@ -21,17 +22,23 @@ pub(super) struct Side {
     last: Option<[String; 2]>,
     /// Whether columns that readers of datasets derive are compared.
     pub is_stated: bool,
+    /// The texts of its tokens.
+    pub texts: TokenTexts,
 }
 
 impl Side {
-    pub fn open(mut reader: Reader) -> Side {
+    pub fn open(mut reader: Reader) -> Result<Side> {
         let record = reader.fitting_type();
         if let Some(record) = record {
             reader.select_whole(record);
         }
+        let texts = match record.is_some_and(|record| record.name == TOKENS.name) {
+            true => TokenTexts::of(reader.header(), None)?,
+            false => TokenTexts::default(),
+        };
         let batch = RecordBatch::new_empty(reader.schema().clone());
         let record = record.map_or("other", |record| record.name);
-        Side {
+        Ok(Side {
             reader,
             record,
             batch,
@@ -40,7 +47,8 @@ impl Side {
             number: 0,
             last: None,
             is_stated: true,
-        }
+            texts,
+        })
     }
 
     /// Whether there is a next record; reads another batch if needed.
@@ -57,6 +65,16 @@ impl Side {
             self.find_borders()?;
         }
         Ok(true)
+    }
+
+    /// Returns a record of its batch.
+    pub fn one<'a, 'b>(
+        &'a self,
+        rows: &'a Rows<'b>,
+        row: usize,
+        is_strict: bool,
+    ) -> DiffRecord<'a, Rows<'b>> {
+        DiffRecord { rows, row, begins: self.begins[row], is_strict, texts: &self.texts }
     }
 
     /// Whether its reader derives columns that the dataset does not state.

@@ -21,11 +21,15 @@ use gristmill_models::{Cause, Folder, FolderError, Tokenizer};
 use gristmill_template::{Date, Template, Value};
 use serde_json::{Map, json};
 
+use crate::batch::TokenizerLocation;
 use crate::error::{Error, Result};
 use crate::visible;
 
 pub use encode::{Encoded, TextSegment, encode};
-pub use stated::{NOT_CHECKED, TokenizerName, Vocabulary, open_stated, state_model};
+pub use stated::{
+    ModelFiles, NOT_CHECKED, TokenizerName, Vocabulary, end_of, eos_of, locate, open_of_header,
+    open_stated, state_end, state_model,
+};
 
 /// What the user says of a model beside its folder.
 #[derive(Debug, Clone, Default)]
@@ -49,10 +53,13 @@ pub struct ChatModel {
     stops: Vec<String>,
     variables: Vec<(String, serde_json::Value)>,
     date: Option<String>,
+    /// Whether the user names the file of the template.
+    is_template_named: bool,
 }
 
 /// A template, ready to render.
 struct ModelTemplate {
+    path: PathBuf,
     sha256: String,
     source: String,
     template: Template,
@@ -71,8 +78,8 @@ impl ChatModel {
                 None => folder.template(None, has_tools).map_err(of_folder)?,
             };
             let template = prepared(&folder, found, &settings.variables, date)?;
-            let (sha256, source) = (found.sha256.clone(), found.text.clone());
-            Ok(ModelTemplate { sha256, source, template })
+            let (path, sha256) = (found.path.clone(), found.sha256.clone());
+            Ok(ModelTemplate { path, sha256, source: found.text.clone(), template })
         });
         let [without, with] = templates;
         let templates: [ModelTemplate; 2] = [without?, with?];
@@ -84,7 +91,8 @@ impl ChatModel {
         }
         let stops = stops::stops(&folder, &templates[0].template, &settings.stops);
         let (variables, date) = (settings.variables.clone(), settings.date.clone());
-        Ok(ChatModel { folder, templates, stops, variables, date })
+        let is_template_named = named.is_some();
+        Ok(ChatModel { folder, templates, stops, variables, date, is_template_named })
     }
 
     pub fn tokenizer(&self) -> &Tokenizer {
@@ -123,6 +131,12 @@ impl ChatModel {
     /// Returns the texts of the tokens that end turns.
     pub fn stops(&self) -> &[String] {
         &self.stops
+    }
+
+    /// Returns where its files are.
+    pub fn location(&self) -> TokenizerLocation {
+        let template = self.is_template_named.then(|| self.templates[0].path.clone());
+        TokenizerLocation { folder: self.folder.path().to_path_buf(), template }
     }
 
     /// Describes tokenizer and template for the header of the tokens.

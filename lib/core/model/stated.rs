@@ -1,14 +1,17 @@
 //! The tokenizer that a header or a manifest states.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gristmill_models::Folder;
 use serde_json::{Value, json};
 
-use super::open_folder;
-use crate::batch::Header;
+use super::{of_folder, open_folder};
+use crate::batch::{Header, TokenizerLocation};
 use crate::error::{Error, Result};
+use crate::file_entry::FileEntry;
+use crate::files;
 use crate::tokenizer::PADDED_VOCABULARY_SIZE;
+use crate::visible;
 
 /// Whose ids tokens are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,9 +88,9 @@ pub const NOT_CHECKED: &str = "tokens of another tokenizer than o200k: their ids
      not their texts, control tokens and ends of documents";
 
 /// States in a header that its tokens are those of a model, if the user names one: NDJSON has no header. A header that
-/// states another `tokenizer.json` is refused.
-pub fn state_model(header: &mut Header, model: Option<&Path>) -> Result<()> {
-    let Some(path) = model else { return Ok(()) };
+/// states another `tokenizer.json` is refused. Returns the model.
+pub fn state_model(header: &mut Header, model: Option<&Path>) -> Result<Option<Folder>> {
+    let Some(path) = model else { return Ok(None) };
     let stated = header.parameters.get(TOKENIZER).filter(|stated| !stated.is_null());
     let folder = open_stated(path, stated)?;
     if stated.is_none() {
@@ -102,7 +105,7 @@ pub fn state_model(header: &mut Header, model: Option<&Path>) -> Result<()> {
             }),
         );
     }
-    Ok(())
+    Ok(Some(folder))
 }
 
 /// The parameter of a header that states the tokenizer.
@@ -111,13 +114,143 @@ const TOKENIZER: &str = "tokenizer";
 /// Opens a folder for tokens of which this is stated: another `tokenizer.json` than theirs is refused.
 pub fn open_stated(path: &Path, stated: Option<&Value>) -> Result<Folder> {
     let folder = open_folder(path)?;
-    let sha256 = stated.and_then(|stated| stated.get("model_sha256")).and_then(Value::as_str);
-    match sha256 {
-        Some(sha256) if sha256 != folder.tokenizer_sha256() => {
-            let found = folder.tokenizer_sha256();
-            let cause = format!("its sha256 is {found}; the tokens are of {sha256}");
-            Err(Error::usage(cause).at(folder.tokenizer_path()))
+    match other_sha256(stated, "model_sha256", folder.tokenizer_sha256()) {
+        Some(cause) => Err(Error::usage(cause).at(folder.tokenizer_path())),
+        None => Ok(folder),
+    }
+}
+
+/// Returns the cause if another SHA-256 is stated than the one that was found.
+fn other_sha256(stated: Option<&Value>, name: &str, found: &str) -> Option<String> {
+    let sha256 = stated?.get(name)?.as_str()?;
+    (sha256 != found).then(|| format!("its sha256 is {found}; the tokens are of {sha256}"))
+}
+
+/// Returns where the tokenizer of a header is: where the user says, or else where the stream says; `None` if nobody
+/// does.
+pub fn locate(
+    header: &Header,
+    model: Option<&Path>,
+    template: Option<&Path>,
+) -> Option<TokenizerLocation> {
+    let stated = header.tokenizer_location.as_ref();
+    let folder = model.or(stated.map(|stated| &*stated.folder))?.to_path_buf();
+    let template = template.or(stated.and_then(|stated| stated.template.as_deref()));
+    Some(TokenizerLocation { folder, template: template.map(Path::to_path_buf) })
+}
+
+/// Opens the tokenizer of the tokens of a header, if it is not o200k: of the folder that the user names, or of the
+/// one where the stream says that it is. `None` if that is not known, or nothing is there any more.
+pub fn open_of_header(header: &Header, model: Option<&Path>) -> Result<Option<Folder>> {
+    let stated = header.parameters.get(TOKENIZER);
+    if let Some(path) = model {
+        return open_stated(path, stated).map(Some);
+    }
+    let location = header.tokenizer_location.as_ref();
+    let Some(location) = location.filter(|_| !Vocabulary::of(stated).is_o200k()) else {
+        return Ok(None);
+    };
+    match files::exists(&location.folder)? {
+        true => open_stated(&location.folder, stated).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// Returns the id of the `eos_token` of the tokens of a header: of `model`, or of the one where the stream says that it
+/// is. `what` begins the sentence that says what needs it.
+pub fn eos_of(header: &Header, model: Option<Folder>, what: &str) -> Result<i32> {
+    let model = model.map_or_else(|| open_of_header(header, None), |model| Ok(Some(model)))?;
+    let Some(model) = model else {
+        let cause = format!("{what} the eos_token of the tokens' model, which is not at hand");
+        return Err(Error::usage(cause).hint(MODEL));
+    };
+    let eos = model.special_token("eos_token").and_then(|token| model.tokenizer().id_of(token));
+    eos.and_then(|eos| eos.try_into().ok()).ok_or_else(|| {
+        Error::usage(format!("{what} the eos_token, and the model has none")).at(model.path())
+    })
+}
+
+/// States in a header that each sequence ends in a token of its model, which `token` names by its text or id for an
+/// option; returns its id.
+pub fn state_end(
+    header: &mut Header,
+    model: Option<Folder>,
+    (option, token): (&str, &str),
+) -> Result<i32> {
+    let usage = |cause: &str| Error::usage(format!("{option} {}: {cause}", visible::line(token)));
+    let model = model.map_or_else(|| open_of_header(header, None), |model| Ok(Some(model)))?;
+    let model = match model {
+        Some(model) => model,
+        None if Vocabulary::of(header.parameters.get(TOKENIZER)).is_o200k() => {
+            return Err(usage(
+                "sequences of o200k end in <|endoftext|>, others have a --model DIR",
+            ));
         }
-        _ => Ok(folder),
+        None => return Err(usage("the tokens' model is not at hand").hint(MODEL)),
+    };
+    if let Some(end) = end_of(header) {
+        return Err(usage(&format!("each sequence has an end already, the token {end}")));
+    }
+    let is_token = |id: &u32| model.tokenizer().token_bytes(*id).is_some();
+    let by_id = || token.parse().ok().filter(is_token);
+    let id = model.tokenizer().id_of(token).or_else(by_id).and_then(|id| i32::try_from(id).ok());
+    let id = id.ok_or_else(|| usage("no token of the model"))?;
+    header.set(END, id);
+    Ok(id)
+}
+
+/// Returns the token of another tokenizer than o200k in which each sequence of a header ends, if there is one.
+pub fn end_of(header: &Header) -> Option<i32> {
+    let stated = header.parameters.get(TOKENIZER);
+    let end = header.parameters.get(END).filter(|_| !Vocabulary::of(stated).is_o200k());
+    end?.as_i64()?.try_into().ok()
+}
+
+/// The parameter of a header that states in which token sequences end.
+const END: &str = "eod_token_id";
+
+/// What helps where a tokenizer is not found.
+const MODEL: &str = "--model DIR, the folder of their model";
+
+/// The files of a model's folder that its tokenizer and its chat templates are.
+#[derive(Debug)]
+pub struct ModelFiles {
+    /// Their names below the folder, and where they are; `tokenizer.json` is the last.
+    pub files: Vec<(String, PathBuf)>,
+}
+
+impl ModelFiles {
+    /// Finds the files at a location; the tokenizer and the chat template must be those that are stated.
+    pub fn find(location: &TokenizerLocation, stated: Option<&Value>) -> Result<ModelFiles> {
+        let TokenizerLocation { folder, template } = location;
+        let mut files = gristmill_models::files_of(folder).map_err(of_folder)?;
+        let (_, tokenizer) = files.last().ok_or_else(|| Error::usage("no file").at(&**folder))?;
+        if !files::is_file(tokenizer)? {
+            return Err(Error::usage("is not there").at(tokenizer.as_path()).hint(MODEL));
+        }
+        let found = FileEntry::of(tokenizer)?.sha256.unwrap_or_default();
+        if let Some(cause) = other_sha256(stated, "model_sha256", &found) {
+            return Err(Error::usage(cause).at(tokenizer.as_path()).hint(MODEL));
+        }
+        for (name, has_tools) in [("template_sha256", false), ("tools_template_sha256", true)] {
+            if stated.and_then(|stated| stated.get(name)).is_none() {
+                continue;
+            }
+            let used = match template {
+                Some(path) => gristmill_models::Template::read("default", path),
+                None => Folder::template_in(folder, has_tools),
+            };
+            let used = used.map_err(of_folder)?;
+            if let Some(cause) = other_sha256(stated, name, &used.sha256) {
+                let cause = format!("the chat template: {cause}");
+                return Err(Error::usage(cause).at(used.path.as_path()).hint("--template FILE"));
+            }
+        }
+        if let Some(path) = template {
+            // It took the place of all the folder's own.
+            files.retain(|(name, _)| !name.ends_with(".jinja"));
+            files.insert(files.len() - 1, ("chat_template.jinja".to_string(), path.clone()));
+        }
+        Ok(ModelFiles { files })
     }
 }

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use arrow_array::{ListArray, UInt8Array};
+use arrow_array::types::{ArrowPrimitiveType, Int32Type, UInt8Type};
+use arrow_array::{ListArray, PrimitiveArray, UInt8Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 
 use super::declare::prelude::*;
@@ -251,6 +252,45 @@ fn with_known_masks(
         columns.push(Arc::new(ListArray::try_new(item, offsets.clone(), values, known)?));
     }
     RecordBatch::try_new(schema, columns)
+}
+
+/// Returns the same records with one more token at the end of each: it is in no segment, and not trained on. Records
+/// without tokens stay without.
+pub fn with_end(batch: &RecordBatch, token: i32) -> Result<RecordBatch, ArrowError> {
+    let schema = batch.schema();
+    let columns = schema.fields().iter().zip(batch.columns()).map(|(field, column)| {
+        let Some(list) = column.as_list_opt::<i32>() else { return Ok(column.clone()) };
+        Ok(match field.name().as_str() {
+            "tokens" => Arc::new(longer::<Int32Type>(list, token)?) as ArrayRef,
+            "loss_mask" | "span_id" => Arc::new(longer::<UInt8Type>(list, 0)?),
+            _ => column.clone(),
+        })
+    });
+    let columns = columns.collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
+    RecordBatch::try_new(schema, columns)
+}
+
+/// Returns lists with a value at the end of each that is not empty.
+fn longer<T: ArrowPrimitiveType>(
+    list: &ListArray,
+    value: T::Native,
+) -> Result<ListArray, ArrowError> {
+    let values = list.values().as_primitive_opt::<T>().ok_or_else(|| wrong_column("tokens"))?;
+    let mut all: Vec<T::Native> = Vec::with_capacity(values.len() + list.len());
+    let mut lengths = Vec::with_capacity(list.len());
+    for (row, ends) in list.value_offsets().windows(2).enumerate() {
+        let (start, end) = (ends[0] as usize, ends[1] as usize);
+        let before = all.len();
+        if list.is_valid(row) && start < end {
+            all.extend_from_slice(&values.values()[start..end]);
+            all.push(value);
+        }
+        lengths.push(all.len() - before);
+    }
+    let DataType::List(item) = list.data_type() else { return Err(wrong_column("tokens")) };
+    let values = Arc::new(PrimitiveArray::<T>::from_iter_values(all));
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    ListArray::try_new(item.clone(), offsets, values, list.nulls().cloned())
 }
 
 /// Builds a batch of token records, column by column.

@@ -160,7 +160,7 @@ impl Viewer {
             record,
             alignment,
             spans: spans.map(Spans::from_json),
-            texts: TokenTexts::of(header.parameters.get("tokenizer"), model)?,
+            texts: TokenTexts::of(header, model)?,
             lacks_eod: header.parameters.get(PACKED).is_some_and(|rows| rows[HAS_EOD] == false),
             padding: [
                 named_token(header, "pad_id").map(|token| (token, CellKind::Padding)),

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use gristmill_models::Tokenizer;
-use serde_json::Value;
 
 use super::PieceKind;
+use crate::batch::Header;
 use crate::error::Result;
-use crate::model::{Vocabulary, open_stated};
+use crate::model::{Vocabulary, open_of_header};
 use crate::tokenizer::{EOD, is_produced, special_name, token_bytes};
 
 /// The texts of tokens.
@@ -24,13 +24,13 @@ pub enum TokenTexts {
 }
 
 impl TokenTexts {
-    /// Returns the texts of tokens of which this is stated; `model` is the folder of their model, if the user names one.
-    pub fn of(stated: Option<&Value>, model: Option<&Path>) -> Result<TokenTexts> {
-        let Some(path) = model else {
-            let is_o200k = Vocabulary::of(stated).is_o200k();
+    /// Returns the texts of the tokens of a header; `model` is the folder of their model, if the user names one.
+    pub fn of(header: &Header, model: Option<&Path>) -> Result<TokenTexts> {
+        let Some(folder) = open_of_header(header, model)? else {
+            let is_o200k = Vocabulary::of(header.parameters.get("tokenizer")).is_o200k();
             return Ok(if is_o200k { TokenTexts::O200k } else { TokenTexts::Ids });
         };
-        let tokenizer = open_stated(path, stated)?.tokenizer().clone();
+        let tokenizer = folder.tokenizer().clone();
         let special = tokenizer.added_tokens().iter().filter(|token| token.special);
         let special = special.filter_map(|token| i32::try_from(token.id).ok()).collect();
         Ok(TokenTexts::Model(tokenizer, special))
@@ -46,7 +46,7 @@ impl TokenTexts {
     }
 
     /// Returns the bytes of a token; `None` if no token has this id.
-    pub(super) fn bytes(&self, id: i32) -> Option<Cow<'_, [u8]>> {
+    pub fn bytes(&self, id: i32) -> Option<Cow<'_, [u8]>> {
         match self {
             TokenTexts::O200k => token_bytes(id).map(Cow::Borrowed),
             TokenTexts::Model(tokenizer, _) => tokenizer.token_bytes(u32::try_from(id).ok()?),

@@ -5,29 +5,32 @@ use serde_json::{Value, json};
 use crate::common::models::{CHATML, write_model, write_model_with};
 use crate::common::{TempDir, bash, tool};
 
-/// A root of chats, and the folders of their model and of another one.
-fn root(dir: &TempDir) -> [String; 3] {
+/// A root of chats, the folders of their model and of another one, and a prefix of the same chats, which keeps no
+/// tokenizer.
+fn root(dir: &TempDir) -> [String; 4] {
     let model = write_model(dir, "model", CHATML);
     let other = write_model_with(dir, "other", CHATML, &[("a", "b")]);
     let chats = dir.write("chats.jsonl", super::chats(7, 60, false));
-    let (root, masked) = (dir.at("root"), dir.at("masked.arrows"));
+    let [root, masked, prefix] = ["root", "masked.arrows", "bare/p"].map(|name| dir.at(name));
     bash(&format!(
         "set -eo pipefail; export GRISTMILL_TO=arrow
          chat-tok --model {model} {chats} | span-mask --span commentary=3 > {masked}
          mmidx-write --root {root} --shard s --valid-fraction 0 {masked}
-         ds-manifest {root}"
+         ds-manifest {root}
+         mmidx-write --prefix {prefix} {masked}"
     ))
     .ok();
-    [root, model, other]
+    [root, model, other, prefix]
 }
 
 #[test]
 fn checks_find_nothing_wrong_and_say_what_they_cannot_check() {
     let dir = TempDir::new();
-    let [root, ..] = root(&dir);
-    for path in [&root, &dir.at("masked.arrows")] {
+    let [root, _, _, prefix] = root(&dir);
+    for (path, is_told) in [(&root, false), (&dir.at("masked.arrows"), false), (&prefix, true)] {
         let run = tool("ds-check").args(&[path]).run().ok();
-        assert!(run.text().contains("tokens of another tokenizer than o200k"), "{}", run.text());
+        let told = run.text().contains("tokens of another tokenizer than o200k");
+        assert_eq!(told, is_told, "{}", run.text());
     }
     // The records of the root are those of the stream.
     tool("ds-diff").args(&[&root, &dir.at("masked.arrows")]).run().ok();
@@ -36,7 +39,7 @@ fn checks_find_nothing_wrong_and_say_what_they_cannot_check() {
 #[test]
 fn rows_have_every_token() {
     let dir = TempDir::new();
-    let [root, ..] = root(&dir);
+    let [root, _, _, prefix] = root(&dir);
     let rows = dir.at("rows.parquet");
     tool("seq-pack")
         .args(&["--form", "trl", "--seq-length", "4096", &format!("{root}/train"), "-o", &rows])
@@ -49,18 +52,17 @@ fn rows_have_every_token() {
     };
     assert_eq!(count(&rows), count(&root));
     let padded = ["--form", "megatron-bridge", "--pad-seq-to-mult", "8", "--seq-length", "4096"];
-    let run = tool("seq-pack")
-        .args(&padded)
-        .args(&[&format!("{root}/train"), "-o", &dir.at("x.parquet")])
-        .run();
-    run.fails(2, &["--pad-seq-to-mult pads with <|return|> of o200k"]);
+    let run = tool("seq-pack").args(&padded).args(&[&prefix, "-o", &dir.at("x.parquet")]).run();
+    let cause =
+        "--pad-seq-to-mult pads with the eos_token of the tokens' model, which is not at hand";
+    run.fails(2, &[cause, "try: --model DIR"]);
 }
 
 #[test]
 fn ids_are_not_read_as_those_of_another_tokenizer() {
     let dir = TempDir::new();
-    let [root, model, other] = root(&dir);
-    let view = |flags: &[&str]| tool("ds-view").args(&[&root, "--nth", "0"]).args(flags).run();
+    let [_, model, other, prefix] = root(&dir);
+    let view = |flags: &[&str]| tool("ds-view").args(&[&prefix, "--nth", "0"]).args(flags).run();
     let shown = view(&[]).ok();
     assert!(shown.stderr.contains("ids are shown; try: --model DIR"), "{}", shown.stderr);
     assert!(shown.text().contains("<2") && !shown.text().contains("im_start"), "{}", shown.text());
@@ -69,7 +71,7 @@ fn ids_are_not_read_as_those_of_another_tokenizer() {
     let refused = "its sha256 is ";
     view(&["--model", &other]).fails(2, &["other/tokenizer.json: ", refused]);
     let decode = |flags: &[&str]| {
-        let arguments = [&["--decode", root.as_str()][..], flags].concat();
+        let arguments = [&["--decode", prefix.as_str()][..], flags].concat();
         tool("harmony-tok").args(&arguments).run()
     };
     decode(&[]).fails(2, &["tokens of another tokenizer than o200k; try: --model DIR"]);
@@ -105,7 +107,7 @@ fn ids_are_not_read_as_those_of_another_tokenizer() {
 #[test]
 fn small_vocabularies_are_written_as_two_bytes() {
     let dir = TempDir::new();
-    let [_, model, _] = root(&dir);
+    let [_, model, ..] = root(&dir);
     let pipe = format!(
         "set -eo pipefail; chat-tok --model {model} {} --to arrow | mmidx-write --tokens-only --prefix {}",
         dir.at("chats.jsonl"),
@@ -122,7 +124,7 @@ fn small_vocabularies_are_written_as_two_bytes() {
 #[test]
 fn without_a_header_the_model_is_named() {
     let dir = TempDir::new();
-    let [_, model, other] = root(&dir);
+    let [_, model, other, _] = root(&dir);
     let masked = dir.at("masked.ndjson");
     bash(&format!("ds-cat {} -o {masked}", dir.at("masked.arrows"))).silent();
     let out = dir.at("named/p");

@@ -8,7 +8,7 @@ use crate::check::repeats::{Repeats, hash};
 use crate::check::{CheckContext, CheckedChunk, FindingPlace, Findings};
 use crate::error::{Error, Result, shown};
 use crate::format::kd_root::count_spans;
-use crate::format::mmidx::MmidxDataset;
+use crate::format::mmidx::{MmidxDataset, MmidxDtype};
 
 /// About how many tokens a chunk has (1 MiB), unless one sequence has more.
 const CHUNK_TOKENS: u64 = 1 << 18;
@@ -125,9 +125,15 @@ impl ChunkReader<'_> {
             [tokens, ..] => (tokens, None),
             [] => (&[], None),
         };
-        let token = |bytes: &[u8; 4]| i32::from_le_bytes(*bytes);
+        let size = self.tokens.index.dtype.size();
         self.values.clear();
-        self.values.extend(token_bytes.as_chunks().0.iter().map(token));
+        if self.tokens.index.dtype == MmidxDtype::UInt16 {
+            let token = |bytes: &[u8; 2]| i32::from(u16::from_le_bytes(*bytes));
+            self.values.extend(token_bytes.as_chunks().0.iter().map(token));
+        } else {
+            let token = |bytes: &[u8; 4]| i32::from_le_bytes(*bytes);
+            self.values.extend(token_bytes.as_chunks().0.iter().map(token));
+        }
         let tokens = &self.values;
         let mut summary = ChunkSummary { first: chunk.first, hashes: Vec::new(), spans: [0; 256] };
         if let Some((_, span)) = masks {
@@ -141,7 +147,7 @@ impl ChunkReader<'_> {
             let masks = masks.map(|(mask, span)| (&mask[range.clone()], &span[range.clone()]));
             self.checker.check(at, &tokens[range.clone()], masks, findings);
             if self.hashed {
-                summary.hashes.push(hash(&[&token_bytes[range.start * 4..range.end * 4]]));
+                summary.hashes.push(hash(&[&token_bytes[range.start * size..range.end * size]]));
             }
         }
         let bytes = self.bytes.iter().map(|bytes| bytes.len() as u64).sum();

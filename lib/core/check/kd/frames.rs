@@ -11,6 +11,7 @@ use crate::format::kd_root::KdPrefix;
 use crate::format::mmidx::{
     IndexError, MmidxDataset, MmidxDtype, MmidxIndex, PrefixLayout, with_suffix,
 };
+use crate::model::Vocabulary;
 use crate::wording::exactly;
 
 checks! {
@@ -36,7 +37,7 @@ checks! {
     BIN_LENGTH: Error Structure "kd.bin.length",
         "the .bin does not have the bytes that the lengths add up to: cut off, or of another type";
     TRIPLE_DTYPE: Error Structure "kd.triple.dtype",
-        "tokens are not int32, or masks and spans not uint8: the trainer needs these types";
+        "tokens are not int32 (or uint16 of a small vocabulary), or masks and spans not uint8: the trainer needs these types";
     TRIPLE_COUNT: Error Structure "kd.triple.count",
         "the three datasets differ in their number of sequences: masks belong to other texts";
     TRIPLE_LENGTHS: Error Structure "kd.triple.lengths",
@@ -58,11 +59,17 @@ pub(super) struct ValidPrefix {
 
 /// Checks the files of a prefix. `None` if something is wrong with them: then it is not known where
 /// its sequences begin, and their contents are not checked.
-pub(super) fn check(prefix: &KdPrefix, findings: &mut Findings<'_>) -> Result<Option<ValidPrefix>> {
+pub(super) fn check(
+    prefix: &KdPrefix,
+    vocabulary: Vocabulary,
+    findings: &mut Findings<'_>,
+) -> Result<Option<ValidPrefix>> {
     let mut datasets = Vec::new();
     let mut valid = true;
-    for (suffix, _, dtype) in prefix.layout.members() {
-        let opened = open(&with_suffix(&prefix.path, suffix), *dtype, findings)?;
+    for (suffix, _, dtypes) in prefix.layout.members() {
+        // (Ids of o200k do not fit two bytes.)
+        let dtypes = if vocabulary.is_o200k() { &dtypes[..dtypes.len().min(1)] } else { dtypes };
+        let opened = open(&with_suffix(&prefix.path, suffix), dtypes, findings)?;
         valid &= opened.as_ref().is_some_and(|(_, fits)| *fits);
         datasets.extend(opened.map(|(dataset, _)| dataset));
     }
@@ -91,7 +98,7 @@ pub(super) fn check(prefix: &KdPrefix, findings: &mut Findings<'_>) -> Result<Op
 /// opened.
 fn open(
     prefix: &Path,
-    dtype: Option<MmidxDtype>,
+    dtypes: &[MmidxDtype],
     findings: &mut Findings<'_>,
 ) -> Result<Option<(MmidxDataset, bool)>> {
     let idx = with_suffix(prefix, ".idx");
@@ -121,8 +128,8 @@ fn open(
     if index.has_modes {
         findings.add(&MODES, &idx, "has modes after its documents");
     }
-    let fits = dtype.is_none_or(|dtype| dtype == index.dtype);
-    if let Some(dtype) = dtype.filter(|_| !fits) {
+    let fits = dtypes.is_empty() || dtypes.contains(&index.dtype);
+    if let Some(dtype) = dtypes.first().filter(|_| !fits) {
         let (found, wanted) = (index.dtype.name(), dtype.name());
         findings.add(&TRIPLE_DTYPE, &idx, format_args!("holds {found}, not {wanted}"));
     }

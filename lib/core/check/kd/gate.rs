@@ -22,13 +22,14 @@ pub struct SequenceGate {
 
 impl SequenceGate {
     /// Makes the gate. Without a policy everything that some policy accepts is right; without spans
-    /// a message must have one span id, whichever it is.
+    /// a message must have one span id, whichever it is. `end` is the token of another tokenizer in which each ends.
     pub fn new(
         policy: Option<Policy>,
         spans: Option<Spans>,
         vocabulary: Vocabulary,
+        end: Option<i32>,
     ) -> Result<SequenceGate> {
-        SequenceGate::besides(&[], policy, spans, vocabulary)
+        SequenceGate::besides(&[], policy, spans, (vocabulary, end))
     }
 
     /// Makes the gate for rows, whose writer has its own rules for ends of documents: where they
@@ -40,14 +41,14 @@ impl SequenceGate {
         vocabulary: Vocabulary,
     ) -> Result<SequenceGate> {
         let others = if keep_eod { sequences::ENDS } else { &[] };
-        SequenceGate::besides(others, policy, spans, vocabulary)
+        SequenceGate::besides(others, policy, spans, (vocabulary, None))
     }
 
     fn besides(
         others: &[&'static Check],
         policy: Option<Policy>,
         spans: Option<Spans>,
-        vocabulary: Vocabulary,
+        (vocabulary, end): (Vocabulary, Option<i32>),
     ) -> Result<SequenceGate> {
         let rules = SequenceRules {
             policy: Some(policy.unwrap_or(Policy::Chat)),
@@ -55,6 +56,8 @@ impl SequenceGate {
             alignment: Alignment::Label,
             is_weighted: false,
             vocabulary,
+            tokenizer: None,
+            end,
         };
         let all = sequences::CHECKS.to_vec();
         let warnings = all.iter().filter(|check| check.severity != Severity::Error);

@@ -5,11 +5,13 @@
 //! |---|---|
 //! | `frames.rs` | `.idx` and `.bin`: headers, lengths, pointers, documents; the three of a triple together |
 //! | `sequences.rs` | the tokens and masks of one sequence |
+//! | `texts.rs` | the texts of another tokenizer's tokens |
 //! | `gate.rs` | the same for a sink, which refuses what is wrong |
 //! | `contents.rs` | every sequence of a prefix, on all threads |
 //! | `caches.rs` | Megatron's index caches beside the data |
 //! | `ids.rs` | the ids of the sequences |
 //! | `manifest/mod.rs`, `manifest/compare.rs` | manifests, compared with the disk |
+//! | `tokenizer.rs` | the tokenizer that a root keeps |
 //! | `root.rs` | a root as a whole: splits, repeated sequences, leftover files |
 
 mod caches;
@@ -20,6 +22,8 @@ mod ids;
 mod manifest;
 mod root;
 pub(super) mod sequences;
+mod texts;
+mod tokenizer;
 
 pub use gate::SequenceGate;
 
@@ -34,7 +38,7 @@ pub struct MegatronFamily;
 impl Family for MegatronFamily {
     fn checks(&self) -> Vec<&'static Check> {
         let manifest = [manifest::CHECKS, manifest::compare::CHECKS].concat();
-        let root = [root::CHECKS, caches::CHECKS].concat();
+        let root = [root::CHECKS, tokenizer::CHECKS, caches::CHECKS].concat();
         [frames::CHECKS, sequences::CHECKS, ids::CHECKS, &manifest, &root].concat()
     }
 

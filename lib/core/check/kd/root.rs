@@ -6,13 +6,13 @@ use std::path::Path;
 use super::frames::ValidPrefix;
 use super::ids::IdChecker;
 use super::manifest::{Manifests, SeenPrefix};
-use super::{caches, contents, frames, sequences};
+use super::{caches, contents, frames, sequences, tokenizer};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats, first_and_others};
-use crate::check::{CheckContext, FindingPlace, Findings, Outcome, checks, rows};
+use crate::check::{AssertedRules, CheckContext, FindingPlace, Findings, Outcome, checks, rows};
 use crate::error::{Result, shown};
 use crate::files;
-use crate::format::kd_root::{self, KdListing, KdPrefix};
+use crate::format::kd_root::{self, KdListing, KdPrefix, TOKENIZER};
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
 use crate::model::NOT_CHECKED;
 use crate::wording::{counted, exactly};
@@ -66,8 +66,11 @@ pub(super) fn check(
     let mut ids = IdChecker::new(manifests.valid_fraction(), &findings);
     let mut seen: Vec<(&KdPrefix, SeenPrefix)> = Vec::new();
     let mut opened: Vec<Option<MmidxDataset>> = Vec::new();
+    let mut said = context.options.said()?;
+    said.tokenizer = tokenizer::check(set, &manifests, context, &mut findings)?;
     for (number, prefix) in set.prefixes.iter().enumerate() {
-        let Some(valid) = frames::check(prefix, &mut findings)? else {
+        let vocabulary = manifests.rules(&prefix.path, AssertedRules::default()).vocabulary;
+        let Some(valid) = frames::check(prefix, vocabulary, &mut findings)? else {
             notes.push(format!("{}: contents not checked", shown(&prefix.path)));
             opened.push(None);
             continue;
@@ -79,8 +82,9 @@ pub(super) fn check(
             let cause = "nothing says that these are o200k tokens; values not checked";
             notes.push(format!("{}: {cause}", shown(&prefix.path)));
         } else if repeats.is_some() || context.selection.wants_any(sequences::CHECKS) {
-            let rules = manifests.rules(&prefix.path, context.options.policy);
-            if !rules.vocabulary.is_o200k() && !notes.iter().any(|note| note == NOT_CHECKED) {
+            let rules = manifests.rules(&prefix.path, said.clone());
+            let is_unchecked = !rules.vocabulary.is_o200k() && rules.tokenizer.is_none();
+            if is_unchecked && !notes.iter().any(|note| note == NOT_CHECKED) {
                 notes.push(NOT_CHECKED.to_string());
             }
             let repeats = repeats.as_mut();
@@ -225,7 +229,7 @@ fn fraction(
 }
 
 fn temporaries(set: &KdListing, findings: &mut Findings<'_>) -> Result<()> {
-    let below = ["", "train", "valid", "parts", "ids/train", "ids/valid", ROWS];
+    let below = ["", "train", "valid", "parts", "ids/train", "ids/valid", TOKENIZER, ROWS];
     let below = below.map(|name| set.base.join(name));
     let directories = if set.is_root { &below[..] } else { &below[..1] };
     for directory in directories {

@@ -1,6 +1,9 @@
 //! Checks one sequence: its tokens and its masks. Masks are derived again from the roles and
 //! channels in the tokens; if they differ, the most likely cause is reported, once.
 
+use gristmill_models::Tokenizer;
+
+use super::texts::{ModelTexts, Targets, TextFault};
 use crate::check::{Check, FindingPlace, Findings, Severity, checks};
 use crate::harmony::{
     Alignment, Channel, Policy, Role, Segment, Segments, Spans, is_unsupervised, loss_mask,
@@ -20,7 +23,7 @@ checks! {
     RESERVED: Error Content "kd.token.reserved",
         "a reserved token, which no text or message contains: its embedding was never trained";
     EOD_MISSING: Error Content "kd.eod.missing",
-        "a sequence does not end in <|endoftext|> (199999): two documents become one";
+        "a sequence does not end in <|endoftext|> (199999), or what was appended: two documents become one";
     EOD_MIDDLE: Error Content "kd.eod.middle",
         "<|endoftext|> within a sequence: the trainer cuts the document there";
     STRUCTURE: Error Content "kd.harmony.structure",
@@ -60,7 +63,7 @@ checks! {
 pub(super) const ENDS: &[&Check] = &[&EOD_MISSING, &EOD_MIDDLE, &LAST];
 
 /// How the sequences were made, as far as it is known.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct SequenceRules {
     /// `None` if no policy is stated: then SYNTH is assumed, and a violation is a warning.
     pub policy: Option<Policy>,
@@ -71,8 +74,12 @@ pub(crate) struct SequenceRules {
     /// Whether messages may have no span because of weights that are not known: a message is then
     /// trained on as a whole or not at all.
     pub is_weighted: bool,
-    /// Of another vocabulary than o200k only what concerns ids and masks is checked.
+    /// Of another vocabulary than o200k only what concerns ids and masks is checked, and texts if its tokenizer is
+    /// at hand.
     pub vocabulary: Vocabulary,
+    pub tokenizer: Option<Tokenizer>,
+    /// The token of another tokenizer in which each sequence ends, if there is one.
+    pub end: Option<i32>,
 }
 
 impl SequenceRules {
@@ -85,7 +92,19 @@ impl SequenceRules {
             alignment: Alignment::Label,
             is_weighted: false,
             vocabulary: Vocabulary::O200k,
+            tokenizer: None,
+            end: None,
         }
+    }
+
+    /// Whether everything that a model says has a span: then masks show each place at which its text may have been
+    /// cut.
+    fn span_everything(&self) -> bool {
+        let has_span = |name: &str, spans: &Spans| {
+            spans.channels().iter().any(|span| span.channel == name && span.id > 0)
+        };
+        let named = ["analysis", "commentary", "final"];
+        self.spans.as_ref().is_some_and(|spans| named.iter().all(|name| has_span(name, spans)))
     }
 
     fn is_span(&self, id: u8) -> bool {
@@ -112,6 +131,10 @@ pub(crate) struct SequenceChecker {
     derived: Vec<u8>,
     known: KnownContents,
     whole: Utf8Tokens,
+    /// The texts of another tokenizer's tokens.
+    texts: Option<ModelTexts>,
+    /// What of them is trained on.
+    targets: Targets,
 }
 
 impl SequenceChecker {
@@ -127,7 +150,23 @@ impl SequenceChecker {
             derived: Vec::new(),
             known: KnownContents::default(),
             whole: Utf8Tokens::default(),
+            texts: rules.tokenizer.as_ref().map(ModelTexts::new),
+            targets: Targets::default(),
         }
+    }
+
+    /// Sets the segments of the next sequence of another tokenizer, which state where its text may have been cut.
+    pub fn expect_targets<'a>(
+        &mut self,
+        segments: Option<impl Iterator<Item = tokens::Segment<'a>>>,
+    ) {
+        self.targets.clear();
+        let Some(segments) = segments.filter(|_| self.texts.is_some()) else { return };
+        for segment in segments {
+            let is_target = segment.channel.is_some() && segment.is_trained;
+            self.targets.push(usize::try_from(segment.start).unwrap_or(0), is_target);
+        }
+        self.targets.are_all = true;
     }
 
     /// Sets the segments of the next sequence, which state its weights.
@@ -158,6 +197,9 @@ impl SequenceChecker {
             other => {
                 if let Some(place) = tokens.iter().position(|&id| !other.has(id)) {
                     findings.add(&RANGE, at, format_args!("token {place} is {}", tokens[place]));
+                } else {
+                    self.end_of_model(at, tokens, findings);
+                    self.texts_of_model(at, tokens, masks, findings);
                 }
                 false
             }
@@ -176,6 +218,58 @@ impl SequenceChecker {
         let misplaced = if derived { self.misplaced(masks) } else { None };
         if let Some((check, message)) = misplaced.or_else(|| self.wrong_value(masks, derived)) {
             findings.add(check, at, message);
+        }
+    }
+
+    /// Checks the end of a sequence of another tokenizer, if it has one.
+    fn end_of_model(&self, at: FindingPlace<'_>, tokens: &[i32], findings: &mut Findings<'_>) {
+        if let (Some(end), Some(&last)) = (self.rules.end, tokens.last())
+            && last != end
+        {
+            let length = exactly(tokens.len(), "token");
+            findings.add(
+                &EOD_MISSING,
+                at,
+                format_args!("the last of its {length} is {last}, not {end}"),
+            );
+        }
+    }
+
+    /// Checks the text of another tokenizer's tokens. (Its findings are warnings: what other programs cut off is no
+    /// error of the tokens.)
+    fn texts_of_model(
+        &mut self,
+        at: FindingPlace<'_>,
+        tokens: &[i32],
+        masks: Option<Masks<'_>>,
+        findings: &mut Findings<'_>,
+    ) {
+        let wanted = [&RESERVED, &TEXT, &CANONICAL].map(|check| findings.wants(check));
+        let Some(texts) = self.texts.as_mut().filter(|_| wanted.contains(&true)) else { return };
+        if let Some((_, span)) = masks.filter(|_| !self.targets.are_all) {
+            self.targets.push_spans(span, self.rules.alignment);
+            self.targets.are_all = self.rules.span_everything();
+        }
+        // (What was appended is not part of the text.)
+        let tokens = match tokens.split_last() {
+            Some((last, others)) if Some(*last) == self.rules.end => others,
+            _ => tokens,
+        };
+        let fault = texts.fault(tokens, &self.targets, findings.wants(&CANONICAL));
+        self.targets.clear();
+        match fault {
+            None => {}
+            Some(TextFault::Unknown(place)) => {
+                let message = format_args!("token {place} is {}", tokens[place]);
+                findings.add_as(&RESERVED, Severity::Warning, at, message);
+            }
+            Some(TextFault::NotText) => {
+                findings.add_as(&TEXT, Severity::Warning, at, "its tokens together are not UTF-8");
+            }
+            Some(TextFault::Different(place)) => {
+                let message = format_args!("is encoded differently from token {place} on");
+                findings.add(&CANONICAL, at, message);
+            }
         }
     }
 
@@ -376,7 +470,8 @@ impl SequenceChecker {
         let length = mask.len();
         let both = |place: usize| format!("loss mask {} and span id {}", mask[place], span[place]);
         // (Before the end of a document nothing is supervised; another tokenizer may have no such end.)
-        let last = if self.rules.vocabulary.is_o200k() { 2 } else { 1 };
+        let has_end = self.rules.vocabulary.is_o200k() || self.rules.end.is_some();
+        let last = if has_end { 2 } else { 1 };
         let end = match self.rules.alignment {
             Alignment::Label => length.saturating_sub(last)..length,
             Alignment::Token => 0..0,

@@ -18,6 +18,7 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::parquet::{ParquetFile, read_error};
 use crate::format::token_rows::{self, Contents, OpenedRows, PAD, Padding, RowsManifest, share};
+use crate::model::Vocabulary;
 use crate::wording::{counted, exactly, of_plural};
 
 checks! {
@@ -163,8 +164,18 @@ fn contradictions(path: &Path, manifest: &RowsManifest, findings: &mut Findings<
     if let Some(cause) = records.wrong_read() {
         findings.add(&COUNTS, path, cause);
     }
-    if let Some(Padding { token, .. }) = manifest.padding.filter(|padding| padding.token != PAD) {
-        let message = format_args!("it states padding of the token {token}, not {PAD}");
+    // (Which token it is of another vocabulary is the model's.)
+    let vocabulary = Vocabulary::of(manifest.parameters.get("tokenizer"));
+    let is_other = |token: i32| match vocabulary.is_o200k() {
+        true => token != PAD,
+        false => !vocabulary.has(token),
+    };
+    if let Some(Padding { token, .. }) = manifest.padding.filter(|padding| is_other(padding.token))
+    {
+        let message = match vocabulary.is_o200k() {
+            true => format!("it states padding of the token {token}, not {PAD}"),
+            false => format!("it states padding of the token {token}, which is none"),
+        };
         findings.add(&values::PADDING, path, message);
     }
     let used = share(manifest.used, manifest.rows, &manifest.packing());

@@ -208,7 +208,8 @@ impl RowChecker<'_, '_, '_> {
         let (tokens, mask) = piece.padding;
         self.sums.padding += tokens.len() as u64;
         let wanted = self.packing.padding(piece.tokens.len() as u32) as usize;
-        let cause = match (tokens.iter().find(|&&token| token != PAD), mask.iter().max()) {
+        let pad = self.manifest.padding.map_or(PAD, |padding| padding.token);
+        let cause = match (tokens.iter().find(|&&token| token != pad), mask.iter().max()) {
             _ if tokens.len() != wanted => {
                 format!("{} of padding, not {wanted}", exactly(tokens.len(), "token"))
             }

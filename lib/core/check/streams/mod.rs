@@ -19,7 +19,7 @@ use crate::cli::InputArgs;
 use crate::error::{Error, Kind, Position, Result, shown};
 use crate::files;
 use crate::format::kd_root::IdsFile;
-use crate::model::{NOT_CHECKED, Vocabulary, state_model};
+use crate::model::{NOT_CHECKED, Vocabulary, open_of_header, state_model};
 use crate::record::{CHAT, RecordType, TOKENS, each_kind};
 use crate::stream::{Reader, Request, holds_chats};
 use crate::way_on;
@@ -175,14 +175,17 @@ fn records(
     summary.what =
         Some(record.map_or("records of an unknown kind", |record| record.plural).to_string());
     let mut header = reader.header().clone();
-    if record.is_some_and(|record| record.name == TOKENS.name) {
-        state_model(&mut header, context.options.model.as_deref())?;
+    let are_tokens = record.is_some_and(|record| record.name == TOKENS.name);
+    let mut said = context.options.said()?;
+    if are_tokens {
+        let model = state_model(&mut header, context.options.model.as_deref())?;
+        let model = model.map_or_else(|| open_of_header(&header, None), |model| Ok(Some(model)))?;
+        said.tokenizer = model.map(|model| model.tokenizer().clone());
     }
     let first = match reader.next_batch() {
         Ok(first) => first,
         Err(error) => return unreadable(path, error, findings),
     };
-    let said = context.options.said()?;
     let are_conversations = said.policy.is_some();
     if !are_conversations && first.as_ref().is_some_and(|first| holds_chats(&header, first)) {
         let way = way_on::through("chat-harmony", &shown(path));
@@ -193,10 +196,10 @@ fn records(
         return Ok(());
     }
     let is_of_others = !Vocabulary::of(header.parameters.get("tokenizer")).is_o200k();
-    summary.is_of_others |= is_of_others && record.is_some_and(|record| record.name == TOKENS.name);
+    summary.is_of_others |= is_of_others && are_tokens && said.tokenizer.is_none();
     let make_worker = || {
         let known = record.and_then(TypeChecks::of);
-        let mut checker = known.map(|known| (known.checker)(&header, said));
+        let mut checker = known.map(|known| (known.checker)(&header, said.clone()));
         move |batch: Batch, findings: &mut Findings<'_>| {
             let mut check = BatchCheck { path, batch: &batch, findings, summary: <_>::default() };
             check.rejected();

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::tokenizer::{TEMPLATES, TOKENIZER};
 use super::{KdListing, KdPart, KdReader, ROOT_SCHEMA};
 use crate::error::Result;
 use crate::files;
@@ -13,8 +14,8 @@ pub const FORMAT: Format = Format {
     name: "Megatron datasets",
     owner: "Megatron datasets",
     signs: "no train/ or valid/ with shards",
-    folders: &["", "train", "valid", "parts", "ids/train", "ids/valid"],
-    endings: &["bin", "idx", "json", "parquet"],
+    folders: &["", "train", "valid", "parts", "ids/train", "ids/valid", TOKENIZER, TEMPLATES],
+    endings: &["bin", "idx", "jinja", "json", "parquet"],
     is_sign: |folder, name| match folder {
         "parts" => name.ends_with(".json"),
         _ => name.ends_with(".idx"),
@@ -45,7 +46,10 @@ fn refuse_missing(dataset: &Path) -> Result<()> {
             if name.ends_with(ending.as_bytes()) && !name.starts_with(b".") {
                 let part = understood(KdPart::read(&manifest))?;
                 let splits = part.iter().flat_map(|part| part.splits.values());
-                let names = splits.flat_map(|split| split.files.paths.values());
+                let kept = part.iter().flat_map(|part| &part.tokenizer_files);
+                let names =
+                    splits.map(|split| &split.files).chain(kept.filter(|_| place == "parts"));
+                let names = names.flat_map(|files| files.paths.values());
                 all_there(&dataset.join(base), names, &manifest)?;
             }
         }

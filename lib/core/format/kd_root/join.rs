@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::merge::{MergeInput, join, joined_source};
 use super::part::first_difference;
-use super::{KdPart, KdTarget, SPLITS, ids_in_root, manifest_in_root, publish_part};
+use super::{KdPart, KdTarget, KeptTokenizer, SPLITS, ids_in_root, manifest_in_root, publish_part};
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
 use crate::format::RecordCounts;
@@ -60,10 +60,19 @@ impl ShardJoin<'_> {
         let seconds: f64 = part.run.seconds;
         let run = BuildRun::since(start);
         let run = BuildRun { seconds: ((run.seconds + seconds) * 1000.0).round() / 1000.0, ..run };
+        if let Some(kept) = self.kept(&part)? {
+            kept.publish(self.root)?;
+        }
         let mut files = files;
         let made = Some(self.made.clone());
         files.push(KdPart { run, made, ..part }.pending(&target.manifest())?);
         publish_part(&target, files, true).map(|_| ())
+    }
+
+    /// Returns the tokenizer that the parts keep: each has the same.
+    fn kept(&self, part: &KdPart) -> Result<Option<KeptTokenizer>> {
+        let Some(root) = self.parts.first() else { return Ok(None) };
+        KeptTokenizer::of_root(root, part.tokenizer_files.as_ref())
     }
 
     fn files(&self) -> Result<(Vec<PendingFile>, KdPart)> {
@@ -122,6 +131,7 @@ impl ShardJoin<'_> {
                     ("spans", part.source.spans == first.source.spans),
                     ("input", part.source.inputs == first.source.inputs),
                     ("limits of rows", part.source.limits.rows == first.source.limits.rows),
+                    ("kept tokenizer", part.tokenizer_files == first.tokenizer_files),
                     ("provenance", part.provenance == first.provenance),
                 ]);
                 if let Some(what) = difference {

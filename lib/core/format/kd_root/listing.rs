@@ -98,6 +98,7 @@ impl KdListing {
         self.refuse_stray()?;
         let (stated, is_complete) = self.all_stated()?;
         refuse_other_sizes(&files_of(&stated))?;
+        refuse_other_sizes(&self.kept()?)?;
         if is_complete {
             let known = stated.into_iter().map(|stated| stated.prefix).collect();
             self.refuse_unknown(&known, "manifest.json does not name it")?;
@@ -108,7 +109,19 @@ impl KdListing {
     /// Returns the files as the manifests state them.
     pub fn stated(&self) -> Result<Vec<FileEntry>> {
         let (stated, _) = self.all_stated()?;
-        Ok(files_of(&stated))
+        Ok([files_of(&stated), self.kept()?].concat())
+    }
+
+    /// Returns the files of the tokenizer that a root keeps, as its manifests state them.
+    fn kept(&self) -> Result<Vec<FileEntry>> {
+        let stated = match self.is_root {
+            true => match root_manifest(&self.base)? {
+                Some(root) => root.tokenizer_files,
+                None => find_parts(&self.base)?.into_iter().find_map(|f| f.part.tokenizer_files),
+            },
+            false => None,
+        };
+        Ok(stated.map_or(Vec::new(), |files| files.stated(&self.base)))
     }
 
     /// Returns the prefixes that the manifests state, and whether there may be no others.

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::part::{
-    KdConfig, KdFiles, KdPart, KdSplit, SourceLimits, best_known, configs_agree, first_difference,
+    KdConfig, KdFiles, KdPart, KdSplit, SourceLimits, agree_if_known, best_known, configs_agree,
+    first_difference,
 };
 use super::surplus::UNEXPECTED;
 use super::{ALL, KdListing, MANIFEST, ROOT_SCHEMA, SPLITS};
@@ -33,6 +34,9 @@ pub struct KdRootManifest {
     pub renderer: KdRenderer,
     /// The type, path, hash and padded size of the vocabulary.
     pub tokenizer: Value,
+    /// The files in `ROOT/tokenizer/`, by their names there; absent if it keeps none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer_files: Option<KdFiles>,
     #[serde(default)]
     pub limits: SourceLimits,
     /// `None` in the manifests of published builders, which do not count supervised tokens either.
@@ -163,6 +167,7 @@ impl KdRootManifest {
             config,
             input: input(settings, source.manifest.as_ref(), &parts),
             renderer,
+            tokenizer_files: kept(root, &parts)?,
             tokenizer: source.tokenizer.clone().unwrap_or(Value::Null),
             limits,
             records: Some(records.ok_or_else(overflow)?),
@@ -321,6 +326,7 @@ fn check_same(found: &FoundPart, first: &FoundPart) -> Result<()> {
     let (part, other) = (&found.part, &first.part);
     let difference = first_difference(&[
         ("config", configs_agree(part, other)),
+        ("kept tokenizer", agree_if_known(&part.tokenizer_files, &other.tokenizer_files)),
         ("input manifest", part.source.manifest_sha256() == other.source.manifest_sha256()),
     ]);
     match part.source.difference(&other.source).or(difference) {
@@ -329,6 +335,16 @@ fn check_same(found: &FoundPart, first: &FoundPart) -> Result<()> {
             Err(Error::data(cause).at(found.path.as_path()))
         }
         None => Ok(()),
+    }
+}
+
+/// Returns the files of the tokenizer that the parts state, which must be there.
+fn kept(root: &Path, parts: &[FoundPart]) -> Result<Option<KdFiles>> {
+    let stated = parts.iter().find_map(|found| Some((found, found.part.tokenizer_files.clone()?)));
+    let Some((FoundPart { path, .. }, files)) = stated else { return Ok(None) };
+    match files.missing(root)? {
+        Some(cause) => Err(Error::data(cause).at(path.as_path())),
+        None => Ok(Some(files)),
     }
 }
 

@@ -140,7 +140,8 @@ pub(super) fn join(
         inputs.iter().filter(|input| input.split().is_none_or(|split| split.rows > 0)).collect();
     let layout = filled.first().map(|input| PrefixLayout::found(&input.prefix)).transpose()?;
     let layout = layout.flatten().unwrap_or(PrefixLayout::Triple);
-    let dtype = check_datasets(&filled, layout)?.unwrap_or(MmidxDtype::Int32);
+    let stated = parts.first().and_then(|input| MmidxDtype::from_name(&input.part.dtype));
+    let dtype = check_datasets(&filled, layout)?.or(stated).unwrap_or(MmidxDtype::Int32);
     let (finished, supervised) = write(&filled, layout, out)?;
     let ids = ids.filter(|_| !filled.is_empty());
     let ids = ids.map(|ids| join_ids(&filled, layout, ids)).transpose()?.flatten();
@@ -387,6 +388,7 @@ fn describe(
         config,
         dtype: dtype.name().to_string(),
         source,
+        tokenizer_files: None,
         records,
         splits: [(ALL.to_string(), split)].into(),
         provenance,

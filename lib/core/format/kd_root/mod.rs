@@ -1,6 +1,6 @@
 //! The root of a KD dataset: `{train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}`, the ids of
-//! the sequences in `ids/{train,valid}/shard_NN.parquet`, the part manifests in `parts/`, and
-//! `manifest.json`. Source: seeds/synth-kd-pipeline.md and FORMAT.md beside this file.
+//! the sequences in `ids/{train,valid}/shard_NN.parquet`, the part manifests in `parts/`, the tokenizer of
+//! another model in `tokenizer/`, and `manifest.json`. Source: seeds/synth-kd-pipeline.md and FORMAT.md beside this file.
 
 mod caches;
 mod format;
@@ -17,6 +17,7 @@ mod sink;
 mod split;
 mod surplus;
 mod target_args;
+mod tokenizer;
 
 pub use caches::caches_of;
 pub use format::FORMAT;
@@ -36,6 +37,9 @@ pub use sink::{KdSink, KdTarget, NO_MASKS, RowRule, count_spans};
 pub use split::{FractionError, ValidFraction};
 pub use surplus::Surplus;
 pub use target_args::KdTargetArgs;
+pub use tokenizer::{
+    KeptTokenizer, TOKENIZER, keep_joined, kept_files, tokenizer_beside, tokenizer_of_root,
+};
 
 /// The splits of a root, in the order in which their rows are read back.
 pub const SPLITS: [&str; 2] = ["train", "valid"];

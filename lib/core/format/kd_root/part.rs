@@ -39,6 +39,10 @@ pub struct KdPart {
     /// The type of the token values, as NumPy names it.
     pub dtype: String,
     pub source: KdSource,
+    /// The files of the tokenizer that the root keeps, by their names in its folder. Paths are relative to the root.
+    /// Absent if it keeps none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer_files: Option<KdFiles>,
     pub records: RecordCounts,
     /// The splits by name; the name is `all` if there is only one without a name.
     pub splits: BTreeMap<String, KdSplit>,

@@ -1,14 +1,17 @@
 //! Masked token sequences into one part: its datasets, then its manifest, which says where the
 //! records came from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::caches::{is_cache, remove_empty_folders};
-use super::{KdConfig, KdPart, KdSink, KdSource, KdTarget, PART_SCHEMA, RowRule, SourceLimits};
+use super::tokenizer::refuse_kept;
+use super::{
+    KdConfig, KdPart, KdSink, KdSource, KdTarget, KeptTokenizer, PART_SCHEMA, RowRule, SourceLimits,
+};
 use crate::batch::{Batch, Counts, Header, Sink, SinkSummary};
 use crate::cli::Rejects;
 use crate::error::{Error, Result, shown};
@@ -16,7 +19,7 @@ use crate::format::RecordCounts;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 use crate::format::synth_shards::CONVERSION;
 use crate::harmony::{ChannelSpan, Policy, Spans, unsupervised};
-use crate::model::Vocabulary;
+use crate::model::{Vocabulary, end_of};
 use crate::ordered::Flow;
 use crate::provenance::{BuildRun, git_sha};
 use crate::publish::{PendingFile, publish};
@@ -99,10 +102,11 @@ fn stated_or_asserted<T: PartialEq>(
 
 /// Returns the config of the contract, with the roles of the policy and the supervised channels, as
 /// far as these are known.
-fn config(target: &KdTarget, source: &KdSource) -> KdConfig {
+fn config(target: &KdTarget, source: &KdSource, header: &Header) -> KdConfig {
     let mut config = KdConfig::synth_kd_v1(target.valid_fraction());
-    // (Which token ends a document of another tokenizer, if one does, is not known.)
-    config.eod_token_id = Vocabulary::of(source.tokenizer.as_ref()).is_o200k().then_some(EOD);
+    // (Documents of another tokenizer have an end if one was appended.)
+    let is_o200k = Vocabulary::of(source.tokenizer.as_ref()).is_o200k();
+    config.eod_token_id = if is_o200k { Some(EOD) } else { end_of(header) };
     config.roles_preserved = config.roles_preserved.filter(|_| source.policy.is_some());
     if source.policy.as_deref() == Some(Policy::Chat.name()) {
         config.roles_preserved.iter_mut().for_each(|roles| roles.push("tool".to_string()));
@@ -131,6 +135,8 @@ pub struct PartSink {
     rule: Option<RowRule>,
     allow_unsupervised: bool,
     written: u64,
+    /// The tokenizer that the root keeps.
+    kept: Option<KeptTokenizer>,
     /// The header; its provenance chain goes into the manifest.
     header: Header,
     source: KdSource,
@@ -160,6 +166,7 @@ impl PartSink {
             rule: None,
             allow_unsupervised: false,
             written: 0,
+            kept: None,
             header,
             source,
             start: Instant::now(),
@@ -169,6 +176,18 @@ impl PartSink {
     /// Refuses rows that break this rule.
     pub fn rule(self, rule: RowRule) -> PartSink {
         PartSink { rule: Some(rule), ..self }
+    }
+
+    /// Keeps the tokenizer of the tokens in the root, if they are not of o200k: that of the model that the user
+    /// names, or that which the stream names. A root that keeps another one is refused.
+    pub fn keeping(self, model: Option<&Path>, template: Option<&Path>) -> Result<PartSink> {
+        let KdTarget::Root { root, .. } = &self.target else { return Ok(self) };
+        let kept = KeptTokenizer::of_header(&self.header, model, template)?;
+        match &kept {
+            Some(kept) => kept.refuse_other(root)?,
+            None => refuse_kept(root)?,
+        }
+        Ok(PartSink { kept, ..self })
     }
 
     /// Sets whether a part may be published in which nothing is supervised.
@@ -184,6 +203,11 @@ impl PartSink {
     /// Returns the vocabulary of the tokens.
     pub fn vocabulary(&self) -> Vocabulary {
         Vocabulary::of(self.source.tokenizer.as_ref())
+    }
+
+    /// Returns the token in which each sequence ends, if it is not o200k's.
+    pub fn end(&self) -> Option<i32> {
+        end_of(&self.header)
     }
 
     /// Returns the span ids of the channels, if they are known.
@@ -216,9 +240,9 @@ impl Sink for PartSink {
 
     fn finish(self, counts: Counts) -> Result<SinkSummary> {
         let mut warnings = self.unsupervised().map_err(|error| error.at(self.target.name()))?;
-        let PartSink { target, layout, dtype, header, source, .. } = self;
+        let PartSink { target, layout, dtype, kept, header, source, .. } = self;
         let (mut files, splits) = self.sequences.finish(&target)?;
-        let config = (layout == PrefixLayout::Triple).then(|| config(&target, &source));
+        let config = (layout == PrefixLayout::Triple).then(|| config(&target, &source, &header));
         let part = KdPart {
             schema_version: PART_SCHEMA.to_string(),
             name: target.name(),
@@ -227,6 +251,7 @@ impl Sink for PartSink {
             config,
             dtype: dtype.name().to_string(),
             source,
+            tokenizer_files: kept.as_ref().map(KeptTokenizer::stated),
             records: RecordCounts::written(self.written, counts),
             splits,
             provenance: header.provenance,
@@ -234,6 +259,9 @@ impl Sink for PartSink {
             run: BuildRun::since(self.start),
         };
         files.push(part.pending(&target.manifest())?);
+        if let Some(kept) = kept {
+            kept.publish(target.root())?;
+        }
         warnings.extend(publish_part(&target, files, self.overwrite)?);
         Ok(SinkSummary { made: Some(part.summary()), warnings })
     }

@@ -15,9 +15,11 @@ use serde_json::{Value, json};
 use super::manifest::union;
 use super::merge::joined_source;
 use super::part::{KdPart, find_manifest};
+use super::tokenizer::tokenizer_beside;
 use super::{IdRows, IdsFile, KdListing, find_ids};
 use crate::batch::{
-    Batch, DroppedRecords, Header, Origin, RecordSource, SelectedRecords, WEIGHTS, WantedRecords,
+    Batch, DroppedRecords, Header, Origin, RecordSource, SelectedRecords, TokenizerLocation,
+    WEIGHTS, WantedRecords,
 };
 use crate::cli::{Slice, records_in, runs_within};
 use crate::error::{Error, Result, shown};
@@ -26,6 +28,7 @@ use crate::format::checked_sum;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
 use crate::format::sequence_records::add_segments;
 use crate::harmony::{Segments, Spans, segments_of};
+use crate::model::Vocabulary;
 use crate::record::conversation::ID_FIELD;
 use crate::record::conversation::turn_id;
 use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
@@ -52,6 +55,8 @@ pub struct KdReader {
     stated: Vec<Option<(Arc<KdPart>, String)>>,
     /// Whether only some of the sequences are read.
     is_part: bool,
+    /// The folder of the tokenizer, if a root that is read keeps it.
+    kept: Option<PathBuf>,
     /// The spans of prefixes in which weights keep some messages from being trained on.
     weighted: HashMap<PathBuf, Spans>,
 }
@@ -106,6 +111,7 @@ impl KdReader {
             .ok_or_else(|| Error::data("more than 2^64 sequences"))?;
         let wanted = slice.map_or(0..total, |slice| slice.of(total));
         let mut waiting = VecDeque::new();
+        let mut kept = None;
         let mut start = 0;
         let (mut manifests, mut stated, mut weighted) =
             (HashMap::new(), Vec::new(), HashMap::new());
@@ -116,6 +122,10 @@ impl KdReader {
                 let part = part_of(&prefix, &mut manifests)?;
                 let spans = part.as_ref().and_then(|(part, _)| spans_of_weighted(part));
                 weighted.extend(spans.map(|spans| (prefix.clone(), spans)));
+                let tokenizer = part.as_ref().and_then(|(part, _)| part.source.tokenizer.as_ref());
+                if kept.is_none() && !Vocabulary::of(tokenizer).is_o200k() {
+                    kept = tokenizer_beside(&prefix)?;
+                }
                 stated.push(part);
             }
             if from < to {
@@ -125,7 +135,18 @@ impl KdReader {
         }
         let rows = wanted.end - wanted.start;
         let (selected, current, is_part) = (false, None, rows < total);
-        Ok(KdReader { waiting, selected, layout, current, rows, dtypes, stated, is_part, weighted })
+        Ok(KdReader {
+            waiting,
+            selected,
+            layout,
+            current,
+            rows,
+            dtypes,
+            stated,
+            is_part,
+            kept,
+            weighted,
+        })
     }
 
     /// Returns the parts that are read, each once; `None` if the part of one prefix is not known.
@@ -178,7 +199,17 @@ impl RecordSource for KdReader {
             if let Some(name) = &source.id_field {
                 header.set(ID_FIELD, name.as_str());
             }
+            let ends = |part: &&KdPart| part.config.as_ref().and_then(|config| config.eod_token_id);
+            let mut ends = parts.iter().map(ends);
+            let end = ends.next().flatten().filter(|end| ends.all(|other| other == Some(*end)));
+            if !Vocabulary::of(source.tokenizer.as_ref()).is_o200k()
+                && let Some(end) = end
+            {
+                header.set("eod_token_id", end);
+            }
             header.provenance = provenance;
+            header.tokenizer_location =
+                self.kept.clone().map(|folder| TokenizerLocation { folder, template: None });
         }
         let schema = match self.layout {
             PrefixLayout::Triple => masked_schema(),

@@ -102,7 +102,7 @@ impl KdTarget {
     }
 
     /// Returns the root whose manifest describes the output.
-    fn above(&self) -> Option<PathBuf> {
+    pub(super) fn above(&self) -> Option<PathBuf> {
         match self {
             KdTarget::Root { root, .. } => Some(root.clone()),
             KdTarget::Prefix(prefix) => {
@@ -191,7 +191,7 @@ struct SplitOutput {
 }
 
 impl KdSink {
-    /// `dtype` is the type of tokens without masks (int32 or uint16). `ids`: whether the ids are
+    /// `dtype` is the type of the tokens (int32 or uint16). `ids`: whether the ids are
     /// written too.
     pub fn new(
         target: &KdTarget,

@@ -78,12 +78,12 @@ impl KdTargetArgs {
 
     /// Returns which files are written of tokens of a vocabulary.
     pub fn layout(&self, vocabulary: Vocabulary) -> (PrefixLayout, MmidxDtype) {
+        let is_small = vocabulary.size().is_some_and(|size| size < SMALL_VOCABULARY);
+        let usual = if is_small { MmidxDtype::UInt16 } else { MmidxDtype::Int32 };
         if self.tokens_only {
-            let is_small = vocabulary.size().is_some_and(|size| size < SMALL_VOCABULARY);
-            let usual = if is_small { MmidxDtype::UInt16 } else { MmidxDtype::Int32 };
             (PrefixLayout::Single, self.dtype.unwrap_or(usual))
         } else {
-            (PrefixLayout::Triple, MmidxDtype::Int32)
+            (PrefixLayout::Triple, usual)
         }
     }
 }

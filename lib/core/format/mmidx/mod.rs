@@ -62,6 +62,10 @@ impl MmidxDtype {
         DTYPES.get(usize::from(code).checked_sub(1)?).map(|row| row.0)
     }
 
+    pub fn from_name(name: &str) -> Option<MmidxDtype> {
+        DTYPES.iter().find(|row| row.2 == name).map(|row| row.0)
+    }
+
     /// Returns its code in an `.idx`.
     pub fn code(self) -> u8 {
         self as u8 + 1
@@ -88,22 +92,22 @@ pub fn with_suffix(prefix: &Path, suffix: &str) -> PathBuf {
 /// The datasets of a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrefixLayout {
-    /// `P_tokens`, `P_lossmask`, `P_span`: int32, uint8, uint8.
+    /// `P_tokens`, `P_lossmask`, `P_span`: int32 (of a small vocabulary uint16), uint8, uint8.
     Triple,
     /// `P.bin`, `P.idx`, of any dtype.
     Single,
 }
 
-/// One dataset of a layout: its suffix, its name in manifests, and its dtype (`None`: the caller
-/// chooses).
-pub type LayoutMember = (&'static str, &'static str, Option<MmidxDtype>);
+/// One dataset of a layout: its suffix, its name in manifests, and the dtypes that it may have (none: any). Where
+/// there are several, the caller chooses.
+pub type LayoutMember = (&'static str, &'static str, &'static [MmidxDtype]);
 
 const TRIPLE: [LayoutMember; 3] = [
-    ("_tokens", "tokens", Some(MmidxDtype::Int32)),
-    ("_lossmask", "lossmask", Some(MmidxDtype::UInt8)),
-    ("_span", "span", Some(MmidxDtype::UInt8)),
+    ("_tokens", "tokens", &[MmidxDtype::Int32, MmidxDtype::UInt16]),
+    ("_lossmask", "lossmask", &[MmidxDtype::UInt8]),
+    ("_span", "span", &[MmidxDtype::UInt8]),
 ];
-const SINGLE: [LayoutMember; 1] = [("", "tokens", None)];
+const SINGLE: [LayoutMember; 1] = [("", "tokens", &[])];
 
 impl PrefixLayout {
     pub fn members(self) -> &'static [LayoutMember] {
@@ -137,12 +141,14 @@ impl PrefixLayout {
         let open = |(suffix, _, wanted): &LayoutMember| {
             let dataset = MmidxDataset::open(&with_suffix(prefix, suffix))?;
             let found = dataset.index.dtype;
-            match wanted.filter(|wanted| *wanted != found) {
-                Some(wanted) => {
-                    Err(Error::data(format!("is {}, not {}", found.name(), wanted.name()))
-                        .at(dataset.idx_path()))
-                }
-                None => Ok(dataset),
+            let Some(usual) = wanted.first().filter(|usual| **usual != found) else {
+                return Ok(dataset);
+            };
+            // (An .idx with a wrong dtype does not fit its .bin.)
+            match wanted.contains(&found) && dataset.fills_bin()? {
+                true => Ok(dataset),
+                false => Err(Error::data(format!("is {}, not {}", found.name(), usual.name()))
+                    .at(dataset.idx_path())),
             }
         };
         self.members().iter().map(open).collect()

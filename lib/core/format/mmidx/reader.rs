@@ -171,6 +171,16 @@ impl MmidxDataset {
         Ok(MmidxDataset { index, bin, bin_bytes, idx_path, bin_path })
     }
 
+    /// Whether the last sequence ends where the `.bin` does.
+    pub(super) fn fills_bin(&self) -> Result<bool> {
+        let last = self.index.sequences.saturating_sub(1)..self.index.sequences;
+        let length = self.lengths_of(last.clone()).next().transpose()?.unwrap_or(0);
+        let offset = self.offsets_of(last).next().transpose()?.unwrap_or(0);
+        let bytes = i64::from(length) * self.index.dtype.size() as i64;
+        let end = offset.checked_add(bytes).and_then(|end| u64::try_from(end).ok());
+        Ok(end == Some(self.bin_bytes))
+    }
+
     /// Returns the length of each sequence, in values.
     pub fn lengths(&self) -> impl Iterator<Item = Result<i32>> + '_ {
         self.lengths_of(0..self.index.sequences)

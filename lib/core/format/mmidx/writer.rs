@@ -40,7 +40,7 @@ pub struct SplitWriter {
 }
 
 impl SplitWriter {
-    /// `dtype` is the type of a single dataset's values.
+    /// `dtype` is the type of the tokens.
     pub fn new(prefix: &Path, layout: PrefixLayout, dtype: MmidxDtype) -> SplitWriter {
         let prefix = prefix.to_path_buf();
         SplitWriter { prefix, layout, dtype, bins: Vec::new(), lengths: Vec::new(), values: 0 }
@@ -80,7 +80,7 @@ impl SplitWriter {
         for (bin, (suffix, name, dtype)) in self.bins.into_iter().zip(self.layout.members()) {
             let path = with_suffix(&self.prefix, &format!("{suffix}.idx"));
             let mut idx = HashedFile::create(&path)?;
-            let dtype = dtype.unwrap_or(self.dtype);
+            let dtype = if let [only] = dtype { *only } else { self.dtype };
             idx.write(&header(dtype, sequences, sequences + 1))?;
             for length in &self.lengths {
                 idx.write(&length.to_le_bytes())?;

@@ -88,9 +88,9 @@ pub enum ExtraColumn {
 /// The label of a token that is not trained on.
 pub(crate) const IGNORED: i32 = -100;
 
-/// The padding token of a piece: the `eos_id` of gpt-oss. Megatron-Bridge pads with it, and looks
-/// for it from the end (`packing/offline.py`, `packing/gpt_sft.py`).
-pub(crate) const PAD: i32 = RETURN;
+/// The padding token of a piece of o200k: the `eos_id` of gpt-oss. Megatron-Bridge pads with that of the model, and
+/// looks for it from the end (`packing/offline.py`, `packing/gpt_sft.py`).
+pub const PAD: i32 = RETURN;
 
 /// The column of the number of tokens of each piece without its padding. (A piece may itself end in
 /// [`PAD`].)
@@ -226,6 +226,8 @@ pub(super) struct Source<'a> {
     /// Whether tokens that are not in the vocabulary are accepted.
     pub no_check: bool,
     pub vocabulary: Vocabulary,
+    /// The token that pieces are padded with.
+    pub pad: i32,
     pub packing: Packing,
 }
 
@@ -325,7 +327,7 @@ impl GroupColumns {
             false => u64::from(next && goes_on),
         };
         self.totals.hash = self.totals.hash.wrapping_add(piece_hash(tokens, mask));
-        self.pad(length, source.packing.padding(length));
+        self.pad(length, source.packing.padding(length), source.pad);
         if self.layout.ids {
             self.ids.append_option(source.store.id(sequence));
         }
@@ -337,10 +339,10 @@ impl GroupColumns {
         Ok(())
     }
 
-    /// Ends a piece of `length` tokens.
-    fn pad(&mut self, length: u32, padding: u32) {
+    /// Ends a piece of `length` tokens with so many of a token.
+    fn pad(&mut self, length: u32, padding: u32, token: i32) {
         let more = padding as usize;
-        self.tokens.extend(std::iter::repeat_n(PAD, more));
+        self.tokens.extend(std::iter::repeat_n(token, more));
         self.mask.extend(std::iter::repeat_n(0, more));
         if self.layout.spans {
             self.spans.extend(std::iter::repeat_n(0, more));

@@ -32,8 +32,9 @@ use std::path::Path;
 use crate::batch::RecordSource;
 use crate::format::{Format, Open};
 
+pub use columns::PAD;
 pub use columns::{ExtraColumn, Form};
-pub(crate) use columns::{IGNORED, PAD, piece_hash};
+pub(crate) use columns::{IGNORED, piece_hash};
 pub(crate) use decode::{DecodedRows, RowPiece};
 pub(crate) use index::{IndexedPiece, read_index};
 pub use manifest::{

@@ -7,7 +7,7 @@ use std::thread;
 
 use serde_json::json;
 
-use super::columns::{ExtraColumn, GroupTotals, Layout, PAD, Source, left_out};
+use super::columns::{ExtraColumn, GroupTotals, Layout, Source, left_out};
 use super::index::IndexFile;
 use super::manifest::{
     Contents, Padding, RowsInput, RowsManifest, SCHEMA, TokenCounts, share, summary,
@@ -93,7 +93,7 @@ impl Output {
         done: &mut dyn FnMut(u64, u64),
     ) -> Result<()> {
         let &SequenceGroup { store, first, lengths: all, what } = together;
-        let RowsSettings { keep_eod, packing, no_check, vocabulary, .. } = self.settings;
+        let RowsSettings { keep_eod, packing, no_check, vocabulary, pad, .. } = self.settings;
         let without_end: Vec<u32>;
         let lengths = match keep_eod {
             true => all,
@@ -147,7 +147,7 @@ impl Output {
         match &mut self.file {
             Some(file) => {
                 let source =
-                    Source { store, first, lengths, keep_eod, no_check, vocabulary, packing };
+                    Source { store, first, lengths, keep_eod, no_check, vocabulary, pad, packing };
                 let written = file.write(&rows, source, self.settings.jobs, done)?;
                 self.totals.group.add(&written);
             }
@@ -205,8 +205,8 @@ impl Output {
         inputs: Option<Vec<RowsInput>>,
     ) -> Result<RowsManifest> {
         let Output { settings, target, header, file, index, totals } = self;
-        let padding =
-            Padding { multiple: settings.packing.multiple, token: PAD, tokens: totals.padding };
+        let (multiple, token) = (settings.packing.multiple, settings.pad);
+        let padding = Padding { multiple, token, tokens: totals.padding };
         let padding = settings.is_padded().then_some(padding);
         let RowsSettings { form, packing, keep_eod, overwrite, allow_unsupervised, .. } = settings;
         let made = RowsManifest {

@@ -27,6 +27,8 @@ pub struct RowsSettings {
     pub keep_eod: bool,
     /// The vocabulary of the tokens.
     pub vocabulary: Vocabulary,
+    /// The token that pieces are padded with.
+    pub pad: i32,
     pub extras: Vec<ExtraColumn>,
     pub compression: RowCompression,
     pub overwrite: bool,

@@ -15,7 +15,7 @@ use crate::digest::sha256_of;
 use crate::error::{Error, Place, Position, Result, shown};
 use crate::files::{self, changed, open_member};
 use crate::format::kd_root::{IdRows, IdsFile, KdListing, RowRule, find_ids};
-use crate::format::mmidx::{MmidxDataset, PrefixLayout};
+use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
 use crate::model::Vocabulary;
 use crate::record::tokens::{Identity, Tokens};
 use crate::tokenizer::EOD;
@@ -349,12 +349,19 @@ impl Sequences for PrefixStore {
         // (The block is cleared first: a larger one costs more than it saves.)
         let mut bytes = [0u8; 1 << 13];
         into.reserve(range.len());
+        let ((_, _, [dataset, ..]), _) = self.prefix_of(sequence);
+        let size = dataset.index.dtype.size();
         let mut start = range.start;
         while start < range.end {
-            let end = range.end.min(start + (bytes.len() / 4) as u32);
-            let block = &mut bytes[..4 * (end - start) as usize];
+            let end = range.end.min(start + (bytes.len() / size) as u32);
+            let block = &mut bytes[..size * (end - start) as usize];
             self.read(sequence, 0, &(start..end), block)?;
-            into.extend(block.chunks_exact(4).map(LittleEndian::read_i32));
+            match dataset.index.dtype {
+                MmidxDtype::UInt16 => into.extend(
+                    block.chunks_exact(2).map(|token| i32::from(LittleEndian::read_u16(token))),
+                ),
+                _ => into.extend(block.chunks_exact(4).map(LittleEndian::read_i32)),
+            }
             start = end;
         }
         Ok(())

@@ -11,7 +11,7 @@ use crate::check::{
 };
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
-use crate::model::Vocabulary;
+use crate::model::{Vocabulary, end_of};
 use crate::record::tokens::Tokens;
 use crate::wording::exactly;
 
@@ -37,7 +37,7 @@ impl CheckView for Tokens<'_> {
     }
 
     fn checker(header: &Header, said: AssertedRules) -> Box<dyn RecordChecker> {
-        Box::new(TokensChecker::new(header, said.policy))
+        Box::new(TokensChecker::new(header, said))
     }
 }
 
@@ -47,14 +47,17 @@ struct TokensChecker {
 }
 
 impl TokensChecker {
-    /// `said` is the policy if the header has none.
-    fn new(header: &Header, said: Option<Policy>) -> TokensChecker {
-        let policy = header.text("policy").and_then(Policy::from_name).or(said);
+    /// The policy that is said counts if the header has none.
+    fn new(header: &Header, said: AssertedRules) -> TokensChecker {
+        let policy = header.text("policy").and_then(Policy::from_name).or(said.policy);
         let spans = header.parameters.get("spans");
         let spans = spans.map(Spans::from_json);
         let alignment = if header.is_token_aligned() { Alignment::Token } else { Alignment::Label };
         let vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
-        let rules = SequenceRules { policy, spans, alignment, is_weighted: false, vocabulary };
+        let (is_weighted, tokenizer) = (false, said.tokenizer);
+        let end = end_of(header);
+        let rules =
+            SequenceRules { policy, spans, alignment, is_weighted, vocabulary, tokenizer, end };
         TokensChecker { sequences: SequenceChecker::new(&rules), rules }
     }
 }
@@ -109,6 +112,7 @@ impl RecordChecker for TokensChecker {
                 }
             };
             self.sequences.expect_weights(view.segments(row).filter(|_| view.has_weights()));
+            self.sequences.expect_targets(view.segments(row));
             self.sequences.check(at, tokens, masks, batch.findings);
             if let Some((_, span)) = masks.filter(|_| !self.rules.vocabulary.is_o200k())
                 && let Some(cause) = self.differs(&view, row, span)

@@ -3,7 +3,7 @@
 use crate::diff::{DiffRecord, DiffView, PARTS, first_different, hash, in_a_line, pair};
 use crate::error::Result;
 use crate::record::tokens::{Segment, Tokens};
-use crate::tokenizer::decode_into;
+use crate::view::TokenTexts;
 
 impl DiffView for Tokens<'_> {
     const NAMES: &'static [&'static str] = &["tokens", "mask", "span", "segments"];
@@ -32,11 +32,12 @@ impl DiffView for Tokens<'_> {
         a: &DiffRecord<'_, Self>,
         b: &DiffRecord<'_, Self>,
     ) -> Result<Vec<String>> {
-        let (x, y, tokens) = (a.rows, b.rows, a.rows.tokens(a.row));
+        let (x, y) = (a.rows, b.rows);
+        let of_a = Spelled { tokens: x.tokens(a.row), texts: a.texts };
         Ok(match part {
-            "tokens" => shown_tokens(tokens, y.tokens(b.row)),
-            "mask" => shown_values(x.loss_mask(a.row), y.loss_mask(b.row), tokens),
-            "span" => shown_values(x.span_id(a.row), y.span_id(b.row), tokens),
+            "tokens" => shown_tokens(of_a, Spelled { tokens: y.tokens(b.row), texts: b.texts }),
+            "mask" => shown_values(x.loss_mask(a.row), y.loss_mask(b.row), of_a),
+            "span" => shown_values(x.span_id(a.row), y.span_id(b.row), of_a),
             "segments" => shown_segments(
                 &x.segments(a.row).into_iter().flatten().collect::<Vec<_>>(),
                 &y.segments(b.row).into_iter().flatten().collect::<Vec<_>>(),
@@ -60,15 +61,23 @@ fn shown_segments(a: &[Segment<'_>], b: &[Segment<'_>]) -> Vec<String> {
     lines
 }
 
+/// Tokens and their texts.
+#[derive(Clone, Copy)]
+struct Spelled<'a> {
+    tokens: &'a [i32],
+    texts: &'a TokenTexts,
+}
+
 /// Returns the tokens around a place as text; the token at that place is in double brackets.
-fn around(tokens: &[i32], at: usize) -> String {
+fn around(Spelled { tokens, texts }: Spelled<'_>, at: usize) -> String {
     const AROUND: usize = 8;
     const BEFORE: usize = 24;
     let text = |range: std::ops::Range<usize>| {
         let mut bytes = Vec::new();
-        for token in tokens.get(range).unwrap_or_default() {
-            if decode_into(std::slice::from_ref(token), &mut bytes).is_err() {
-                bytes.extend_from_slice(format!("<{token}>").as_bytes());
+        for &token in tokens.get(range).unwrap_or_default() {
+            match texts.bytes(token) {
+                Some(text) => bytes.extend_from_slice(&text),
+                None => bytes.extend_from_slice(format!("<{token}>").as_bytes()),
             }
         }
         in_a_line(&String::from_utf8_lossy(&bytes))
@@ -89,14 +98,14 @@ fn around(tokens: &[i32], at: usize) -> String {
     format!("{before}[[{}]]{}", text(at..at + 1), text(at + 1..end))
 }
 
-fn shown_tokens(a: &[i32], b: &[i32]) -> Vec<String> {
-    let at = first_different(a, b);
-    let mut lines = vec![format!("at token {at}, of {} and {}", a.len(), b.len())];
+fn shown_tokens(a: Spelled<'_>, b: Spelled<'_>) -> Vec<String> {
+    let at = first_different(a.tokens, b.tokens);
+    let mut lines = vec![format!("at token {at}, of {} and {}", a.tokens.len(), b.tokens.len())];
     lines.extend(pair(&around(a, at), &around(b, at)));
     lines
 }
 
-fn shown_values(a: Option<&[u8]>, b: Option<&[u8]>, tokens: &[i32]) -> Vec<String> {
+fn shown_values(a: Option<&[u8]>, b: Option<&[u8]>, tokens: Spelled<'_>) -> Vec<String> {
     let (Some(a), Some(b)) = (a, b) else {
         let has = |side: Option<&[u8]>| if side.is_some() { "there" } else { "not there" };
         return pair(has(a), has(b));

@@ -114,7 +114,7 @@ impl Manifests {
 
     fn files(&self, context: &mut CheckContext<'_>, findings: &mut Findings<'_>) -> Result<()> {
         let checks = inventory::FileChecks { missing: &FILE, bytes: &BYTES, sha256: &SHA256 };
-        let claims = self.claims.iter().flat_map(|claim| &claim.files);
+        let claims = self.claims.iter().flat_map(|claim| &claim.files).chain(self.kept());
         inventory::compare(claims, &checks, context, findings)
     }
 
@@ -197,6 +197,7 @@ impl Manifests {
                     source.tokenizer.is_none()
                         || are_one_tokenizer(&source.tokenizer, &Some(root.tokenizer.clone())),
                 ),
+                ("kept tokenizer", agree_if_known(&part.tokenizer_files, &root.tokenizer_files)),
                 ("input's manifest", source.manifest_sha256() == manifest),
                 (
                     "input",

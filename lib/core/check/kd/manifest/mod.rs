@@ -6,9 +6,11 @@ pub(super) mod compare;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::sequences::SequenceRules;
 use crate::check::inventory;
-use crate::check::{Findings, checks};
+use crate::check::{AssertedRules, Findings, checks};
 use crate::error::{Result, shown};
 use crate::file_entry::FileEntry;
 use crate::files;
@@ -44,6 +46,8 @@ struct Claim {
 #[derive(Debug, Default)]
 pub(super) struct Manifests {
     claims: Vec<Claim>,
+    /// The files of the tokenizer that a root keeps, with the manifests that state them.
+    kept: Vec<(PathBuf, Vec<FileEntry>)>,
     root: Option<(PathBuf, KdRootManifest)>,
     parts: Vec<(PathBuf, KdPart)>,
     /// The number of its part by a prefix.
@@ -80,6 +84,12 @@ impl Manifests {
                 Some(_) => above.parent().unwrap_or(Path::new("")),
             };
             manifests.read_part(&path, base, split.as_deref(), findings)?;
+            if place.is_root
+                && let Some((path, part)) = manifests.parts.last()
+            {
+                let kept = part.tokenizer_files.as_ref().map(|files| files.stated(&place.base));
+                manifests.kept.extend(kept.map(|files| (path.clone(), files)));
+            }
         }
         Ok(manifests)
     }
@@ -122,6 +132,8 @@ impl Manifests {
         if !root.is_published() {
             without_hashes(&self.claims, &path, findings);
         }
+        let kept = root.tokenizer_files.as_ref().map(|files| files.stated(base));
+        self.kept.extend(kept.map(|files| (path.clone(), files)));
         self.root = Some((path, root));
         Ok(())
     }
@@ -175,17 +187,19 @@ impl Manifests {
     }
 
     /// Returns how the sequences of a prefix were made according to the manifests. If they state no
-    /// policy, the user's policy holds.
-    pub fn rules(&self, prefix: &Path, said: Option<Policy>) -> SequenceRules {
+    /// policy, the said one holds.
+    pub fn rules(&self, prefix: &Path, said: AssertedRules) -> SequenceRules {
         let part = self.part_of.get(prefix).and_then(|&number| self.parts.get(number));
         let part = part.map(|(_, part)| part);
         let config = part.and_then(|part| part.config.as_ref());
         let config = config.or(self.root.as_ref().map(|(_, root)| &root.config));
-        let tokenizer = part.and_then(|part| part.source.tokenizer.as_ref());
-        let tokenizer = tokenizer.or(self.root.as_ref().map(|(_, root)| &root.tokenizer));
-        let vocabulary = Vocabulary::of(tokenizer);
+        let stated = part.and_then(|part| part.source.tokenizer.as_ref());
+        let stated = stated.or(self.root.as_ref().map(|(_, root)| &root.tokenizer));
+        let vocabulary = Vocabulary::of(stated);
+        let AssertedRules { policy: said, tokenizer, .. } = said;
+        let tokenizer = tokenizer.filter(|_| !vocabulary.is_o200k());
         let Some(config) = config else {
-            return SequenceRules { vocabulary, ..SequenceRules::assumed(said) };
+            return SequenceRules { vocabulary, tokenizer, ..SequenceRules::assumed(said) };
         };
         let named = part.and_then(|part| part.source.policy.as_deref()).and_then(Policy::from_name);
         let has_tools = config.roles_preserved.iter().flatten().any(|role| role == "tool");
@@ -201,7 +215,22 @@ impl Manifests {
             None => contract.then(|| Spans::synth_kd_v1(&[])),
         };
         let is_weighted = part.is_some_and(KdPart::has_weights);
-        SequenceRules { policy, spans, alignment: Alignment::Label, is_weighted, vocabulary }
+        let alignment = Alignment::Label;
+        let end = config.eod_token_id.filter(|_| !vocabulary.is_o200k());
+        SequenceRules { policy, spans, alignment, is_weighted, vocabulary, tokenizer, end }
+    }
+
+    /// Returns what is stated of a tokenizer other than o200k, and by which manifest.
+    pub fn other_tokenizer(&self) -> Option<(&Path, &Value)> {
+        let of_parts = self.parts.iter().map(|(path, part)| (path, part.source.tokenizer.as_ref()));
+        let of_root = self.root.iter().map(|(path, root)| (path, Some(&root.tokenizer)));
+        let all = of_parts.chain(of_root).filter_map(|(path, stated)| Some((&**path, stated?)));
+        all.into_iter().find(|(_, stated)| !Vocabulary::of(Some(stated)).is_o200k())
+    }
+
+    /// Returns the files of the tokenizer that the manifests state; none where it is not kept.
+    pub fn kept(&self) -> impl Iterator<Item = &FileEntry> {
+        self.kept.iter().flat_map(|(_, files)| files)
     }
 
     /// Whether the vocabulary is the one whose tokens are known here.

@@ -1,0 +1,209 @@
+//! The tokenizer that a root keeps: the files of its model's folder, byte for byte, in `ROOT/tokenizer/`, so that
+//! texts can be shown and checked where the model is not at hand.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::part::find_manifest;
+use super::place::PlaceInRoot;
+use super::{KdFiles, KdPart, KdTarget};
+use crate::batch::{Header, TokenizerLocation};
+use crate::error::{Error, Kind, Result, shown};
+use crate::file_entry::FileEntry;
+use crate::files;
+use crate::format::hashed_file::HashedFile;
+use crate::model::{ModelFiles, TokenizerName, locate};
+use crate::publish::{Standing, Target, half_published, publish};
+
+/// The folder of a root in which its tokenizer is.
+pub const TOKENIZER: &str = "tokenizer";
+/// The file that is published last of it.
+const LAST: &str = "tokenizer.json";
+/// The folder of further chat templates.
+pub(super) const TEMPLATES: &str = "tokenizer/additional_chat_templates";
+
+/// Files that a root is to keep.
+#[derive(Debug, Clone)]
+pub struct KeptTokenizer {
+    /// The names below `ROOT/tokenizer`, and the files that have these bytes; `tokenizer.json` is the last.
+    files: Vec<(String, FileEntry)>,
+}
+
+impl KeptTokenizer {
+    /// Finds the files of the tokenizer that a header states: in the folder that the user names, or else where the
+    /// stream says that it is. `None` of o200k, which is part of this program.
+    pub fn of_header(
+        header: &Header,
+        model: Option<&Path>,
+        template: Option<&Path>,
+    ) -> Result<Option<KeptTokenizer>> {
+        let stated = header.parameters.get("tokenizer");
+        if TokenizerName::of(stated) != Some(TokenizerName::HuggingFace) {
+            return Ok(None);
+        }
+        let Some(location) = locate(header, model, template) else {
+            let cause = "a root keeps the tokenizer of its tokens, and it is not known where it is";
+            return Err(Error::usage(cause).hint("--model DIR"));
+        };
+        KeptTokenizer::of_model(&location, stated).map(Some)
+    }
+
+    /// Reads the files of a model's folder, which must be those that are stated.
+    fn of_model(location: &TokenizerLocation, stated: Option<&Value>) -> Result<KeptTokenizer> {
+        let files = ModelFiles::find(location, stated)?.files;
+        let entry = |(name, path): (String, PathBuf)| Ok((name, FileEntry::of(&path)?));
+        let files = files.into_iter().map(entry).collect::<Result<Vec<_>>>()?;
+        // (It may have changed since it was compared.)
+        let found = files.last().and_then(|(_, entry)| entry.sha256.as_deref());
+        match stated.and_then(|stated| stated.get("model_sha256")?.as_str()) {
+            Some(sha256) if Some(sha256) != found => Err(files::changed(&location.folder)),
+            _ => Ok(KeptTokenizer { files }),
+        }
+    }
+
+    /// Returns the files that a root keeps as its part states them; `None` if it keeps none. They must be there, with
+    /// the stated sizes; [`KeptTokenizer::publish`] compares their bytes.
+    pub fn of_root(root: &Path, stated: Option<&KdFiles>) -> Result<Option<KeptTokenizer>> {
+        let Some(stated) = stated else { return Ok(None) };
+        if let Some(cause) = stated.missing(root)? {
+            return Err(Error::data(cause).at(root));
+        }
+        let names = stated.paths.keys().cloned();
+        let mut files: Vec<(String, FileEntry)> = names.zip(stated.stated(root)).collect();
+        files.sort_by_key(|(name, _)| name == LAST);
+        Ok(Some(KeptTokenizer { files }))
+    }
+
+    /// Returns the files as manifests of a root state them, by their names below `ROOT/tokenizer`.
+    pub fn stated(&self) -> KdFiles {
+        let path = |(name, _): &(String, FileEntry)| (name.clone(), format!("{TOKENIZER}/{name}"));
+        let bytes = |(name, entry): &(String, FileEntry)| (name.clone(), entry.bytes);
+        let sha256 =
+            |(name, entry): &(String, FileEntry)| Some((name.clone(), entry.sha256.clone()?));
+        KdFiles {
+            paths: self.files.iter().map(path).collect(),
+            bytes: self.files.iter().map(bytes).collect(),
+            sha256: self.files.iter().filter_map(sha256).collect(),
+        }
+    }
+
+    /// Refuses a root that keeps another tokenizer.
+    pub fn refuse_other(&self, root: &Path) -> Result<()> {
+        // (Files without the last one may be of a publication that was cut off.)
+        if half_published(&KeptIn(root).manifest())? {
+            return Ok(());
+        }
+        let own: BTreeMap<&str, &FileEntry> =
+            self.files.iter().map(|(name, entry)| (name.as_str(), entry)).collect();
+        for path in kept_files(root)? {
+            let name = path.strip_prefix(root.join(TOKENIZER)).unwrap_or(&path).to_string_lossy();
+            let found = FileEntry::of(&path)?.sha256.unwrap_or_default();
+            let cause = match own.get(&*name).and_then(|entry| entry.sha256.as_ref()) {
+                Some(sha256) if *sha256 == found => continue,
+                Some(sha256) => format!("is of another model: its sha256 is {found}, not {sha256}"),
+                None => "is of another model, which has such a file".to_string(),
+            };
+            return Err(Error::usage(cause).at(path.as_path()).hint("another root"));
+        }
+        Ok(())
+    }
+
+    /// Publishes the files in a root. Where they are already, they stay as they are; another tokenizer stays, too, and
+    /// is an error.
+    pub fn publish(&self, root: &Path) -> Result<()> {
+        self.refuse_other(root)?;
+        if kept_files(root)?.len() == self.files.len() && !half_published(&KeptIn(root).manifest())?
+        {
+            return Ok(());
+        }
+        let mut pending = Vec::new();
+        for (name, entry) in &self.files {
+            let from = files::open_member(&entry.path).map_err(|e| Error::io(&*entry.path, &e))?;
+            let mut file = HashedFile::create(&root.join(TOKENIZER).join(name))?;
+            file.append(&from, entry.bytes, &shown(&entry.path), |_| {})?;
+            let file = file.finish()?;
+            if Some(&file.sha256) != entry.sha256.as_ref() {
+                return Err(files::changed(&entry.path));
+            }
+            pending.push(file.file);
+        }
+        let published = publish(&KeptIn(root), pending, false).map(drop);
+        // (Where another writer was first, what it has published is looked at.)
+        match published {
+            Err(error) if error.kind() != Kind::Usage => Err(error),
+            published => self.refuse_other(root).and(published),
+        }
+    }
+}
+
+/// Keeps the tokenizer of prefixes that are joined under a prefix in a root, if their own roots keep one; `part` is the
+/// part of them together.
+pub fn keep_joined(prefixes: &[PathBuf], target: &KdTarget, part: &mut KdPart) -> Result<()> {
+    let Some(root) = target.above() else { return Ok(()) };
+    for prefix in prefixes {
+        let Some((manifest, _)) = find_manifest(prefix)? else { continue };
+        let Some(place) = PlaceInRoot::of(prefix)? else { continue };
+        let stated = KdPart::read(&manifest)?.tokenizer_files;
+        let Some(kept) = KeptTokenizer::of_root(&place.root, stated.as_ref())? else { continue };
+        kept.publish(&root)?;
+        part.tokenizer_files = stated;
+    }
+    Ok(())
+}
+
+/// Refuses tokens of o200k in a root that keeps the tokenizer of a model.
+pub fn refuse_kept(root: &Path) -> Result<()> {
+    match kept_files(root)?.into_iter().next_back() {
+        Some(path) => {
+            Err(Error::usage("is of another tokenizer than o200k, whose tokens these are")
+                .at(path.as_path())
+                .hint("another root"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Returns the folder of the tokenizer that a root keeps; `None` if it keeps none.
+pub fn tokenizer_of_root(root: &Path) -> Result<Option<PathBuf>> {
+    let folder = root.join(TOKENIZER);
+    Ok(files::is_member(&folder.join(LAST))?.then_some(folder))
+}
+
+/// Returns the folder of the tokenizer that the root of a prefix keeps.
+pub fn tokenizer_beside(prefix: &Path) -> Result<Option<PathBuf>> {
+    PlaceInRoot::of(prefix)?.map_or(Ok(None), |place| tokenizer_of_root(&place.root))
+}
+
+/// Returns the files that a root keeps, by name.
+pub fn kept_files(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut kept = Vec::new();
+    for folder in [TOKENIZER, TEMPLATES] {
+        for path in files::paths_if_there(&root.join(folder))? {
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+            if !name.starts_with(b".") && !files::is_directory(&path)? {
+                kept.push(path);
+            }
+        }
+    }
+    kept.sort();
+    Ok(kept)
+}
+
+/// `ROOT/tokenizer/`, where a tokenizer is published: the root, which is locked.
+struct KeptIn<'a>(&'a Path);
+
+impl Target for KeptIn<'_> {
+    fn directory(&self) -> PathBuf {
+        self.0.to_path_buf()
+    }
+
+    fn manifest(&self) -> PathBuf {
+        self.0.join(TOKENIZER).join(LAST)
+    }
+
+    fn standing(&self) -> Result<Standing> {
+        Ok(Standing { files: kept_files(self.0)?, dependents: Vec::new() })
+    }
+}
