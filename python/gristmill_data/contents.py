@@ -65,12 +65,16 @@ class ContentError(ValueError):
 
 
 class Rules(NamedTuple):
-    """What the manifest of a part says of its masks."""
+    """What the manifest of a part says of its tokens and masks."""
 
     #: The span id of each supervised channel; None if it is not known.
     spans: Mapping[str, int] | None = SPANS
     #: Whether messages may have no span, by their weights.
     is_weighted: bool = False
+    #: The token that ends documents; None if none does.
+    eod: int | None = EOD
+    #: Ids are below it; None if it is not known.
+    vocabulary_size: int | None = VOCABULARY_SIZE
 
 
 def spans_of(prefix: str) -> Mapping[str, int] | None:
@@ -93,7 +97,13 @@ def rules_of(prefix: str) -> Rules:
                 part = json.load(file)
             splits = part.get("splits", {}).values()
             is_weighted = any(split.get("untrained_messages") for split in splits)
-            return Rules(part.get("source", {}).get("spans"), is_weighted)
+            source = part.get("source", {})
+            rules = Rules(source.get("spans"), is_weighted)
+            tokenizer = source.get("tokenizer") or {}
+            if tokenizer.get("type") != "huggingface":
+                return rules
+            eod = (part.get("config") or {}).get("eod_token_id")
+            return rules._replace(eod=eod, vocabulary_size=tokenizer.get("vocab_size"))
     return Rules()
 
 
@@ -129,19 +139,20 @@ def check_sequence(
     tokens: np.ndarray,
     loss_mask: np.ndarray,
     span_id: np.ndarray,
-    eod: int = EOD,
-    vocabulary_size: int = VOCABULARY_SIZE,
+    eod: int | None = EOD,
+    vocabulary_size: int | None = VOCABULARY_SIZE,
     spans: Mapping[str, int] | None = SPANS,
     is_weighted: bool = False,
 ) -> None:
     """All that can be said of one whole sequence. Raises ContentError. With `is_weighted` a message may
-    have no span at all."""
+    have no span at all. Messages are known in tokens of o200k alone."""
     check_masks(loss_mask, span_id, spans)
     if len(tokens) == 0:
         return
-    if tokens.min() < 0 or tokens.max() >= vocabulary_size:
-        place = first_of((tokens < 0) | (tokens >= vocabulary_size))
-        limit = f"the vocabulary [0, {vocabulary_size})"
+    most = np.iinfo(np.int32).max if vocabulary_size is None else vocabulary_size - 1
+    if tokens.min() < 0 or tokens.max() > most:
+        place = first_of((tokens < 0) | (tokens > most))
+        limit = f"the vocabulary [0, {most + 1})"
         raise ContentError("tokens", f"token {place} is {tokens[place]}, outside {limit}")
     _check_eod(tokens, eod)
     if eod == EOD:
@@ -149,14 +160,16 @@ def check_sequence(
     _check_end(tokens, loss_mask, eod)
 
 
-def _check_eod(tokens: np.ndarray, eod: int) -> None:
+def _check_eod(tokens: np.ndarray, eod: int | None) -> None:
+    if eod is None:
+        return
     place = first_of(tokens[:-1] == eod)
     if place is not None:
         length = len(tokens)
         raise ContentError("tokens", f"token {place} of {length} is {eod} (EOD), not the last")
 
 
-def _check_end(tokens: np.ndarray, loss_mask: np.ndarray, eod: int) -> None:
+def _check_end(tokens: np.ndarray, loss_mask: np.ndarray, eod: int | None) -> None:
     """Neither EOD nor the first token of the next document is supervised."""
     length = len(tokens)
     last = length - 1 if tokens[-1] != eod else max(length - 2, 0)

@@ -184,11 +184,11 @@ class SynthKDDataset(GPTDataset):
                 continue
             datasets = (self.dataset, self.loss_mask_dataset, self.span_dataset)
             tokens, loss_mask, span_id = (dataset.get(document) for dataset in datasets)
-            eod = self.config.tokenizer.eod
+            rules = self._rules
+            if rules.eod == contents.EOD:
+                rules = rules._replace(eod=self.config.tokenizer.eod)
             try:
-                contents.check_sequence(
-                    tokens, loss_mask, span_id, eod=eod, **self._rules._asdict()
-                )
+                contents.check_sequence(tokens, loss_mask, span_id, **rules._asdict())
             except contents.ContentError as error:
                 raise self._error(error, document) from None
             self._checked[document] = True
