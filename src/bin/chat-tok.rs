@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use gristmill::batch::{WEIGHTS, WantedRecords};
 use gristmill::chat::AnswerChoice;
-use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, OutputArgs, Tool};
+use gristmill::cli::{self, CommonArgs, ForPipelines, JobsArgs, OnErrorArgs, OutputArgs, Tool};
 use gristmill::error::Result;
 use gristmill::model::ChatModel;
 use gristmill::record::{CHAT, TOKENS, chat, tokens};
 use gristmill::runner::Runner;
-use gristmill::stage::{ChatReadArgs, ChatTok, ModelArgs, SourceArgs};
+use gristmill::stage::{Budget, ChatReadArgs, ChatTok, ModelArgs, SourceArgs};
 use gristmill::stream::Writer;
 
 /// Render chats with a model's own chat template, and tokenize them
@@ -33,8 +33,12 @@ pub struct Args {
 
     /// Take the id from this field instead of id, synth_id, conversation_id, prompt_id or uuid, the
     /// first that is there, else metadata_json.synth_id, else a hash of the chat
-    #[arg(long, value_name = "NAME", help_heading = "Conversations")]
+    #[arg(long, add = ForPipelines, value_name = "NAME", help_heading = "Conversations")]
     id_field: Option<String>,
+
+    /// Stop after the record that reaches N tokens in total
+    #[arg(long, value_name = "N", help_heading = "Input")]
+    max_tokens: Option<u64>,
 
     #[command(flatten)]
     on_error: OnErrorArgs,
@@ -91,19 +95,21 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         header.set("inputs", reader.sources().to_vec());
     }
     let slice = args.source.input.slice.map(|slice| slice.to_string());
-    header.set("limits", json!({"rows": args.source.limit(), "tokens": null, "slice": slice}));
+    let (rows, tokens) = (args.source.limit(), args.max_tokens);
+    header.set("limits", json!({"rows": rows, "tokens": tokens, "slice": slice}));
     if args.model.is_split() || chats.read.take.contains(&AnswerChoice::Wanted) {
         // As many sequences come of them as the assistant has turns, or as are wanted.
         args.source.forget_rows(&mut header);
     }
     let writer = Writer::stdout(&args.output, &tokens::unmasked_schema(), &header)?;
+    let sink = Budget { sink: writer, tokens: tokens.unwrap_or(u64::MAX) };
     let stage = ChatTok::new(model, chats, args.id_field, args.model.settings());
     let make = || {
         let mut worker = stage.worker();
         move |batch| worker.convert(batch)
     };
     let runner = Runner::new(tool, &args.common, "chats").on_error(&args.on_error);
-    runner.jobs(args.jobs.jobs).run(reader, make, writer)?;
+    runner.jobs(args.jobs.jobs).run(reader, make, sink)?;
     tool.warn(&stage.warnings(), &args.common);
     Ok(())
 }

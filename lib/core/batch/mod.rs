@@ -261,8 +261,8 @@ impl Origin {
         }
     }
 
-    /// Returns the places of some rows.
-    fn of_rows(&self, rows: &[usize]) -> Origin {
+    /// Returns the places of some rows; a row may come several times.
+    pub fn of_rows(&self, rows: &[usize]) -> Origin {
         let mut origin = Origin::default();
         rows.iter().enumerate().for_each(|(index, &row)| origin.add(index, self.place(row)));
         origin.remarks = rows.iter().filter_map(|&row| self.remarks.get(row).cloned()).collect();

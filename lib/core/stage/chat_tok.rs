@@ -147,6 +147,8 @@ impl Worker<'_> {
         let texts = records.column(0).as_string::<i32>();
         let mut builder = TokensBuilder::default();
         let mut all_left_out = LeftOut::default();
+        // The row of each sequence: a chat may become several.
+        let mut rows = Vec::new();
         batch.progress = Some(records.num_rows() as u64);
         for row in 0..records.num_rows() {
             let (mut left_out, mut id) = (LeftOut::default(), None);
@@ -155,6 +157,7 @@ impl Worker<'_> {
                     all_left_out.extend(&left_out);
                     let place = batch.origin.in_file(row);
                     let (input, number) = place.unzip();
+                    rows.extend(made.iter().map(|_| row));
                     for made in &made {
                         self.stage.cuts.fetch_add(made.cuts, Ordering::Relaxed);
                         self.stage.endless.fetch_add(made.endless, Ordering::Relaxed);
@@ -171,6 +174,9 @@ impl Worker<'_> {
             }
         }
         self.stage.left_out.add(&all_left_out);
+        if rows.windows(2).any(|pair| pair[0] == pair[1]) {
+            batch.origin = batch.origin.of_rows(&rows);
+        }
         batch.records = builder.finish()?;
         Ok(batch)
     }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::chat_tok::ChatTokSettings;
 use crate::chat::{Arguments, TemplateChats, Turns};
+use crate::cli::ForPipelines;
 use crate::model::{ChatModel, ModelSettings};
 
 use super::chat_args::ChatReadArgs;
@@ -30,49 +31,49 @@ pub struct ModelArgs {
     model: PathBuf,
 
     /// The chat template, in place of the folder's
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, add = ForPipelines, value_name = "FILE")]
     template: Option<PathBuf>,
 
     /// Set a variable of the template: enable_thinking=false
     ///
     /// As JSON, or else as text; repeatable. A record's own in chat_template_kwargs wins.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    #[arg(long, add = ForPipelines, value_name = "NAME=VALUE", value_parser = variable)]
     set: Vec<(String, Value)>,
 
     /// The turns that are trained on: all, last, or split [default: all]
     ///
     /// all: each turn as it stands in the whole text. last: the last turn. split: a record for each turn (ids
     /// with #1, #2, ...), which ends with it, so that it stands as the model would have generated it.
-    #[arg(long, value_enum, default_value = "all", value_name = "WHICH")]
+    #[arg(long, add = ForPipelines, value_enum, default_value = "all", value_name = "WHICH")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     turns: Turns,
 
     /// Another token that ends turns, beside those of the folder and of the template (repeatable)
-    #[arg(long, value_name = "TOKEN", help_heading = "Template")]
+    #[arg(long, add = ForPipelines, value_name = "TOKEN", help_heading = "Template")]
     stop: Vec<String>,
 
     /// Reasoning that the template does not show is counted, or kept: then such chats are refused
-    #[arg(long, value_enum, default_value = "count", value_name = "count|keep")]
+    #[arg(long, add = ForPipelines, value_enum, default_value = "count", value_name = "count|keep")]
     #[arg(hide_possible_values = true, help_heading = "Template")]
     reasoning: UnseenReasoning,
 
     /// Take a text of a chat that spells a special token for the token, as transformers does: else the chat is
     /// refused
-    #[arg(long, help_heading = "Template")]
+    #[arg(long, add = ForPipelines, help_heading = "Template")]
     allow_special: bool,
 
     /// The day that the template says, if it asks; never today's
-    #[arg(long, value_name = "YYYY-MM-DD", help_heading = "Template")]
+    #[arg(long, add = ForPipelines, value_name = "YYYY-MM-DD", help_heading = "Template")]
     date: Option<String>,
 
     /// Give the arguments of calls to the template as objects, or as the text of JSON
-    #[arg(long, value_enum, default_value = "object", value_name = "object|text")]
+    #[arg(long, add = ForPipelines, value_enum, default_value = "object", value_name = "object|text")]
     #[arg(hide_possible_values = true, help_heading = "Template")]
     arguments: Arguments,
 
     /// Where the template's {% generation %} names another range than the one that is found, take the
     /// template's: else the chat is refused
-    #[arg(long, help_heading = "Template")]
+    #[arg(long, add = ForPipelines, help_heading = "Template")]
     trust_generation: bool,
 }
 
