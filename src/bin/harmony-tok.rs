@@ -14,6 +14,7 @@ use gristmill::cli::{
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::parquet::compare_inputs;
+use gristmill::format::synth_shards::CONVERSION;
 use gristmill::harmony::{Alignment, IgnoredFields, Policy, Renderer};
 use gristmill::model::{Vocabulary, open_of_header};
 use gristmill::record::{CONVERSATION, DECODED, TOKENS, conversation, tokens};
@@ -217,6 +218,16 @@ fn header(
     header.set("input_manifest", manifest);
     let slice = args.source.input.slice.map(|slice| slice.to_string());
     let (rows, tokens) = (args.source.limit(), args.max_tokens);
-    header.set("limits", json!({"rows": rows, "tokens": tokens, "slice": slice}));
+    let mut limits = json!({"rows": rows, "tokens": tokens, "slice": slice});
+    // And how much of them that filter has read.
+    if reader.sources().is_empty() && header.parameters.contains_key("inputs") {
+        let before = header.parameters.get(CONVERSION).and_then(|made| made.get("limits"));
+        for (name, limit) in before.and_then(Value::as_object).into_iter().flatten() {
+            if limits[name].is_null() {
+                limits[name] = limit.clone();
+            }
+        }
+    }
+    header.set("limits", limits);
     Ok(header)
 }
