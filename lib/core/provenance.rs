@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::file_entry::FileEntry;
 use crate::program;
 use crate::publish::host;
 
@@ -18,6 +19,9 @@ pub struct DatasetOrigin {
     pub tokens: Option<u64>,
     /// The options of the script.
     pub options: Vec<String>,
+    /// The files of the model that the options name; none if they name no model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model: Vec<FileEntry>,
     pub build: Build,
 }
 

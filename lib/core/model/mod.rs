@@ -165,6 +165,12 @@ pub fn open_folder(path: &Path) -> Result<Folder> {
     Folder::open(path).map_err(of_folder)
 }
 
+/// Returns the files of a folder that [`open_folder`] looks at.
+pub fn model_files(path: &Path) -> Result<Vec<PathBuf>> {
+    let files = gristmill_models::files_of(path).map_err(of_folder)?;
+    Ok(files.into_iter().map(|(_, file)| file).collect())
+}
+
 /// Returns an error of a folder as one of this library.
 fn of_folder(error: FolderError) -> Error {
     let FolderError { path, cause } = error;

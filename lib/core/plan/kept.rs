@@ -15,6 +15,7 @@ impl PlanSource {
             rows: self.rows,
             tokens: self.tokens,
             options: plan.options.clone(),
+            model: plan.model.clone(),
             build: plan.build.clone(),
         }
     }

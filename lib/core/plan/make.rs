@@ -252,11 +252,13 @@ fn empty(request: &PlanRequest, root: PathBuf) -> Result<Plan> {
         threads: request.threads,
         build: Build::own(),
         limits: request.limits.clone(),
+        model: Vec::new(),
         sizing: request.sizing,
         task_bytes: 0,
         input_manifest: manifest.map_err(Error::data)?,
         sources: Vec::new(),
     };
+    plan.model = plan.model_now()?;
     plan.id = plan.make_id();
     Ok(plan)
 }
@@ -270,6 +272,7 @@ fn other_plan(old: &Plan, new: &Plan) -> Error {
         _ if old.build != new.build => format!("by another build, {}", old.build),
         _ if old.limits != new.limits => "with other limits".to_string(),
         _ if old.options != new.options => format!("with other options: {}", old.options.join(" ")),
+        _ if old.model != new.model => "of another model under the same name".to_string(),
         _ => "made elsewhere".to_string(),
     };
     let cause = format!("has a plan {what}");

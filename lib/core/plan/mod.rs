@@ -11,6 +11,7 @@ mod finish;
 mod kept;
 mod list;
 mod make;
+mod model;
 mod packs;
 mod parts;
 mod products;
@@ -46,6 +47,7 @@ pub use work::Work;
 use crate::cli::Slice;
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result};
+use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::json_file;
 use crate::format::synth_shards::RecordedInput;
@@ -84,6 +86,9 @@ pub struct Plan {
     /// The program that made the plan; only the same build makes its tasks.
     pub build: Build,
     pub limits: PlanLimits,
+    /// The files of the model that the options name; none if they name no model.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model: Vec<FileEntry>,
     pub sizing: Sizing,
     /// The decoded bytes of a task of about equal size.
     pub task_bytes: u64,
@@ -191,9 +196,9 @@ impl Plan {
 
     fn make_id(&self) -> String {
         let Plan { product, script, options, directory, input, root, build, limits, .. } = self;
-        let (raw_shards, recorded) = (self.raw_shards, &self.recorded);
+        let (raw_shards, recorded, model) = (self.raw_shards, &self.recorded, &self.model);
         let all = json!([SCHEMA, product, script, options, directory, input, root, build, limits]);
-        let all = json!([all, raw_shards, recorded]);
+        let all = json!([all, raw_shards, recorded, model]);
         sha256_hex(all.to_string().as_bytes())[..12].to_string()
     }
 

@@ -47,7 +47,8 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
     let task = plan.tasks().find(|task| task.name() == name);
     let task = task.ok_or_else(|| Error::usage(format!("the plan has no task {name}")).at(root))?;
     task.source.check(&plan)?;
-    if task.state(root, false)? == State::Done {
+    plan.check_model()?;
+    if task.state(root, None)? == State::Done {
         return Ok(());
     }
     // A part that a running copy has published is not replaced: that copy is about to read it.
@@ -57,7 +58,7 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
     let (mut status, mut messages) = task.make(root, may_replace, options)?;
     // Another copy of the task may have made the part meanwhile, so that this one was refused.
     if !status.success() && files::exists(&task.manifest(root))? {
-        if task.state(root, false)? == State::Done {
+        if task.state(root, None)? == State::Done {
             return Ok(());
         }
         (status, messages) = task.make(root, true, options)?;
@@ -68,7 +69,9 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
             options.warnings && is_warning
         };
         messages.iter().filter(is_shown).for_each(|line| cli::tell(line));
-        return task.source.check(&plan).and_then(|()| task.write_receipt(root));
+        task.source.check(&plan)?;
+        plan.check_model()?;
+        return task.write_receipt(root);
     }
     let exit_code = match status.code() {
         Some(code @ (1 | 2)) => code as u8,

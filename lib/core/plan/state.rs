@@ -92,10 +92,14 @@ pub fn states<'p>(
     jobs: NonZeroUsize,
 ) -> Result<Vec<(Task<'p>, State)>> {
     let mut all = Vec::new();
+    let has_other_model = plan.changed_model_file()?.is_some();
     for source in &plan.sources {
-        let is_changed = source.is_changed(plan)?;
+        let changed = match source.is_changed(plan)? {
+            true => Some("input"),
+            false => has_other_model.then_some("model"),
+        };
         let tasks = source.tasks(plan).map(Ok::<_, Error>);
-        let state = |task: Task<'p>| task.state(root, is_changed).map(|state| (task, state));
+        let state = |task: Task<'p>| task.state(root, changed).map(|state| (task, state));
         ordered_map(
             jobs,
             tasks,
@@ -122,8 +126,8 @@ impl Plan {
 }
 
 impl Task<'_> {
-    /// Returns the state of the task. `is_changed`: its source has changed since the plan was made.
-    pub fn state(&self, root: &Path, is_changed: bool) -> Result<State> {
+    /// Returns the state of the task. `changed` names what has changed since the plan was made, if so.
+    pub fn state(&self, root: &Path, changed: Option<&str>) -> Result<State> {
         let directory = self.directory(root);
         if !files::is_directory(&directory)? {
             return Ok(State::Missing);
@@ -132,10 +136,9 @@ impl Task<'_> {
             json_file::if_there(&directory.join(RECEIPT), json_file::read_all)?;
         let differs = receipt.map(|receipt| self.differs(&receipt, root)).transpose()?;
         if let Some(None) = differs {
-            return Ok(if is_changed {
-                State::Stale("its input has changed since the plan".to_string())
-            } else {
-                State::Done
+            return Ok(match changed {
+                Some(what) => State::Stale(format!("its {what} has changed since the plan")),
+                None => State::Done,
             });
         }
         if self.is_running(root)? {

@@ -144,7 +144,7 @@ impl Work {
             }
             source.check(plan)?;
             for task in source.tasks(plan) {
-                match task.state(root, false)? {
+                match task.state(root, None)? {
                     State::Done => progress.count_done(&task),
                     _ => {
                         progress.count_open(&task);
