@@ -252,13 +252,17 @@ impl PlanSource {
         Err(Error::data(cause.trim_end_matches(',')).at(path.as_path()).hint("plan again"))
     }
 
-    /// Whether these inputs are the files of this source, as far as the plan knows them. (For raw
-    /// rows a manifest knows more than the plan.)
+    /// Whether these inputs are the files of this source, as far as both know them. (For raw rows a manifest knows
+    /// more than the plan; it has no number of rows where a record becomes several.)
     fn is_of(&self, inputs: &[Value]) -> bool {
         let own = self.inputs();
         let is_same = |(own, input): (&Value, &Value)| {
             let fields = own.as_object().into_iter().flatten();
-            fields.into_iter().all(|(name, value)| input.get(name) == Some(value))
+            let is_same = |(name, value): (&String, &Value)| match input.get(name) {
+                Some(Value::Null) => name == "rows",
+                found => found == Some(value),
+            };
+            fields.into_iter().all(is_same)
         };
         own.len() == inputs.len() && own.iter().zip(inputs).all(is_same)
     }
