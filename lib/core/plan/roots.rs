@@ -8,10 +8,11 @@ use super::summary::Summary;
 use super::{Plan, PlanSource, Task, parts, rows};
 use crate::batch::input_manifest;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::format::json_file;
 use crate::format::kd_root::{
-    FORMAT, KdPart, KdRootManifest, KdSplit, RootSettings, ShardJoin, Surplus, are_one_tokenizer,
-    configs_agree, manifest_in_root,
+    FORMAT, KdFiles, KdPart, KdRootManifest, KeptTokenizer, RootSettings, ShardJoin, Surplus,
+    are_one_tokenizer, configs_agree, make_way, manifest_in_root,
 };
 use crate::provenance::{Build, BuildRun};
 use crate::publish::TargetLock;
@@ -39,9 +40,9 @@ fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
     if part.made.as_ref() != Some(&source.made(plan)) || part.source.manifest_sha256() != manifest {
         return Ok(false);
     }
-    let missing = |split: &KdSplit| split.files.missing(root);
-    let missing = part.splits.values().map(missing).collect::<Result<Vec<_>>>()?;
-    Ok(missing.iter().all(Option::is_none))
+    let splits = part.splits.values().map(|split| &split.files);
+    let files: Vec<&KdFiles> = splits.chain(&part.tokenizer_files).collect();
+    Ok(files::find(&files, |files| Ok(files.missing(root)?.is_some()))?.is_none())
 }
 
 /// Checks that the parts have the options of the plan, are of its slices, and belong to one
@@ -64,6 +65,7 @@ fn other_dataset(first: &KdPart, part: &KdPart) -> Option<String> {
         ("dtype", part.dtype == first.dtype),
         ("policy", part.source.policy == first.source.policy),
         ("tokenizer", are_one_tokenizer(&part.source.tokenizer, &first.source.tokenizer)),
+        ("kept tokenizer", part.tokenizer_files == first.tokenizer_files),
     ];
     let (what, _) = same.iter().find(|(_, is_same)| !is_same)?;
     Some(format!("its {what} is not that of the first part"))
@@ -98,6 +100,7 @@ fn join(job: &JoinJob<'_>, _: &[PathBuf]) -> Result<Summary> {
     if !options.again {
         surplus.refuse(job.hint_for_surplus())?;
     }
+    keep_tokenizer(root, job)?;
     job.each(|source| {
         let parts: Vec<PathBuf> = source.tasks(plan).map(|task| task.part(root)).collect();
         let (manifest, made) = (plan.input_manifest.as_ref(), source.made(plan));
@@ -117,6 +120,19 @@ fn join(job: &JoinJob<'_>, _: &[PathBuf]) -> Result<Summary> {
     let manifest = KdRootManifest::collect(root, &settings, BuildRun::since(*start))?;
     manifest.publish(root, &lock)?;
     Ok(Summary::from(&manifest))
+}
+
+/// Publishes the tokenizer of the parts, which is one, in place of another one and of what the root holds of it.
+fn keep_tokenizer(root: &Path, job: &JoinJob<'_>) -> Result<()> {
+    let Some(task) = job.sources.iter().find_map(|source| source.tasks(job.plan).next()) else {
+        return Ok(());
+    };
+    let part = KdPart::read(&task.manifest(root))?;
+    let kept = KeptTokenizer::of_root(&task.part(root), part.tokenizer_files.as_ref())?;
+    let is_joined = |name: &str| job.sources.iter().any(|source| source.name == name);
+    make_way(root, kept.as_ref(), &|name| job.options.again || is_joined(name))?;
+    // (Shards are joined side by side, and find it there.)
+    kept.map_or(Ok(()), |kept| kept.publish(root, false))
 }
 
 /// Checks that the manifest beside the sources is the one of the plan.

@@ -61,7 +61,7 @@ impl ShardJoin<'_> {
         let run = BuildRun::since(start);
         let run = BuildRun { seconds: ((run.seconds + seconds) * 1000.0).round() / 1000.0, ..run };
         if let Some(kept) = self.kept(&part)? {
-            kept.publish(self.root)?;
+            kept.publish(self.root, false)?;
         }
         let mut files = files;
         let made = Some(self.made.clone());

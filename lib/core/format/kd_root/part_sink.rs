@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::caches::{is_cache, remove_empty_folders};
-use super::tokenizer::refuse_kept;
+use super::tokenizer::{refuse_another, remove_kept};
 use super::{
     KdConfig, KdPart, KdSink, KdSource, KdTarget, KeptTokenizer, PART_SCHEMA, RowRule, SourceLimits,
 };
@@ -22,7 +22,7 @@ use crate::harmony::{ChannelSpan, Policy, Spans, unsupervised};
 use crate::model::{Vocabulary, end_of};
 use crate::ordered::Flow;
 use crate::provenance::{BuildRun, git_sha};
-use crate::publish::{PendingFile, publish};
+use crate::publish::{PendingFile, TargetLock, publish};
 use crate::record::conversation::ID_FIELD;
 use crate::record::tokens::{self, Tokens};
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
@@ -179,15 +179,19 @@ impl PartSink {
     }
 
     /// Keeps the tokenizer of the tokens in the root, if they are not of o200k: that of the model that the user
-    /// names, or that which the stream names. A root that keeps another one is refused.
+    /// names, or that which the stream names. A root that keeps another one is refused, unless it holds nothing but
+    /// a part that is replaced.
     pub fn keeping(self, model: Option<&Path>, template: Option<&Path>) -> Result<PartSink> {
         let KdTarget::Root { root, .. } = &self.target else { return Ok(self) };
         let kept = KeptTokenizer::of_header(&self.header, model, template)?;
-        match &kept {
-            Some(kept) => kept.refuse_other(root)?,
-            None => refuse_kept(root)?,
-        }
+        refuse_another(root, kept.as_ref(), &self.replaced())?;
         Ok(PartSink { kept, ..self })
+    }
+
+    /// Returns whether the part of a name is replaced.
+    fn replaced(&self) -> impl Fn(&str) -> bool + use<> {
+        let (overwrite, own) = (self.overwrite, self.target.name());
+        move |name| overwrite && name == own
     }
 
     /// Sets whether a part may be published in which nothing is supervised.
@@ -240,6 +244,7 @@ impl Sink for PartSink {
 
     fn finish(self, counts: Counts) -> Result<SinkSummary> {
         let mut warnings = self.unsupervised().map_err(|error| error.at(self.target.name()))?;
+        let replaced = self.replaced();
         let PartSink { target, layout, dtype, kept, header, source, .. } = self;
         let (mut files, splits) = self.sequences.finish(&target)?;
         let config = (layout == PrefixLayout::Triple).then(|| config(&target, &source, &header));
@@ -259,10 +264,18 @@ impl Sink for PartSink {
             run: BuildRun::since(self.start),
         };
         files.push(part.pending(&target.manifest())?);
-        if let Some(kept) = kept {
-            kept.publish(target.root())?;
+        let is_root = matches!(target, KdTarget::Root { .. });
+        if is_root {
+            // (Another writer may have been here meanwhile.)
+            refuse_another(target.root(), kept.as_ref(), &replaced)?;
+        }
+        if let Some(kept) = &kept {
+            kept.publish(target.root(), self.overwrite)?;
         }
         warnings.extend(publish_part(&target, files, self.overwrite)?);
+        if is_root && kept.is_none() && self.overwrite {
+            remove_kept(target.root(), &TargetLock::take(target.root())?)?;
+        }
         Ok(SinkSummary { made: Some(part.summary()), warnings })
     }
 }

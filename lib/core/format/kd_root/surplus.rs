@@ -81,6 +81,14 @@ impl Surplus<'_> {
         }
     }
 
+    /// Whether all of them are shards of these names.
+    pub(super) fn is_all(&self, is_named: &dyn Fn(&str) -> bool) -> bool {
+        self.targets.iter().all(|target| match target {
+            KdTarget::Root { name, .. } => is_named(name),
+            KdTarget::Prefix(_) => false,
+        })
+    }
+
     /// Removes them, and the manifest of the root with them.
     pub fn withdraw(&self, lock: &TargetLock) -> Result<()> {
         for target in &self.targets {

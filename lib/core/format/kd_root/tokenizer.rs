@@ -1,21 +1,22 @@
 //! The tokenizer that a root keeps: the files of its model's folder, byte for byte, in `ROOT/tokenizer/`, so that
 //! texts can be shown and checked where the model is not at hand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::part::find_manifest;
 use super::place::PlaceInRoot;
-use super::{KdFiles, KdPart, KdTarget};
+use super::{KdFiles, KdPart, KdTarget, Surplus};
 use crate::batch::{Header, TokenizerLocation};
 use crate::error::{Error, Kind, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::hashed_file::HashedFile;
 use crate::model::{ModelFiles, TokenizerName, locate};
-use crate::publish::{Standing, Target, half_published, publish};
+use crate::publish::{Standing, Target, TargetLock, half_published, publish, withdraw};
 
 /// The folder of a root in which its tokenizer is.
 pub const TOKENIZER: &str = "tokenizer";
@@ -110,12 +111,16 @@ impl KeptTokenizer {
         Ok(())
     }
 
-    /// Publishes the files in a root. Where they are already, they stay as they are; another tokenizer stays, too, and
-    /// is an error.
-    pub fn publish(&self, root: &Path) -> Result<()> {
-        self.refuse_other(root)?;
-        if kept_files(root)?.len() == self.files.len() && !half_published(&KeptIn(root).manifest())?
-        {
+    /// Publishes the files in a root. Where they are already, they stay as they are; another tokenizer is replaced if
+    /// `overwrite`, else it stays, too, and is an error.
+    pub fn publish(&self, root: &Path, overwrite: bool) -> Result<()> {
+        let is_other = match self.refuse_other(root) {
+            Err(error) if overwrite && error.kind() == Kind::Usage => true,
+            refused => refused.map(|()| false)?,
+        };
+        let is_whole = kept_files(root)?.len() == self.files.len()
+            && !half_published(&KeptIn(root).manifest())?;
+        if is_whole && !is_other {
             return Ok(());
         }
         let mut pending = Vec::new();
@@ -129,7 +134,7 @@ impl KeptTokenizer {
             }
             pending.push(file.file);
         }
-        let published = publish(&KeptIn(root), pending, false).map(drop);
+        let published = publish(&KeptIn(root), pending, is_other).map(drop);
         // (Where another writer was first, what it has published is looked at.)
         match published {
             Err(error) if error.kind() != Kind::Usage => Err(error),
@@ -147,14 +152,64 @@ pub fn keep_joined(prefixes: &[PathBuf], target: &KdTarget, part: &mut KdPart) -
         let Some(place) = PlaceInRoot::of(prefix)? else { continue };
         let stated = KdPart::read(&manifest)?.tokenizer_files;
         let Some(kept) = KeptTokenizer::of_root(&place.root, stated.as_ref())? else { continue };
-        kept.publish(&root)?;
+        kept.publish(&root, false)?;
         part.tokenizer_files = stated;
     }
     Ok(())
 }
 
+/// Refuses a root that keeps another tokenizer than this one (`None` is o200k), unless all that it holds is replaced.
+pub fn refuse_another(
+    root: &Path,
+    own: Option<&KeptTokenizer>,
+    is_replaced: &dyn Fn(&str) -> bool,
+) -> Result<()> {
+    way(root, own, is_replaced).map(|_| ())
+}
+
+/// Removes from a root another tokenizer than this one (`None` is o200k), and all shards that are of it. Fails, and
+/// removes nothing, if one of these is not to be replaced.
+pub fn make_way(
+    root: &Path,
+    own: Option<&KeptTokenizer>,
+    is_replaced: &dyn Fn(&str) -> bool,
+) -> Result<()> {
+    let Some(old) = way(root, own, is_replaced)? else { return Ok(()) };
+    let lock = TargetLock::take(root)?;
+    old.withdraw(&lock)?;
+    remove_kept(root, &lock)
+}
+
+/// Removes the tokenizer that a root keeps.
+pub fn remove_kept(root: &Path, lock: &TargetLock) -> Result<()> {
+    withdraw(&KeptIn(root), lock)?;
+    // (A folder with something else in it stays.)
+    [TEMPLATES, TOKENIZER].iter().for_each(|folder| drop(fs::remove_dir(root.join(folder))));
+    Ok(())
+}
+
+/// Returns what a root holds that is of another tokenizer, if it keeps one.
+fn way<'a>(
+    root: &'a Path,
+    own: Option<&KeptTokenizer>,
+    is_replaced: &dyn Fn(&str) -> bool,
+) -> Result<Option<Surplus<'a>>> {
+    let refused = match own {
+        Some(own) => own.refuse_other(root),
+        None => refuse_kept(root),
+    };
+    match refused {
+        Ok(()) => Ok(None),
+        Err(error) if error.kind() == Kind::Usage => {
+            let old = Surplus::of(root, &HashSet::new())?;
+            if old.is_all(is_replaced) { Ok(Some(old)) } else { Err(error) }
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Refuses tokens of o200k in a root that keeps the tokenizer of a model.
-pub fn refuse_kept(root: &Path) -> Result<()> {
+fn refuse_kept(root: &Path) -> Result<()> {
     match kept_files(root)?.into_iter().next_back() {
         Some(path) => {
             Err(Error::usage("is of another tokenizer than o200k, whose tokens these are")
