@@ -9,8 +9,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::Path;
 
 use common::{
-    Edit, Outcome, TempDir, assert_no_temporaries, bash_with, bin_dir, copy_scripts, data,
-    files_in, installed, wrap, write_shard, write_shards,
+    Edit, Outcome, TempDir, assert_same_roots, bash_with, bin_dir,
+    copy_scripts, data, files_in, installed, wrap, write_shard, write_shards,
 };
 use gristmill::digest::{sha256_hex, sha256_of};
 use serde_json::Value;
@@ -72,27 +72,7 @@ impl Place {
     /// Both roots have the same files with the same bytes, but for `run` in their manifests.
     #[track_caller]
     fn assert_same_roots(&self, ours: &str, theirs: &str) {
-        let (ours, theirs) = (self.dir.path().join(ours), self.dir.path().join(theirs));
-        let files = |root: &Path| {
-            let mut files = files_in(root);
-            files.retain(|name| !name.starts_with("tasks/"));
-            files
-        };
-        assert_eq!(files(&ours), files(&theirs));
-        assert!(files(&ours).len() > 3);
-        for name in files(&ours) {
-            let [a, b] = [&ours, &theirs].map(|root| fs::read(root.join(&name)).unwrap());
-            let bare = |text: &[u8]| {
-                let mut json: Value = serde_json::from_slice(text).unwrap();
-                json.as_object_mut().unwrap().remove("run").unwrap();
-                json
-            };
-            match name.ends_with(".json") {
-                true => assert_eq!(bare(&a), bare(&b), "{name}"),
-                false => assert!(a == b, "{name} differs"),
-            }
-        }
-        assert_no_temporaries(&ours);
+        assert_same_roots(&self.dir.path().join(ours), &self.dir.path().join(theirs));
     }
 }
 
