@@ -7,7 +7,8 @@ usage() {
     cat <<'EOT'
 Usage: scripts/synth-kd.sh INPUT... ROOT [--shards N] [options]
        scripts/synth-kd.sh RAW_DIR... ROOT --raw [--shards N] [options]
-       scripts/synth-kd.sh CHATS... ROOT --chat [--shards N] [options]
+       scripts/synth-kd.sh CHATS... ROOT --chat [--model DIR] [--shards N]
+                           [options]
        scripts/synth-kd.sh plan INPUT ROOT [--tasks N | --rows-per-task N]
                            [options] > TASKS
        scripts/synth-kd.sh status ROOT [TASKS] [--todo | --watch]
@@ -31,7 +32,9 @@ Usage: scripts/synth-kd.sh INPUT... ROOT [--shards N] [options]
   Parquet.
 
   With --chat the input is a file or folder of chats as people have them (OpenAI
-  messages, ShareGPT, Alpaca, ...).
+  messages, ShareGPT, Alpaca, ...). They become conversations of gpt-oss, or
+  with --model DIR, a Hugging Face folder, tokens of that model by its own chat
+  template (docs/any-model.md).
 
 @further
 
@@ -85,6 +88,7 @@ Usage: scripts/synth-kd.sh INPUT... ROOT [--shards N] [options]
     scripts/synth-kd.sh data/synth_harmony out --valid-fraction 0.001
     scripts/synth-kd.sh data/raw out --raw --shards 8 --resume
     scripts/synth-kd.sh chats.jsonl out --chat --span commentary=3
+    scripts/synth-kd.sh chats out --chat --model models/Qwen3-8B --turns split
     scripts/synth-kd.sh plan data/synth_harmony out --tasks 400 > tasks.txt
 
   Exit codes: 0 done, 1 bad data (if ROOT fails ds-check, it is kept), 2 usage
@@ -100,8 +104,8 @@ choose_mode "$@"
 
 fraction=0.001 jobs='' max_rows='' max_rows_per_shard='' max_tokens=''
 overwrite='' resume='' on_error=fail check=1 no_input_check=''
-raw='' reader='' shards='' size=()
-pipeline=(synth-harmony chat-harmony harmony-tok span-mask mmidx-write seq-pack)
+raw='' reader='' model='' shards='' size=()
+pipeline=(synth-harmony chat-harmony chat-tok harmony-tok span-mask mmidx-write seq-pack)
 positional=()
 while (($#)); do
     case $1 in
@@ -116,11 +120,12 @@ while (($#)); do
     --no-input-check) no_input_check=$1 && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error | --rejects | --progress | \
-        --tasks | --rows-per-task | --name | --shard | --slice | --progress-to | --shards | --rows)
+        --tasks | --rows-per-task | --name | --shard | --slice | --progress-to | --shards | --rows | --model)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     --tasks | --rows-per-task) number "$1" "$2" 1 && size=("$1" "$2") ;;
     --rows) rows_option "$2" ;;
+    --model) model=$2 ;;
     --shards) number "$1" "$2" 1 && shards=$((10#$2)) ;;
     --name | --shard | --slice | --progress-to) task_option "$1" "$2" ;;
     --valid-fraction) fraction=$2 ;;
@@ -154,14 +159,20 @@ if [[ $mode != slice && -z $raw ]]; then
 fi
 [[ -n $raw || -z $shards ]] || die "--shards: $input has shards of its own"
 [[ $raw != --raw || " ${passed[*]} " != *" --id-field "* ]] || die "--id-field is not for --raw"
-# An option of a reader that is not there would do nothing.
-pipeline=(${reader:+"$reader"} harmony-tok span-mask mmidx-write seq-pack)
+[[ -z $model || $raw == --chat ]] || die "--model is for --chat"
+# What makes tokens of the input.
+makers=(${reader:+"$reader"} harmony-tok)
+[[ -z $model ]] || makers=(chat-tok) reader=chat-tok
+# An option of a filter that is not there would do nothing.
+pipeline=("${makers[@]}" span-mask mmidx-write seq-pack)
 options_of '' vain
 if ((${#vain[@]})); then
+    [[ -z $model ]] || die "${vain[0]} is not for --model"
     readers=(${takes[synth-harmony ${vain[0]}]+--raw} ${takes[chat-harmony ${vain[0]}]+--chat})
+    ((${#readers[@]})) || readers=(--model)
     die "${vain[0]} is for ${readers[0]}${readers[1]+ and ${readers[1]}}"
 fi
-need_filters ${reader:+"$reader"} harmony-tok span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check} ${rows:+seq-pack}
+need_filters "${makers[@]}" span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check} ${rows:+seq-pack}
 check_rows
 # Tasks make no rows.
 unset 'pipeline[-1]'
@@ -189,8 +200,13 @@ make_part() {
         keep_rejects "$reader"
         local read=("$reader" "${inputs[@]}" --shard "$shard" --hash-inputs "${limits[@]}" "${conversations[@]}" "${bad[@]}"
             --jobs "${jobs:-1}" --progress never "${report[@]}")
-        "${read[@]}" | "${tokenize[@]}" | "${mask[@]}" |
-            "${part[@]}" --progress never || codes=("${PIPESTATUS[@]}")
+        if [[ -n $model ]]; then
+            "${read[@]}" --model "$model" ${max_tokens:+--max-tokens "$max_tokens"} | "${mask[@]}" |
+                "${part[@]}" --model "$model" --progress never || codes=("${PIPESTATUS[@]}")
+        else
+            "${read[@]}" | "${tokenize[@]}" | "${mask[@]}" |
+                "${part[@]}" --progress never || codes=("${PIPESTATUS[@]}")
+        fi
         # harmony-tok has stopped after so many tokens, and nobody took what the reader still had.
         [[ -z $max_tokens || "${codes[*]}" != "141 0 0 0" ]] || codes=()
     else
@@ -206,6 +222,17 @@ check_options() {
     mmidx-write --valid-fraction "$fraction" --help >/dev/null 2>&1 ||
         die "--valid-fraction $fraction: expected a decimal number from 0 to 1"
     check_passed
+    [[ -z $model ]] || check_model
+}
+
+# check_model: that the model can be read, with its template and what is set.
+check_model() {
+    local given told code=0
+    options_of chat-tok given
+    # Of an input without a byte: only what is wrong with the model or the options ends with 1 or 2.
+    told=$(chat-tok --model "$model" "${given[@]}" /dev/null 2>&1 >/dev/null) || code=$?
+    told=${told#chat-tok: }
+    ((code != 1 && code != 2)) || die "${told%%$'\n'*}" "$code"
 }
 
 if [[ $mode == slice ]]; then
@@ -216,7 +243,8 @@ fi
 make=(ds-plan make "$root" --product kd-root --input "$input" "${size[@]}"
     ${max_rows:+--max-rows "$max_rows"} ${max_tokens:+--max-tokens "$max_tokens"}
     ${max_rows_per_shard:+--max-rows-per-shard "$max_rows_per_shard"})
-options=(--valid-fraction "$fraction" --on-error "$on_error" ${no_input_check:+"$no_input_check"})
+options=(--valid-fraction "$fraction" --on-error "$on_error" ${no_input_check:+"$no_input_check"}
+    ${model:+--model "$model"})
 for filter in "${pipeline[@]}"; do
     options_of "$filter" given
     options+=("${given[@]}")

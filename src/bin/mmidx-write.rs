@@ -79,7 +79,8 @@ pub struct Args {
     ///
     /// It is appended also where a sequence ends in it already, and it is never trained on: the stop token of an answer
     /// is. The part states it, and ds-check looks for it.
-    #[arg(long, value_name = "TOKEN", help_heading = "Form", conflicts_with = "concat")]
+    #[arg(long, add = ForPipelines, value_name = "TOKEN", help_heading = "Form")]
+    #[arg(conflicts_with = "concat")]
     append_eod: Option<String>,
 
     #[command(flatten)]

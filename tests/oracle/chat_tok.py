@@ -21,9 +21,8 @@ def encoded(tokenizer, text, cuts):
     return ids, offsets
 
 
-def main():
-    model, chats, *variables = sys.argv[1:]
-    variables = {name: json.loads(value) for name, value in (of.split("=", 1) for of in variables)}
+def records(model, chats, variables):
+    """The id of each chat, its text, its tokens, and their mask."""
     tokenizer = PreTrainedTokenizerFast.from_pretrained(model)
     config = json.load(open(f"{model}/tokenizer_config.json"))
     token = lambda value: value["content"] if isinstance(value, dict) else value
@@ -55,7 +54,15 @@ def main():
         if cuts:
             ids, offsets = encoded(tokenizer, text, cuts)
         mask = [int(any(a <= start and end <= b for a, b in ranges)) for start, end in offsets]
-        print(json.dumps({"id": chat["id"], "text": text, "tokens": ids, "mask": mask}))
+        yield chat["id"], text, ids, mask
 
 
-main()
+def main():
+    model, chats, *variables = sys.argv[1:]
+    variables = {name: json.loads(value) for name, value in (of.split("=", 1) for of in variables)}
+    for name, text, ids, mask in records(model, chats, variables):
+        print(json.dumps({"id": name, "text": text, "tokens": ids, "mask": mask}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,6 @@
 //! Pipelines, plans, packages, and what a newcomer types.
 
+mod any_model;
 mod chats;
 mod newcomers;
 mod newcomers_sets;

@@ -42,13 +42,19 @@ const GATE: (&str, &[&str]) = ("the whole is checked at the end", &["--check"]);
 const SCRIPTS: [Script; 5] = [
     Script {
         name: "synth-kd.sh",
-        filters: &["synth-harmony", "chat-harmony", "harmony-tok", "span-mask", "mmidx-write"],
+        filters: &[
+            "synth-harmony",
+            "chat-harmony",
+            "chat-tok",
+            "harmony-tok",
+            "span-mask",
+            "mmidx-write",
+        ],
         without: &[
             ("the script names its inputs and outputs", &["--shard", "--output", "--hash-inputs"]),
             ("the published datasets are of one kind", &["--vocab", "--align"]),
             ("the same", &["--dtype", "--tokens-only", "--no-ids"]),
             ("other tasks of the filters", &["--decode", "--concat", "--foreign"]),
-            ("tokens are those of gpt-oss", &["--model"]),
             ("the root is the one that is named", &["--root", "--prefix", "--row-group-rows"]),
         ],
     },
@@ -133,6 +139,7 @@ fn values_that_are_passed_on_are_looked_at_first() {
         ("synth-kd.sh", "in out --raw --reference", "synth-harmony"),
         ("synth-kd.sh", "plan in out --raw --reasoning-effort", "synth-harmony"),
         ("synth-kd.sh", "in out --chat --thinking", "chat-harmony"),
+        ("synth-kd.sh", "in out --chat --model m --turns", "chat-tok"),
         ("synth-kd.sh", "in out --policy", "harmony-tok"),
         ("synth-kd.sh", "in out --span", "span-mask"),
         ("synth-raw.sh", "in out --reasoning-effort", "synth-harmony"),
