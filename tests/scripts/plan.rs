@@ -9,8 +9,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::Path;
 
 use common::{
-    Edit, Outcome, TempDir, assert_same_roots, bash_with, bin_dir,
-    copy_scripts, data, files_in, installed, wrap, write_shard, write_shards,
+    Edit, Outcome, TempDir, assert_same_roots, bash_with, bin_dir, copy_scripts, data, files_in,
+    installed, wrap, write_shard, write_shards,
 };
 use gristmill::digest::{sha256_hex, sha256_of};
 use serde_json::Value;
