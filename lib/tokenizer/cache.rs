@@ -9,9 +9,9 @@ use super::pages::{Line, Room, line_of};
 use super::slot::Tokens;
 use gristmill_simd as simd;
 
-/// The numbers of sets, a line each: at first, and after half of the places are taken. A set holds
+/// The number of sets at first, a line each; there are more after half of the places are taken. A set holds
 /// two words. Many encoders see only a few words, and the system gives a large room at once.
-const SIZES: [usize; 2] = [1 << 10, 1 << 16];
+const FEW: usize = 1 << 10;
 const WAYS: usize = 2;
 /// The index of the first slot of a set.
 const SLOTS: usize = 2 * WAYS;
@@ -21,6 +21,8 @@ const REPLACING: u32 = 8;
 pub struct WordCache {
     /// The sets: two keys, the lower half first, and then the slot of each.
     room: Room,
+    /// The number of sets that it grows to.
+    most: usize,
     /// How many more words this room takes before it grows.
     left: usize,
     /// How many words found no free place.
@@ -55,8 +57,9 @@ fn key_at(line: &Line, way: usize) -> u128 {
 }
 
 impl WordCache {
-    pub fn new() -> Self {
-        Self { room: Room::zeroed(SIZES[0]), left: SIZES[0] * WAYS / 2, waiting: 0 }
+    /// `most` is a power of two above [`FEW`].
+    pub fn new(most: usize) -> Self {
+        Self { room: Room::zeroed(FEW), most, left: FEW * WAYS / 2, waiting: 0 }
     }
 
     /// Returns the sets, in which words are looked up.
@@ -109,10 +112,10 @@ impl WordCache {
     #[cold]
     fn grow(&mut self) {
         self.left = usize::MAX;
-        if self.room.lines().len() == SIZES[1] {
+        if self.room.lines().len() == self.most {
             return;
         }
-        let few = std::mem::replace(&mut self.room, Room::zeroed(SIZES[1]));
+        let few = std::mem::replace(&mut self.room, Room::zeroed(self.most));
         for line in few.lines() {
             for way in (0..WAYS).filter(|&way| line[SLOTS + way] != 0) {
                 let key = key_at(line, way);
@@ -152,7 +155,7 @@ mod tests {
 
     #[test]
     fn words_of_one_set_never_mix() {
-        let mut cache = WordCache::new();
+        let mut cache = WordCache::new(1 << 16);
         for key in 1..200 {
             assert_eq!(cache.sets().get(key, 6), 0);
             cache.put(key, 6, tokens(key));
@@ -169,20 +172,20 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_when_it_grows() {
-        let mut cache = WordCache::new();
+        let mut cache = WordCache::new(1 << 16);
         let key = |word: u128| key_of(&word.to_le_bytes(), 15);
         let is_found = |cache: &WordCache, &word: &u128| {
             cache.sets().get(key(word), hash_of(key(word))) == tokens(word).slot()
         };
         let (mut words, mut kept) = (0, Vec::new());
-        while cache.sets().0.len() == SIZES[0] {
+        while cache.sets().0.len() == FEW {
             if cache.left == 0 {
                 kept = (1..=words).filter(|word| is_found(&cache, word)).collect();
             }
             words += 1;
             cache.put(key(words), hash_of(key(words)), tokens(words));
         }
-        assert_eq!((kept.len(), cache.sets().0.len()), (SIZES[0] * WAYS / 2, SIZES[1]));
+        assert_eq!((kept.len(), cache.sets().0.len()), (FEW * WAYS / 2, 1 << 16));
         assert!(kept.iter().all(|word| is_found(&cache, word)));
     }
 }

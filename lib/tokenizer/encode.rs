@@ -1,7 +1,7 @@
 //! Text to tokens: cut off words, look each up.
 
 use super::embedded::Embedded;
-use super::lookup::{Batch, Lookup};
+use super::lookup::{Batch, Lookup, WordRoom};
 use super::pattern::{O200k, Pattern};
 use super::tables::Tables;
 use super::words::Words;
@@ -47,9 +47,9 @@ impl<T: Tables, P: Pattern> SimdTask for Encode<'_, T, P> {
 }
 
 impl<T: Tables, P: Pattern> Inner<T, P> {
-    pub fn new(level: SimdLevel, tables: T, pattern: P) -> Self {
+    pub fn new(level: SimdLevel, tables: T, pattern: P, room: WordRoom) -> Self {
         let batches = Box::new([Batch::new(), Batch::new()]);
-        Self { level, pattern, lookup: Lookup::new(level, tables), batches }
+        Self { level, pattern, lookup: Lookup::new(level, tables, room), batches }
     }
 
     #[inline]
@@ -72,7 +72,7 @@ impl Encoder {
     }
 
     fn with_level(level: SimdLevel) -> Self {
-        Self { inner: Inner::new(level, Embedded, O200k) }
+        Self { inner: Inner::new(level, Embedded, O200k, WordRoom::Mib13) }
     }
 
     /// Appends the tokens of `text`, all of it as ordinary text: `<|end|>` in it is seven
