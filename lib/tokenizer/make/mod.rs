@@ -47,9 +47,9 @@ pub fn make(
         blob.extend_from_slice(token);
         offsets.push(blob.len() as u32);
     }
-    let mut blocks: Vec<u8> = tokens.iter().flat_map(|token| block_of(token)).collect();
-    blocks.resize(16 * hash::NO_TOKEN as usize, hash::LONG);
-    blocks.extend_from_slice(&[0; 16]);
+    let mut blocks: Vec<[u8; 16]> = tokens.iter().map(|token| block_of(token)).collect();
+    blocks.resize(hash::NO_TOKEN as usize, [hash::LONG; 16]);
+    blocks.push([0; 16]);
 
     let ids = || (0..).zip(tokens.iter().zip(pairs));
     let is_word = |token: &[u8], pair: &Option<_>| {
@@ -83,7 +83,7 @@ pub fn make(
     for (&(left, right, merged), &slot) in made.iter().zip(&placed_pairs.slots) {
         slots[slot] = u64::from(left) << 36 | u64::from(right) << 18 | u64::from(merged);
     }
-    let pair_slots = slots.iter().flat_map(|slot| slot.to_le_bytes()).collect();
+    let pair_slots = slots.into_iter().map(u64::to_le_bytes).collect::<Vec<_>>().into_flattened();
 
     // Ids of the 256 bytes, then of the 65,536 pairs of bytes (0 where a pair makes nothing).
     let mut short = vec![0u32; 256 + 65536];
@@ -102,7 +102,7 @@ pub fn make(
     Some(Made {
         blob,
         offsets: bytes(&offsets),
-        blocks,
+        blocks: blocks.into_flattened(),
         word_buckets,
         word_slots,
         words_seed,
@@ -171,30 +171,21 @@ fn block_of(token: &[u8]) -> [u8; 16] {
 /// Returns the two bytes at each border between characters where the token has one of the two only in part:
 /// after the rest of a character that it begins with, and before the first bytes of a character that it ends
 /// with. They are bits of a table of all pairs of bytes.
-fn cut_borders(token: &[u8]) -> Vec<usize> {
-    let mut borders = Vec::new();
+fn cut_borders(token: &[u8]) -> impl Iterator<Item = usize> {
     let pair = |at: usize| token[at - 1] as usize * 256 + token[at] as usize;
     let rest = token.iter().take_while(|&&byte| is_continuation(byte)).count();
-    if rest > 0 && rest < token.len() {
-        borders.push(pair(rest));
-    }
-    if let Some(last) = token.iter().rposition(|&byte| !is_continuation(byte))
-        && last > 0
-        && std::str::from_utf8(&token[last..]).is_err()
-    {
-        borders.push(pair(last));
-    }
-    borders
+    let rest = Some(rest).filter(|&rest| rest > 0 && rest < token.len());
+    let last = token.iter().rposition(|&byte| !is_continuation(byte));
+    let last = last.filter(|&last| last > 0 && std::str::from_utf8(&token[last..]).is_err());
+    rest.into_iter().chain(last).map(pair)
 }
 
 /// The bits of all two whole characters that are side by side in a token.
-fn neighbours(token: &[u8]) -> Vec<usize> {
-    let mut bits = Vec::new();
-    for part in token.utf8_chunks() {
-        let points: Vec<u32> = part.valid().chars().map(u32::from).collect();
-        bits.extend(points.windows(2).map(|pair| hash::neighbours_bit(pair[0], pair[1])));
-    }
-    bits
+fn neighbours(token: &[u8]) -> impl Iterator<Item = usize> {
+    token.utf8_chunks().flat_map(|part| {
+        let points = || part.valid().chars().map(u32::from);
+        points().zip(points().skip(1)).map(|(left, right)| hash::neighbours_bit(left, right))
+    })
 }
 
 fn is_continuation(byte: u8) -> bool {
@@ -210,7 +201,7 @@ fn buckets(placement: &Placement) -> Vec<u8> {
 }
 
 fn bytes(numbers: &[u32]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+    numbers.iter().map(|number| number.to_le_bytes()).collect::<Vec<_>>().into_flattened()
 }
 
 fn bits(count: usize, set: impl Iterator<Item = usize>) -> Vec<u8> {
