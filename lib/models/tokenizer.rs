@@ -254,7 +254,7 @@ fn check_added(file: &mut TokenizerFile) -> Result<(), String> {
             return Err(format!("added token {} has no content", token.id));
         }
         if content.len() > LONGEST_ADDED {
-            return Err(format!("added token {} has {} bytes", token.id, content.len()));
+            return Err(format!("added token {} has more than {LONGEST_ADDED} bytes", token.id));
         }
         let id = *ids.entry(content).or_default().get_or_insert_with(|| {
             next += 1;

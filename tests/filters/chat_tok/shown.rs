@@ -6,18 +6,17 @@ use crate::common::models::real_model;
 use crate::common::{TempDir, bash};
 
 /// What becomes of a part of a chat.
+#[derive(Clone, Copy)]
 enum Fate {
-    /// It is in the text, and nothing is said.
+    /// It is in the text.
     Shown,
-    /// It is not in the text, and is counted under this name.
-    Counted(&'static str),
+    /// It is not in the text, and is counted and said.
+    Counted,
     /// The chat is refused with these words.
     Refused(&'static str),
 }
 use Fate::{Counted, Refused, Shown};
 
-const REASONING: Fate = Counted("reasoning that the template does not show: left out once");
-const NAMES: Fate = Counted("name: left out once");
 const CONTENT: Fate = Refused("message 0: the template does not show its content");
 const TOOLS: Fate = Refused("the template does not show the tools of the chat");
 const CALLS: Fate = Refused("message 1: the template does not show its tool calls");
@@ -57,36 +56,73 @@ fn parts() -> [(&'static str, Value, &'static [&'static str]); 9] {
     ]
 }
 
+/// The lines of a file of rejects.
+fn rejects_of(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
 #[test]
 fn what_a_real_template_does_not_show_is_refused_or_counted() {
-    for (name, fates) in [
-        ("qwen3", [Shown, CONTENT, Shown, REASONING, Shown, Shown, Shown, Shown, NAMES]),
-        ("llama3_1", [Shown, Shown, REASONING, REASONING, TOOLS, CALLS, CALLS, Shown, NAMES]),
-        ("deepseek_v3", [Shown, CONTENT, REASONING, REASONING, TOOLS, CALLS, CALLS, Shown, NAMES]),
-        ("gemma3", [Shown, ROLES, REASONING, REASONING, TOOLS, CALLS, ROLES, ROLES, NAMES]),
+    const SPLIT: &str = "; --turns split makes a record for each turn, with its own";
+    for (name, fates, reasoning) in [
+        ("qwen3", [Shown, CONTENT, Shown, Counted, Shown, Shown, Shown, Shown, Counted], "once"),
+        (
+            "llama3_1",
+            [Shown, Shown, Counted, Counted, TOOLS, CALLS, CALLS, Shown, Counted],
+            "twice",
+        ),
+        (
+            "deepseek_v3",
+            [Shown, CONTENT, Counted, Counted, TOOLS, CALLS, CALLS, Shown, Counted],
+            "twice",
+        ),
+        ("gemma3", [Shown, ROLES, Counted, Counted, TOOLS, CALLS, ROLES, ROLES, Counted], "twice"),
     ] {
         let Some(model) = real_model(name) else { continue };
         let dir = TempDir::new();
-        for ((part, chat, marks), fate) in parts().into_iter().zip(fates) {
-            let file = dir.write("chat.json", format!("{chat}\n"));
-            let pipe = format!(
-                "set -o pipefail; chat-tok --model {model} {file} --to arrow |
-                    harmony-tok -q --decode --model {model} --to ndjson"
-            );
-            let run = bash(&pipe);
-            let shown = marks.iter().filter(|mark| run.lossy().contains(**mark)).count();
-            let said = run.stderr.as_str();
-            let (is_ok, expected) = match fate {
-                Shown => (said.is_empty(), marks.len()),
-                Counted(words) => (said.lines().count() == 1 && said.contains(words), 0),
-                Refused(words) => (said.contains("chat-tok: ") && said.contains(words), 0),
-            };
-            assert!(is_ok && shown == expected, "{name}, {part}: {said}{}", run.lossy());
-            // Only a template that reads reasoning shows it in a turn by itself.
-            assert_eq!(
-                said.contains("--turns split"),
-                name == "qwen3" && part == "earlier reasoning"
-            );
+        let lines = parts().map(|(part, mut chat, _)| {
+            chat["id"] = part.into();
+            format!("{chat}\n")
+        });
+        let chats = dir.write("chats.jsonl", lines.concat());
+        let rejects = dir.at("rejects");
+        let pipe = format!(
+            "set -o pipefail; chat-tok --model {model} {chats} --to arrow --on-error skip --rejects {rejects} |
+                harmony-tok -q --decode --model {model} --to ndjson"
+        );
+        let run = bash(&pipe).ok();
+        let (texts, rejected) = (run.records(), rejects_of(&dir.text("rejects")));
+        for ((part, _, marks), fate) in parts().into_iter().zip(fates) {
+            let text =
+                texts.iter().find(|record| record["id"] == part).map(|record| record.to_string());
+            let shown = |text: &String| marks.iter().filter(|mark| text.contains(**mark)).count();
+            let reason = rejected
+                .iter()
+                .find(|reject| reject["id"] == part)
+                .map(|of| of["reason"].to_string());
+            match fate {
+                Shown => assert_eq!(
+                    text.as_ref().map(shown),
+                    Some(marks.len()),
+                    "{name}, {part}: {reason:?}"
+                ),
+                Counted => {
+                    assert_eq!(text.as_ref().map(shown), Some(0), "{name}, {part}: {reason:?}")
+                }
+                Refused(words) => {
+                    assert!(
+                        text.is_none() && reason.as_ref().is_some_and(|why| why.contains(words)),
+                        "{name}, {part}: {reason:?}"
+                    );
+                }
+            }
         }
+        // Only a template that reads reasoning shows it in a turn by itself.
+        let split = if name == "qwen3" { SPLIT } else { "" };
+        let said = format!(
+            "reasoning that the template does not show: left out {reasoning}{split}; --reasoning keep"
+        );
+        assert!(run.stderr.contains(&said), "{name}: {}", run.stderr);
+        assert!(run.stderr.contains("name: left out once\n"), "{name}: {}", run.stderr);
     }
 }
