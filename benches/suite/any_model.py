@@ -15,7 +15,7 @@ def any_model(bench, inputs, quick):
     """Chats to tokens by the chat template and tokenizer of a model's folder, whole processes on one thread.
     The peer calls `apply_chat_template` and the tokenizer for each chat, and finds no trained ranges; the
     tokens of both are compared. Chats with reasoning and calls go to the template that shows them."""
-    rows = 2_000 if quick else 20_000
+    rows = 2_000 if quick else 10_000
     parts, goals = [], []
     for model, asked, is_shown in MODELS:
         folder = ROOT / "target/models" / model
