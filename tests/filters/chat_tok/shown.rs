@@ -69,14 +69,18 @@ fn what_a_real_template_does_not_show_is_refused_or_counted() {
         (
             "llama3_1",
             [Shown, Shown, Counted, Counted, TOOLS, CALLS, CALLS, Shown, Counted],
-            "twice",
+            "2 times",
         ),
         (
             "deepseek_v3",
             [Shown, CONTENT, Counted, Counted, TOOLS, CALLS, CALLS, Shown, Counted],
-            "twice",
+            "2 times",
         ),
-        ("gemma3", [Shown, ROLES, Counted, Counted, TOOLS, CALLS, ROLES, ROLES, Counted], "twice"),
+        (
+            "gemma3",
+            [Shown, ROLES, Counted, Counted, TOOLS, CALLS, ROLES, ROLES, Counted],
+            "2 times",
+        ),
     ] {
         let Some(model) = real_model(name) else { continue };
         let dir = TempDir::new();

@@ -194,8 +194,12 @@ impl KdSource {
 /// whether or not they are in the program.
 pub fn are_one_tokenizer(a: &Option<Value>, b: &Option<Value>) -> bool {
     let hash = |of: &Option<Value>| of.as_ref()?.get("model_sha256")?.as_str().map(str::to_string);
-    let size = |of: &Option<Value>| of.as_ref()?.get("vocab_size").cloned();
-    a == b || hash(a).is_some_and(|own| Some(own) == hash(b)) && size(a) == size(b)
+    let stated = |of: &Option<Value>, name: &str| of.as_ref()?.get(name).cloned();
+    let is_same = |name: &str| stated(a, name) == stated(b, name);
+    a == b
+        || hash(a).is_some_and(|own| Some(own) == hash(b))
+            && is_same("vocab_size")
+            && is_same("type")
 }
 
 impl KdPart {
