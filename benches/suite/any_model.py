@@ -29,7 +29,7 @@ def any_model(bench, inputs, quick):
             "chat-tok -j 2": pipe(f"chat-tok -q --model {folder} -j 2 {chats}"),
         }
         results = bench.compare(pipes, min(bench.runs, 3))
-        bench.shell(f"{PEER} --ours {chats} our.ids < <(chat-tok -q --model {folder} {chats}); cmp peer.ids our.ids")
+        bench.shell(f"{PEER} --ours our.ids < <(chat-tok -q --model {folder} {chats}); cmp peer.ids our.ids")
         peer, one, two = results.values()
         title = f"**{model}**, {rows:,} chats"
         parts.append(f"{title}:\n\n" + contenders(results, rows / 1e3, "thousand chats", next(iter(pipes))))

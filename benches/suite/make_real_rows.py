@@ -13,7 +13,7 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from make_synth_rows import GROUP, texts
+from make_synth_rows import GROUP, texts, with_id
 
 
 def make(number, row, text):
@@ -23,11 +23,7 @@ def make(number, row, text):
     size = -(-len(lines) // len(parts))
     for at, part in enumerate(parts):
         part["text"] = "".join(lines[at * size : (at + 1) * size]) or "."
-    made = dict(row, synth_id=f"real_{number:09d}", messages_json=json.dumps(conversation, ensure_ascii=False))
-    if row.get("metadata_json"):
-        metadata = json.loads(row["metadata_json"])
-        made["metadata_json"] = json.dumps(dict(metadata, synth_id=made["synth_id"]))
-    return made
+    return with_id(row, f"real_{number:09d}", json.dumps(conversation, ensure_ascii=False))
 
 
 def main():

@@ -63,11 +63,15 @@ def make(number, rows, runs, chance):
         while len(pieces) < count:
             pieces += chance.choice(runs[place])
         part["text"] = "".join(pieces[:count])
-    made = dict(row, synth_id=f"made_{number:09d}")
-    made["messages_json"] = json.dumps(conversation)
+    return with_id(row, f"made_{number:09d}", json.dumps(conversation))
+
+
+def with_id(row, synth_id, messages):
+    """The row with another id and other messages."""
+    made = dict(row, synth_id=synth_id, messages_json=messages)
     if row.get("metadata_json"):
         metadata = json.loads(row["metadata_json"])
-        made["metadata_json"] = json.dumps(dict(metadata, synth_id=made["synth_id"]))
+        made["metadata_json"] = json.dumps(dict(metadata, synth_id=synth_id))
     return made
 
 

@@ -22,6 +22,17 @@ from report import Goal, Section, commands, contenders, megabytes, number, sprea
 PYTHON = sys.executable
 PEERS = f"{PYTHON} {ROOT}/benches/suite/peers.py"
 ORIGINAL = f"{PYTHON} {ROOT}/tests/oracle/synth_kd_original.py"
+#: The stand-in of the published builder takes half of its time.
+STAND_IN = 2
+
+
+def conversations_to_root(shard, root, **env):
+    """Our pipe from conversations to a root."""
+    return pipe(
+        f"harmony-tok -q {shard} | span-mask -q | mmidx-write -q --overwrite --shard shard_00"
+        f" --valid-fraction 0.1 --root {root}",
+        **env,
+    )
 
 
 def hard_texts(bench, inputs, quick):
@@ -53,11 +64,7 @@ def synth(bench, inputs, quick):
     roots = "original medium cold warm ndjson large"
     bench.shell(f"rm -rf {roots}; mkdir {roots}")
     theirs = lambda shard, root: pipe(f"{ORIGINAL} {shard} {root} shard_00 0.1", **environment)
-    ours = lambda shard, root, **env: pipe(
-        f"harmony-tok -q {shard} | span-mask -q | mmidx-write -q --overwrite --shard shard_00"
-        f" --valid-fraction 0.1 --root {root}",
-        **env,
-    )
+    ours = conversations_to_root
     pipes = {
         f"the Python original, {small:,} rows": theirs(shards[small], "original"),
         f"cold, {small:,} rows": ours(shards[small], "cold"),
@@ -81,9 +88,8 @@ def synth(bench, inputs, quick):
     text = "The files of both are equal byte for byte.\n\n" + table(head, lines)
     peak = max(results[name].peak for name in pipes if "original" not in name) / 1e6
     goals = [
-        # The stand-in of the published builder takes half of its time.
-        Goal(f"SYNTH pipeline, {medium:,} rows, against the published builder", 100, 2 * same / second, "x"),
-        Goal(f"SYNTH pipeline, {small:,} rows, against the published builder", 50, 2 * cold / first, "x"),
+        Goal(f"SYNTH pipeline, {medium:,} rows, against the published builder", 100, STAND_IN * same / second, "x"),
+        Goal(f"SYNTH pipeline, {small:,} rows, against the published builder", 50, STAND_IN * cold / first, "x"),
         Goal("SYNTH pipeline in NDJSON, by Arrow", 2, same / ndjson, "x", less=True),
         Goal("SYNTH pipeline, memory of all processes", 200, peak, "MB", less=True),
     ]
@@ -101,18 +107,14 @@ def synth_real(bench, inputs, quick):
     bench.shell("rm -rf original real; mkdir original real")
     pipes = {
         "the Python original": pipe(f"{ORIGINAL} {shard} original shard_00 0.1", **environment),
-        "gristmill": pipe(
-            f"harmony-tok -q {shard} | span-mask -q | mmidx-write -q --overwrite --shard shard_00"
-            " --valid-fraction 0.1 --root real"
-        ),
+        "gristmill": conversations_to_root(shard, "real"),
     }
     results = bench.compare(pipes, min(bench.runs, 3))
     bench.shell("for split in train valid; do diff -r original/$split real/$split; done")
     theirs, ours = results.values()
     text = f"{rows:,} rows; the files of both are equal byte for byte.\n\n"
     text += contenders(results, rows, "rows", next(iter(pipes)))
-    # The stand-in of the published builder takes half of its time.
-    ratio = 2 * theirs.cpu_median / ours.cpu_median
+    ratio = STAND_IN * theirs.cpu_median / ours.cpu_median
     goals = [Goal(f"SYNTH pipeline, {rows:,} rows of distinct real text, against the published builder", 65, ratio, "x")]
     return Section("SYNTH pipeline, distinct real text", text + "\n" + commands(results), goals)
 

@@ -1,7 +1,7 @@
 """What people write in Python: the chat template, then the tokenizer, for each chat.
 
     python template_peer.py MODEL CHATS.ndjson OUT
-    python template_peer.py --ours CHATS.ndjson OUT < TOKENS.arrows
+    python template_peer.py --ours OUT < TOKENS.arrows
 
 OUT has the token ids of all chats, 4 bytes each.
 """
@@ -39,8 +39,10 @@ def write(file, ids):
 
 
 def main():
-    model, chats, out = sys.argv[1:]
-    ours(out) if model == "--ours" else theirs(model, chats, out)
+    if sys.argv[1] == "--ours":
+        ours(sys.argv[2])
+    else:
+        theirs(*sys.argv[1:])
 
 
 main()
