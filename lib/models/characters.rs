@@ -15,7 +15,7 @@ use std::sync::Arc;
 use gristmill_tokenizer::HashMap as Map;
 use serde_json::{Value, json};
 
-use crate::decode::HIGHEST_ID;
+use crate::decode::{HIGHEST_ID, byte_token};
 use crate::fast::check;
 use crate::file::{Model, TokenizerFile};
 use crate::merges::read;
@@ -136,10 +136,9 @@ impl Characters {
     }
 }
 
-/// The byte that a token stands for: `<0x0A>`.
+/// The byte that a token stands for where text is encoded: `<0x0A>`, and not `<0x0a>`.
 fn byte_of(token: &str) -> Option<u8> {
-    let byte = u8::from_str_radix(token.strip_prefix("<0x")?.strip_suffix('>')?, 16).ok()?;
-    Some(byte).filter(|byte| *token == format!("<0x{byte:02X}>"))
+    byte_token(token).filter(|byte| *token == format!("<0x{byte:02X}>"))
 }
 
 /// Whether a mark is put in front of a text whose spaces are made marks; an error for all other normalizers.

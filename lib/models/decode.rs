@@ -163,7 +163,7 @@ fn append_token(token: &str, spelling: Spelling, out: &mut Vec<u8>) {
 }
 
 /// Returns the byte of a token such as `<0x0A>`.
-fn byte_token(token: &str) -> Option<u8> {
+pub fn byte_token(token: &str) -> Option<u8> {
     let digits = token.strip_prefix("<0x")?.strip_suffix('>')?;
     let is_byte = digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     if is_byte { u8::from_str_radix(digits, 16).ok() } else { None }

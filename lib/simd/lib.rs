@@ -6,6 +6,8 @@
 //! - A call for a few bytes ([`json_specials`], [`ascii_specials`], [`board_masks`], [`differ`]) is compiled
 //!   for what every processor of the architecture has: SSE2 on x86-64, plain code elsewhere. A choice
 //!   would cost as much as such a call.
+//! - [`sha256_two`] is for processors with instructions for SHA-256, which are detected at run time; the caller
+//!   has plain code.
 //!
 //! Lowest layer: it uses nothing of the crate.
 //!

@@ -27,8 +27,8 @@ use crate::visible;
 
 pub use encode::{Encoded, TextSegment, encode};
 pub use stated::{
-    ModelFiles, NOT_CHECKED, TokenizerName, Vocabulary, end_of, eos_of, locate, open_of_header,
-    open_stated, state_end, state_model,
+    NOT_CHECKED, TokenizerName, Vocabulary, end_of, eos_of, locate, open_of_header, open_stated,
+    state_end, state_model, stated_files,
 };
 
 /// What the user says of a model beside its folder.

@@ -212,45 +212,42 @@ const END: &str = "eod_token_id";
 /// What helps where a tokenizer is not found.
 const MODEL: &str = "--model DIR, the folder of their model";
 
-/// The files of a model's folder that its tokenizer and its chat templates are.
-#[derive(Debug)]
-pub struct ModelFiles {
-    /// Their names below the folder, and where they are; `tokenizer.json` is the last.
-    pub files: Vec<(String, PathBuf)>,
-}
-
-impl ModelFiles {
-    /// Finds the files at a location; the tokenizer and the chat template must be those that are stated.
-    pub fn find(location: &TokenizerLocation, stated: Option<&Value>) -> Result<ModelFiles> {
-        let TokenizerLocation { folder, template } = location;
-        let mut files = gristmill_models::files_of(folder).map_err(of_folder)?;
-        let (_, tokenizer) = files.last().ok_or_else(|| Error::usage("no file").at(&**folder))?;
-        if !files::is_file(tokenizer)? {
-            return Err(Error::usage("is not there").at(tokenizer.as_path()).hint(MODEL));
-        }
-        let found = FileEntry::of(tokenizer)?.sha256.unwrap_or_default();
-        if let Some(cause) = other_sha256(stated, "model_sha256", &found) {
-            return Err(Error::usage(cause).at(tokenizer.as_path()).hint(MODEL));
-        }
-        for (name, has_tools) in [("template_sha256", false), ("tools_template_sha256", true)] {
-            if stated.and_then(|stated| stated.get(name)).is_none() {
-                continue;
-            }
-            let used = match template {
-                Some(path) => gristmill_models::Template::read("default", path),
-                None => Folder::template_in(folder, has_tools),
-            };
-            let used = used.map_err(of_folder)?;
-            if let Some(cause) = other_sha256(stated, name, &used.sha256) {
-                let cause = format!("the chat template: {cause}");
-                return Err(Error::usage(cause).at(used.path.as_path()).hint("--template FILE"));
-            }
-        }
-        if let Some(path) = template {
-            // It took the place of all the folder's own.
-            files.retain(|(name, _)| !name.ends_with(".jinja"));
-            files.insert(files.len() - 1, ("chat_template.jinja".to_string(), path.clone()));
-        }
-        Ok(ModelFiles { files })
+/// Finds the files of a model's tokenizer and chat templates: their names below its folder, `tokenizer.json` the last,
+/// and what they are. The tokenizer and the chat template must be those that are stated.
+pub fn stated_files(
+    location: &TokenizerLocation,
+    stated: Option<&Value>,
+) -> Result<Vec<(String, FileEntry)>> {
+    let TokenizerLocation { folder, template } = location;
+    let mut files = gristmill_models::files_of(folder).map_err(of_folder)?;
+    let (name, path) = files.pop().ok_or_else(|| Error::usage("no file").at(&**folder))?;
+    if !files::is_file(&path)? {
+        return Err(Error::usage("is not there").at(path.as_path()).hint(MODEL));
     }
+    let tokenizer = (name, FileEntry::of(&path)?);
+    let found = tokenizer.1.sha256.as_deref().unwrap_or_default();
+    if let Some(cause) = other_sha256(stated, "model_sha256", found) {
+        return Err(Error::usage(cause).at(path.as_path()).hint(MODEL));
+    }
+    for (name, has_tools) in [("template_sha256", false), ("tools_template_sha256", true)] {
+        if stated.and_then(|stated| stated.get(name)).is_none() {
+            continue;
+        }
+        let used = match template {
+            Some(path) => gristmill_models::Template::read("default", path),
+            None => Folder::template_in(folder, has_tools),
+        };
+        let used = used.map_err(of_folder)?;
+        if let Some(cause) = other_sha256(stated, name, &used.sha256) {
+            let cause = format!("the chat template: {cause}");
+            return Err(Error::usage(cause).at(used.path.as_path()).hint("--template FILE"));
+        }
+    }
+    if let Some(path) = template {
+        // It took the place of all the folder's own.
+        files.retain(|(name, _)| !name.ends_with(".jinja"));
+        files.push(("chat_template.jinja".to_string(), path.clone()));
+    }
+    let entry = |(name, path): (String, PathBuf)| Ok((name, FileEntry::of(&path)?));
+    files.into_iter().map(entry).chain([Ok(tokenizer)]).collect()
 }

@@ -5,17 +5,15 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use super::part::find_manifest;
 use super::place::PlaceInRoot;
 use super::{KdFiles, KdPart, KdTarget, Surplus};
-use crate::batch::{Header, TokenizerLocation};
+use crate::batch::Header;
 use crate::error::{Error, Kind, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::hashed_file::HashedFile;
-use crate::model::{ModelFiles, TokenizerName, locate};
+use crate::model::{TokenizerName, locate, stated_files};
 use crate::publish::{Standing, Target, TargetLock, half_published, publish, withdraw};
 
 /// The folder of a root in which its tokenizer is.
@@ -48,20 +46,8 @@ impl KeptTokenizer {
             let cause = "a root keeps the tokenizer of its tokens, and it is not known where it is";
             return Err(Error::usage(cause).hint("--model DIR"));
         };
-        KeptTokenizer::of_model(&location, stated).map(Some)
-    }
-
-    /// Reads the files of a model's folder, which must be those that are stated.
-    fn of_model(location: &TokenizerLocation, stated: Option<&Value>) -> Result<KeptTokenizer> {
-        let files = ModelFiles::find(location, stated)?.files;
-        let entry = |(name, path): (String, PathBuf)| Ok((name, FileEntry::of(&path)?));
-        let files = files.into_iter().map(entry).collect::<Result<Vec<_>>>()?;
-        // (It may have changed since it was compared.)
-        let found = files.last().and_then(|(_, entry)| entry.sha256.as_deref());
-        match stated.and_then(|stated| stated.get("model_sha256")?.as_str()) {
-            Some(sha256) if Some(sha256) != found => Err(files::changed(&location.folder)),
-            _ => Ok(KeptTokenizer { files }),
-        }
+        // (Where they change from now on, `publish` refuses them.)
+        Ok(Some(KeptTokenizer { files: stated_files(&location, stated)? }))
     }
 
     /// Returns the files that a root keeps as its part states them; `None` if it keeps none. They must be there, with
@@ -134,12 +120,11 @@ impl KeptTokenizer {
             }
             pending.push(file.file);
         }
-        let published = publish(&KeptIn(root), pending, is_other).map(drop);
-        // (Where another writer was first, what it has published is looked at.)
-        match published {
-            Err(error) if error.kind() != Kind::Usage => Err(error),
-            published => self.refuse_other(root).and(published),
-        }
+        publish(&KeptIn(root), pending, is_other).map(drop).map_err(|error| match error.kind() {
+            // Where another writer was first, what it has published is looked at.
+            Kind::Usage => self.refuse_other(root).err().unwrap_or(error),
+            _ => error,
+        })
     }
 }
 

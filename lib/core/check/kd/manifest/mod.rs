@@ -46,8 +46,8 @@ struct Claim {
 #[derive(Debug, Default)]
 pub(super) struct Manifests {
     claims: Vec<Claim>,
-    /// The files of the tokenizer that a root keeps, with the manifests that state them.
-    kept: Vec<(PathBuf, Vec<FileEntry>)>,
+    /// The files of the tokenizer that a root keeps, as its manifests state them.
+    kept: Vec<FileEntry>,
     root: Option<(PathBuf, KdRootManifest)>,
     parts: Vec<(PathBuf, KdPart)>,
     /// The number of its part by a prefix.
@@ -85,10 +85,10 @@ impl Manifests {
             };
             manifests.read_part(&path, base, split.as_deref(), findings)?;
             if place.is_root
-                && let Some((path, part)) = manifests.parts.last()
+                && let Some((_, part)) = manifests.parts.last()
             {
-                let kept = part.tokenizer_files.as_ref().map(|files| files.stated(&place.base));
-                manifests.kept.extend(kept.map(|files| (path.clone(), files)));
+                let kept = part.tokenizer_files.iter().flat_map(|files| files.stated(&place.base));
+                manifests.kept.extend(kept);
             }
         }
         Ok(manifests)
@@ -132,8 +132,7 @@ impl Manifests {
         if !root.is_published() {
             without_hashes(&self.claims, &path, findings);
         }
-        let kept = root.tokenizer_files.as_ref().map(|files| files.stated(base));
-        self.kept.extend(kept.map(|files| (path.clone(), files)));
+        self.kept.extend(root.tokenizer_files.iter().flat_map(|files| files.stated(base)));
         self.root = Some((path, root));
         Ok(())
     }
@@ -224,13 +223,13 @@ impl Manifests {
     pub fn other_tokenizer(&self) -> Option<(&Path, &Value)> {
         let of_parts = self.parts.iter().map(|(path, part)| (path, part.source.tokenizer.as_ref()));
         let of_root = self.root.iter().map(|(path, root)| (path, Some(&root.tokenizer)));
-        let all = of_parts.chain(of_root).filter_map(|(path, stated)| Some((&**path, stated?)));
-        all.into_iter().find(|(_, stated)| !Vocabulary::of(Some(stated)).is_o200k())
+        let mut all = of_parts.chain(of_root).filter_map(|(path, stated)| Some((&**path, stated?)));
+        all.find(|(_, stated)| !Vocabulary::of(Some(stated)).is_o200k())
     }
 
     /// Returns the files of the tokenizer that the manifests state; none where it is not kept.
     pub fn kept(&self) -> impl Iterator<Item = &FileEntry> {
-        self.kept.iter().flat_map(|(_, files)| files)
+        self.kept.iter()
     }
 
     /// Whether the vocabulary is the one whose tokens are known here.
