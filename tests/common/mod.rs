@@ -6,6 +6,7 @@
 pub mod arrays;
 pub mod browser;
 pub mod models;
+pub mod oracle;
 pub mod run;
 pub mod samples;
 pub mod shards;
@@ -16,9 +17,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use arrays::assert_npyz_reads;
+pub use oracle::{oracle, python_code};
 pub use run::{
-    Outcome, Tool, bash, bash_with, bin_dir, is_counted, oracle, peak, peak_to_end, tool,
-    unchecked_sink,
+    Outcome, Tool, bash, bash_with, bin_dir, is_counted, peak, peak_to_end, tool, unchecked_sink,
 };
 pub use samples::{
     Random, conversation, conversations, masked_answer, masked_line, tokens_line, without_places,

@@ -1,7 +1,7 @@
 //! Running the built binaries, alone and in pipelines.
 
 use std::io::Write;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -56,12 +56,27 @@ pub fn bash_with(script: &str, variables: &[(&str, &str)]) -> Outcome {
     tool.run()
 }
 
-/// A script of tests/oracle, run by the Python of the oracles.
-pub fn oracle(python: &Path, script: &str, arguments: &[&str]) -> Outcome {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle").join(script);
-    let mut command = Command::new(python);
-    command.arg(path).args(arguments).env("PYTHONDONTWRITEBYTECODE", "1");
-    Tool::new(command, &format!("python {script} {}", arguments.join(" "))).run()
+/// What the parent of the tests ignores (`nohup`, a background job of a shell), children would ignore, too. A handler
+/// that does nothing ignores it here, and is the default in a child. (A `pre_exec` would do, but with one each
+/// command is a fork of the tests' whole memory, which takes ten times as long as a spawn.)
+fn handle_ignored_signals() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        // (Rust's own library sets SIGPIPE, and resets it in children.)
+        for signal in (1..32).filter(|signal| *signal != libc::SIGPIPE) {
+            // SAFETY: `sigaction` of valid structs, with a handler that may run at any time.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                libc::sigaction(signal, std::ptr::null(), &mut action);
+                if action.sa_sigaction == libc::SIG_IGN {
+                    action.sa_sigaction = nothing as *const () as libc::sighandler_t;
+                    action.sa_flags = libc::SA_RESTART;
+                    libc::sigaction(signal, &action, std::ptr::null_mut());
+                }
+            }
+        }
+    });
 }
 
 /// Peak memory in KiB of a child, asked for until it ends (rusage would count the peak of the
@@ -92,16 +107,7 @@ impl Tool {
         }
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", bin_dir().display()));
-        // Whatever the parent of the tests ignores (`nohup`, a background job of a shell).
-        // SAFETY: between fork and exec only `signal` is called, which may be called there.
-        unsafe {
-            command.pre_exec(|| {
-                for signal in 1..32 {
-                    libc::signal(signal, libc::SIG_DFL);
-                }
-                Ok(())
-            });
-        }
+        handle_ignored_signals();
         Tool { command, shown: shown.to_string(), input: None, stdout: None }
     }
 
@@ -138,6 +144,12 @@ impl Tool {
     /// Starts it with its stdin, stdout and stderr piped.
     pub fn spawn(mut self) -> Child {
         self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command.spawn().unwrap()
+    }
+
+    /// Starts it with its stdin and stdout piped.
+    pub fn piped(mut self) -> Child {
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped());
         self.command.spawn().unwrap()
     }
 
@@ -210,6 +222,12 @@ impl std::fmt::Debug for Outcome {
 }
 
 impl Outcome {
+    /// The outcome of a command that exited with a code, or that the signal `-code` ended.
+    pub fn new(code: i32, stdout: Vec<u8>, stderr: &[u8], shown: String) -> Outcome {
+        let status = ExitStatus::from_raw(if code < 0 { -code } else { code << 8 });
+        Outcome { status, stdout, stderr: String::from_utf8_lossy(stderr).into_owned(), shown }
+    }
+
     pub fn code(&self) -> Option<i32> {
         self.status.code()
     }

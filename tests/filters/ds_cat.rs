@@ -6,7 +6,7 @@ use std::fs;
 
 use common::{
     TempDir, assert_no_temporaries, bash, conversations, data, datasets_in, installed, oracle,
-    python, tool,
+    python, python_code, tool,
 };
 use serde_json::{Value, json};
 
@@ -301,10 +301,7 @@ user = {'role': 'user', 'content': 'Hi'}
 write('a.parquet', 'a', [user, {'role': 'assistant', 'content': 'Hello'}])
 write('b.parquet', 'b', [user, {'role': 'assistant', 'content': 'hm', 'channel': 'analysis'},
     {'role': 'assistant', 'content': 'Hello', 'channel': 'final'}], note={'by': {'who': 'me'}})";
-    let run = std::process::Command::new(python)
-        .args(["-c", script, dir.path().to_str().unwrap()])
-        .status();
-    assert!(run.unwrap().success());
+    python_code(&python, script, &[dir.path().to_str().unwrap()]).ok();
     let [a, b] = ["a.parquet", "b.parquet"].map(|name| dir.at(name));
     for inputs in [[&a, &b], [&b, &a]] {
         let records = tool("ds-cat").args(&inputs).run().silent().records();

@@ -10,7 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{
-    Outcome, TempDir, assert_no_temporaries, assert_npyz_reads, bash, oracle, python, tool,
+    Outcome, TempDir, assert_no_temporaries, assert_npyz_reads, bash, oracle, python, python_code,
+    tool,
 };
 use games::{Folder, GameText};
 use serde_json::{Value, json};
@@ -116,10 +117,7 @@ fn packed_rows_are_what_numpy_writes() {
         assert!(shards(&directory, "wide").len() > usize::from(!flags.is_empty()));
         for shard in shards(&directory, "wide") {
             let name = directory.at(&format!("wide/steps{shard}"));
-            let run = std::process::Command::new(&python)
-                .args(["-c", script, &name, &directory.at("expected.npy")])
-                .output();
-            assert!(run.is_ok_and(|run| run.status.success()));
+            python_code(&python, script, &[&name, &directory.at("expected.npy")]).ok();
             let packed = directory.read(&format!("narrow/steps{shard}"));
             assert!(packed == directory.read("expected.npy"), "{shard}");
             let again = directory.read(&format!("again/steps{shard}"));

@@ -238,7 +238,7 @@ fn long_lines_are_not_copied() {
     for program in ["gzip -1", "zstd -q"] {
         let packed = dir.at("packed");
         let script =
-            format!("(printf '{{\"id\":\"'; head -c 4294967296 /dev/zero) | {program} >'{packed}'");
+            format!("(printf '{{\"id\":\"'; head -c 536870912 /dev/zero) | {program} >'{packed}'");
         common::bash(&script).ok();
         for name in [
             "ds-cat",

@@ -6,7 +6,7 @@ use crate::common;
 use std::path::Path;
 
 use common::samples::masked_answer;
-use common::{TempDir, bash, bash_with, conversations, tool};
+use common::{TempDir, bash, bash_with, conversations, python_code, tool};
 
 const ENCODINGS: [&str; 2] = ["ndjson", "arrow"];
 
@@ -115,9 +115,8 @@ fn a_file_that_its_writer_did_not_finish_says_so() {
     let python = "import sys, pyarrow.ipc as ipc\n\
                   try: ipc.open_stream(sys.argv[1]).read_all()\n\
                   except OSError: print('refused')\n";
-    if let Some(interpreter) = std::env::var_os("GRISTMILL_PYTHON") {
-        let run = std::process::Command::new(interpreter).args(["-c", python, &cut]).output();
-        assert_eq!(String::from_utf8_lossy(&run.unwrap().stdout), "refused\n");
+    if let Some(interpreter) = crate::common::python() {
+        assert_eq!(python_code(&interpreter, python, &[&cut]).ok().text(), "refused\n");
     }
 }
 

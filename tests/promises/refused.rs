@@ -10,7 +10,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray, StructArray};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, Field};
-use common::{TempDir, Tool, conversation, python, tool, without_places};
+use common::{TempDir, conversation, python, python_code, tool, without_places};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
@@ -194,9 +194,7 @@ fn fields_with_a_meaning_are_refused() {
             rows = [json.loads(line) for line in open(sys.argv[1])]; \
             pq.write_table(pa.Table.from_pylist(rows), sys.argv[2])";
         let parquet = dir.at("chat.parquet");
-        let mut command = std::process::Command::new(&python);
-        command.args(["-c", write, &dir.at("chat.ndjson"), &parquet]);
-        Tool::new(command, "pyarrow").run().ok();
+        python_code(&python, write, &[&dir.at("chat.ndjson"), &parquet]).ok();
         let arrow = dir.at("chat.arrows");
         let to = [&dir.at("chat.ndjson"), "--to", "arrow", "-o", &arrow, "--overwrite"];
         tool("ds-cat").args(&to).run().ok();
@@ -285,9 +283,7 @@ fn flags_of_conversations_are_refused() {
     let mut kinds = vec!["ndjson"];
     if let Some(python) = python() {
         kinds.extend(["parquet", "arrows"]);
-        let mut command = std::process::Command::new(&python);
-        command.args(["-c", AS_TABLES, &dir.at("")]);
-        Tool::new(command, "pyarrow").run().ok();
+        python_code(&python, AS_TABLES, &[&dir.at("")]).ok();
     }
     for (number, (name, value)) in cases {
         for kind in &kinds {
@@ -384,9 +380,7 @@ fn columns_beside_the_messages_are_refused() {
             dir.write(&format!("{name}.{number}.ndjson"), lines);
         }
     }
-    let mut command = std::process::Command::new(&python);
-    command.args(["-c", AS_TABLES, &dir.at("")]);
-    Tool::new(command, "pyarrow").run().ok();
+    python_code(&python, AS_TABLES, &[&dir.at("")]).ok();
     for name in names {
         for (number, value) in some.iter().chain(&none).enumerate() {
             for kind in ["ndjson", "parquet", "arrows"] {
@@ -454,9 +448,7 @@ for name, storage in (("utf8", pa.utf8()), ("large", pa.large_utf8()), ("view", 
 broken = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["[{" for _ in rows]))
 pq.write_table(pa.table({"id": ids, "messages": broken}), f"{out}/broken.parquet")
 "#;
-    let mut command = std::process::Command::new(&python);
-    command.args(["-c", write, &lines, &dir.at("")]);
-    Tool::new(command, "duckdb").run().ok();
+    python_code(&python, write, &[&lines, &dir.at("")]).ok();
     let names = ["utf8", "large", "view"];
     let bare = names.map(|name| format!("{name}-bare.parquet"));
     let files = ["duckdb.parquet", "whole.parquet"].map(str::to_string).into_iter();

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::converted;
-use crate::common::{TempDir, Tool, bash, data, python, tool};
+use crate::common::{TempDir, Tool, bash, data, python, python_code, tool};
 
 pub const UNDECIDED: &str =
     "chosen and rejected answers, of which one is trained on; try: --take chosen";
@@ -127,9 +127,7 @@ for name, kind, value in [
     table = pa.table({"id": ["a"], "messages": messages, "image": pa.array([value], kind)})
     pq.write_table(table, f"{sys.argv[1]}/{name}.parquet")
 "#;
-    let mut command = std::process::Command::new(&python);
-    command.args(["-c", write, &dir.at("")]);
-    Tool::new(command, "pyarrow").run().ok();
+    python_code(&python, write, &[&dir.at("")]).ok();
     for name in ["struct", "list", "binaries", "binary", "text", "none", "null", "empty"] {
         let file = dir.at(&format!("{name}.parquet"));
         let is_none = ["none", "null", "empty"].contains(&name);

@@ -103,10 +103,10 @@ fn slices_are_the_whole_in_parts() {
 
 #[test]
 fn raw_bench_is_what_numpy_makes_of_it() {
-    let (Some(data), Some(python)) = (data("macroxue/raw_bench"), python()) else { return };
-    let raw = data.display().to_string();
+    let (Some(data), Some(python)) = (data("macroxue"), python()) else { return };
     let out = TempDir::new();
-    for legality in ["board", "values"] {
+    for (legality, runs) in [("board", "raw_bench"), ("values", "raw_small")] {
+        let raw = data.join(runs).display().to_string();
         let expected = oracle(&python, "macroxue.py", &[&raw, legality]).silent().stdout;
         let to = out.at(legality);
         pack(&format!("{raw} --legality {legality} --to arrow -j 2"), &format!("-o {to}")).silent();

@@ -11,7 +11,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::{
-    Outcome, TempDir, assert_npyz_reads, bash, bin_dir, data, files_in, oracle, peak, python, tool,
+    Outcome, TempDir, assert_npyz_reads, bash, bin_dir, data, files_in, oracle, peak, python,
+    python_code, tool,
 };
 use gristmill::puzzle;
 use serde_json::{Value, json};
@@ -943,7 +944,7 @@ fn puzzles_without_names_of_their_own_stay_apart() {
     let identifiers = |name: &str| {
         let code = "import sys, numpy; print(numpy.load(sys.argv[1]).tolist())";
         let array = dir.at(&format!("{name}/train/all__puzzle_identifiers.npy"));
-        let printed = Command::new(&python).args(["-c", code, &array]).output().unwrap();
+        let printed = python_code(&python, code, &[&array]).ok();
         serde_json::from_slice::<Vec<i64>>(&printed.stdout).unwrap()
     };
     let different = |name: &str| identifiers(name).into_iter().collect::<HashSet<_>>().len();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{clean, root, seq_pack, sequences};
 use crate::common::samples::masked_line;
-use crate::common::{Edit, TempDir, bash, tokens_line, tool};
+use crate::common::{Edit, TempDir, bash, python_code, tokens_line, tool};
 
 #[test]
 fn what_cannot_be_packed_is_told_in_a_line() {
@@ -476,8 +476,7 @@ manifest = json.loads(pq.read_metadata(sys.argv[1]).metadata[b'gristmill.rows'])
 manifest['records']['written'] -= 1
 metadata = {b'gristmill.rows': json.dumps(manifest).encode()}
 pq.write_table(table.replace_schema_metadata(metadata), sys.argv[1])";
-    let run = std::process::Command::new(python).args(["-c", script, &rows]).status().unwrap();
-    assert!(run.success());
+    python_code(&python, script, &[&rows]).ok();
     tool("ds-cat").args(&[&rows]).run().fails(1, &["r.parquet: has more sequences than it states"]);
     tool("ds-cat").args(&[&rows, "--limit", "3", "-q"]).run().ok();
 }

@@ -9,7 +9,7 @@ mod trainers;
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Outcome, TempDir, bash, conversations, oracle, tool};
+use crate::common::{Outcome, TempDir, bash, conversations, oracle, python_code, tool};
 
 fn seq_pack(arguments: &[&str]) -> Outcome {
     tool("seq-pack").args(arguments).run()
@@ -58,8 +58,7 @@ fn clean(path: &str) {
 fn manifest(python: &Path, path: &str) -> serde_json::Value {
     let code = "import sys, pyarrow.parquet as pq\n\
                 print(pq.read_metadata(sys.argv[1]).metadata[b'gristmill.rows'].decode())";
-    let run = std::process::Command::new(python).args(["-c", code, path]).output().unwrap();
-    serde_json::from_slice(&run.stdout).unwrap_or_else(|_| panic!("{run:?}"))
+    python_code(python, code, &[path]).ok().records().remove(0)
 }
 
 fn same(a: &str, b: &str) -> bool {

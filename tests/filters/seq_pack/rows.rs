@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{clean, manifest, root, same, seq_pack, sequences, triple};
-use crate::common::{TempDir, bash, data, oracle, python, tool};
+use crate::common::{TempDir, bash, data, oracle, python, python_code, tool};
 
 const FORMS: [&str; 3] = ["rows", "trl", "megatron-bridge"];
 
@@ -195,9 +195,7 @@ fn an_index_has_the_pieces_of_the_rows() {
                  for n, r in enumerate(pq.read_table(sys.argv[2]).to_pylist())\n\
                  for s, t, l in zip(r['sequence'], r['start'], r['seq_lengths'])]\n\
             assert a == b, (a[:3], b[:3])";
-        let mut command = std::process::Command::new(&python);
-        let run = command.args(["-c", code, &index, &rows]).output().unwrap();
-        assert!(run.status.success(), "{run:?}");
+        python_code(&python, code, &[&index, &rows]).ok();
     }
     tool("ds-cat").args(&[&index]).run().fails(2, &["i.parquet", "is an index", "s0"]);
 }
