@@ -251,6 +251,27 @@ fn what_the_prompt_supplies_is_not_said() {
     assert_eq!([found.turns[0].is_prompt_whole, found.turns[1].is_prompt_whole], [false, true]);
 }
 
+/// A name that stands again before the result is not the call's, also where marks change the text.
+#[test]
+fn results_that_name_their_call_are_not_said() {
+    let source = "{% for m in messages %}{% if m.role == 'tool' %}<r>{{ messages[loop.index0 - 1].tool_calls[0].function.name }}:{{ m.content }}</r>\
+        {% else %}<{{ m.role }}>{% for c in m.tool_calls or [] %}{{ c.function.name }}({{ c.function.arguments | tojson }}){% endfor %}{{ m.content }}<|im_end|>{% endif %}{% endfor %}\
+        {% if add_generation_prompt %}<assistant>{% endif %}";
+    let messages = r#"[{"role":"user","content":"get"},
+        {"role":"assistant","content":"","tool_calls":[{"function":{"name":"get","arguments":{"a":"get"}}}]},
+        {"role":"tool","content":{"n":5}},{"role":"assistant","content":"b"}]"#;
+    for source in [
+        source.to_string(),
+        format!(
+            "{{% set n = messages | tojson | length %}}{{% if n > 230 %}}!{{% endif %}}{source}"
+        ),
+    ] {
+        let (said, found) = said(&source, messages);
+        assert_eq!(said, [r#"get({"a": "get"})<|im_end|>"#, "b<|im_end|>"]);
+        assert!(found.unseen.is_empty() && found.text.contains("<r>get:{'n': 5}</r>"), "{found:?}");
+    }
+}
+
 #[test]
 fn days_are_printed_as_strftime_prints_them() {
     let mut template = Template::new("{{ strftime_now('%d %b %Y, %A %j') }}").unwrap();

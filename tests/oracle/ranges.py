@@ -22,7 +22,7 @@ import templates
 MARK = "\ue000"  # of the private use area, in no chat
 SPACE = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 REASONING = ("reasoning_content", "thinking", "reasoning")
-CHANNELS = {"content": "Final", "reasoning": "Analysis", "call": "Commentary"}
+CHANNELS = {"content": "Final", "reasoning": "Analysis", "name": "Commentary", "arguments": "Commentary"}
 ROLES = {"system": "System", "developer": "System", "assistant": "Assistant", "model": "Assistant"}
 ROLES |= {"tool": "Tool", "function": "Tool", "ipython": "Tool"}
 
@@ -52,18 +52,22 @@ def change(value, mark):
     return value
 
 
-def changed_function(function, mark):
-    keys = ("name", "arguments")
-    return {
-        key: (change(value, mark) if key == "arguments" or isinstance(value, str) else value) if key in keys else value
-        for key, value in function.items()
-    }
+def changed_object(value, mark):
+    """All keys and texts changed."""
+    if isinstance(value, list):
+        return [changed_object(item, mark) for item in value]
+    if isinstance(value, dict):
+        return {change(key, mark): changed_object(item, mark) for key, item in value.items()}
+    return change(value, mark)
 
 
-def changed_call(call, mark):
-    made = changed_function(call, mark)
+def changed_call(call, kind, mark):
+    """A call with another name, or other arguments."""
+    made = dict(call)
     if isinstance(call.get("function"), dict):
-        made["function"] = changed_function(call["function"], mark)
+        made["function"] = changed_call(call["function"], kind, mark)
+    if kind == "arguments" and kind in call or isinstance(call.get(kind), str):
+        made[kind] = change(call[kind], mark)
     return made
 
 
@@ -78,9 +82,11 @@ def changed(message, kind, mark=MARK):
             made["content"] = [
                 part | {"text": marked(part["text"], mark)}
                 if isinstance(part, dict) and isinstance(part.get("text"), str)
-                else part
+                else change(part, mark) if isinstance(part, str) else part
                 for part in content
             ]
+        elif isinstance(content, dict):
+            made["content"] = changed_object(content, mark)
     elif kind == "reasoning":
         for key in REASONING:
             if isinstance(message.get(key), str):
@@ -88,14 +94,15 @@ def changed(message, kind, mark=MARK):
     elif isinstance(message.get("tool_calls"), list):
         calls = copy.deepcopy(message["tool_calls"])
         if isinstance(calls[kind[1]], dict):
-            calls[kind[1]] = changed_call(calls[kind[1]], mark)
+            calls[kind[1]] = changed_call(calls[kind[1]], kind[0], mark)
         made["tool_calls"] = calls
     return made
 
 
 def kinds(message):
     calls = message.get("tool_calls")
-    found = ["content", "reasoning"] + [("call", at) for at in range(len(calls) if isinstance(calls, list) else 0)]
+    count = range(len(calls) if isinstance(calls, list) else 0)
+    found = ["content", "reasoning"] + [(part, at) for part in ("name", "arguments") for at in count]
     return [kind for kind in found if changed(message, kind) != message]
 
 
@@ -143,7 +150,14 @@ class Oracle:
                 free = next(c for c in "0123456789abcdefghijklmnopqrstuvwxyz" if c not in self.text)
                 messages[at] = changed(self.messages[at], kind, free)
                 other = self.render(messages, self.prompt)
-            self.cache[at, kind] = difference(self.text, other)
+            place = difference(self.text, other)
+            if place and kind[0] == "name":
+                # Where it is shown again, it is that of the call's result.
+                call = self.messages[at]["tool_calls"][kind[1]]
+                name = call.get("function", call)["name"].strip(SPACE)
+                if self.text.startswith(name, place[0]):
+                    place = place[0], place[0] + len(name)
+            self.cache[at, kind] = place
         return self.cache[at, kind]
 
     def block(self, at):
@@ -155,8 +169,9 @@ class Oracle:
         found = []
         for at, message in enumerate(self.messages):
             for kind in kinds(message):
-                if self.shown(at, kind) is None:
-                    found.append([kind if isinstance(kind, str) else kind[0], at])
+                name = [kind if isinstance(kind, str) else "call", at]
+                if self.shown(at, kind) is None and name not in found:
+                    found.append(name)
         tools = self.case.get("tools")
         if tools:
             others = [changed_tool(tool) for tool in tools]

@@ -1,5 +1,6 @@
 """Random chats and the templates that they are rendered with."""
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -23,6 +24,10 @@ def templates():
         template = json.loads(path.read_text()).get("chat_template")
         if isinstance(template, str):
             found["npm_" + path.parent.name] = template
+    # The templates of about 30 models, most of them in two forms: as the model has it, and for training.
+    for home in importlib.util.find_spec("trl").submodule_search_locations:
+        for path in sorted(Path(home, "chat_templates").glob("*.jinja")):
+            found["trl_" + path.stem] = path.read_text()
     return found
 
 
@@ -97,7 +102,8 @@ def messages(rng):
         made.insert(rng.randrange(len(made)), {"role": rng.choice(["user", "tool", "assistant"]), "content": text(rng)})
     if rng.random() < 0.03:
         at = rng.randrange(len(made))
-        made[at]["content"] = rng.choice([[{"type": "text", "text": text(rng)}, {"type": "image"}], None, 5, {"a": 1}])
+        parts = [{"type": "text", "text": text(rng)}, {"type": "image"}]
+        made[at]["content"] = rng.choice([parts, None, 5, {"a": 1}, {"k": {"x": [text(rng), 7]}}, [text(rng), text(rng)]])
     if rng.random() < 0.05:
         made[rng.randrange(len(made))]["name"] = "bob"
     return made

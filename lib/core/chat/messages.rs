@@ -1,7 +1,7 @@
 //! The messages that a model's own chat template is given, as transformers has them.
 //!
 //! `{role, content, reasoning_content, tool_calls}`, a tool's `{role, tool_call_id, name, content}`, and
-//! tools as OpenAI declares them. What is not stated has no key.
+//! tools as OpenAI declares them. What is not stated has no key. A result that is an object stays one.
 
 use clap::ValueEnum;
 use gristmill_template::Value;
@@ -143,7 +143,7 @@ impl TemplateChats {
                 entries.extend(name.map(|name| ("name", name.into())));
                 let content = match result {
                     Content::Text(text) => (&**text).into(),
-                    Content::Json(value) => value.python_json().into(),
+                    Content::Json(of) => value(of)?,
                 };
                 entries.push(("content", content));
             }

@@ -89,7 +89,8 @@ impl ChatModel {
                 return Err(Error::usage(cause));
             }
         }
-        let stops = stops::stops(&folder, &templates[0].template, &settings.stops);
+        let stops =
+            stops::stops(&folder, templates.each_ref().map(|of| &of.template), &settings.stops);
         let (variables, date) = (settings.variables.clone(), settings.date.clone());
         let is_template_named = named.is_some();
         Ok(ChatModel { folder, templates, stops, variables, date, is_template_named })

@@ -280,7 +280,14 @@ impl Worker<'_> {
                 Err(format!("message {index}: the template does not show its {what}"))
             };
             match *unseen {
-                Unseen::Content(message) => return refused(message, "content"),
+                Unseen::Content(message) => {
+                    let content = chat.messages[message].value.get("content");
+                    let is_text = content.and_then(Value::as_text).is_some();
+                    return refused(
+                        message,
+                        if is_text { "content" } else { "content, which is no text" },
+                    );
+                }
                 Unseen::Call(message) => {
                     return refused(message, "tool calls; a template for tools would");
                 }

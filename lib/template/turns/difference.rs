@@ -21,8 +21,8 @@ pub struct Places<'c> {
     text: &'c str,
     /// Whether the text ends with a generation prompt.
     has_prompt: bool,
-    /// The places found so far, by message and kind: the bytes from the first shown to the last; none if no text is
-    /// shown.
+    /// The places found so far, by message and kind: the bytes from the first shown to the last, of a name where it is
+    /// shown first; none if no text is shown.
     known: HashMap<(usize, Kind), Option<Range<usize>>>,
     /// Whether `known` has all texts that are shown.
     is_complete: bool,
@@ -123,6 +123,7 @@ impl<'c> Places<'c> {
         let marked = self.template.render(&chat, self.has_prompt).ok()?;
         let mut known: HashMap<(usize, Kind), Option<Range<usize>>> =
             marks.owners.iter().map(|owner| (*owner, None)).collect();
+        let mut counts: HashMap<char, u32> = HashMap::new();
         let (mut rest, mut at) = (marked.as_str(), 0);
         while let Some(place) = rest.find(is_mark) {
             let head = &rest[..place];
@@ -133,7 +134,11 @@ impl<'c> Places<'c> {
             let mark = rest[place..].chars().next()?;
             let owner = marks.owners.get((u32::from(mark) - FIRST) as usize)?;
             let shown = known.get_mut(owner)?.get_or_insert(at..at);
-            shown.end = at;
+            let count = counts.entry(mark).or_insert(0);
+            *count += 1;
+            if !matches!(owner.1, Kind::Name(_)) || *count <= 2 {
+                shown.end = at;
+            }
             rest = &rest[place + mark.len_utf8()..];
         }
         if self.text[at..] != *rest {
@@ -143,7 +148,7 @@ impl<'c> Places<'c> {
         Some((known, has_tools))
     }
 
-    /// The bytes of a kind of text, from the first shown to the last; none if no text is shown.
+    /// The bytes of a kind of text, as in `known`.
     pub fn of(&mut self, message: usize, kind: Kind) -> Result<Option<Range<usize>>, Error> {
         if self.is_complete {
             return Ok(self.known.get(&(message, kind)).cloned().flatten());
@@ -161,6 +166,12 @@ impl<'c> Places<'c> {
                 other = self.changed(message, kind, self.letter())?;
             }
             place = between(self.text, &other);
+        }
+        if let (Kind::Name(call), Some(place)) = (kind, &mut place) {
+            let name = mark::name(&self.chat.messages()[message], call).unwrap_or_default();
+            if self.text[place.start..place.end].starts_with(name) {
+                place.end = place.start + name.len();
+            }
         }
         self.known.insert((message, kind), place.clone());
         Ok(place)

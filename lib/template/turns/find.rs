@@ -109,11 +109,14 @@ fn unseen(chat: &Chat, places: &mut Places<'_>) -> Result<Vec<Unseen>, Error> {
     for (message, of) in chat.messages().iter().enumerate() {
         for kind in kinds(of) {
             if places.of(message, kind)?.is_none() {
-                unseen.push(match kind {
+                let text = match kind {
                     Kind::Content => Unseen::Content(message),
                     Kind::Reasoning => Unseen::Reasoning(message),
-                    Kind::Call(_) => Unseen::Call(message),
-                });
+                    Kind::Name(_) | Kind::Arguments(_) => Unseen::Call(message),
+                };
+                if !unseen.contains(&text) {
+                    unseen.push(text);
+                }
             }
         }
     }
@@ -258,7 +261,7 @@ impl Search<'_> {
             let channel = match kind {
                 Kind::Content => Channel::Final,
                 Kind::Reasoning => Channel::Analysis,
-                Kind::Call(_) => Channel::Commentary,
+                Kind::Name(_) | Kind::Arguments(_) => Channel::Commentary,
             };
             match blocks.iter_mut().find(|(other, _)| *other == channel) {
                 Some((_, whole)) => {

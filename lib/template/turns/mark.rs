@@ -10,8 +10,10 @@ use crate::value::{Dict, Value};
 pub enum Kind {
     Content,
     Reasoning,
-    /// A call, by its place.
-    Call(usize),
+    /// The name of a call, by the call's place.
+    Name(usize),
+    /// The arguments of a call, by the call's place.
+    Arguments(usize),
 }
 
 /// Puts marks around texts.
@@ -44,6 +46,13 @@ pub fn message(message: &Value, marks: &mut dyn Marks) -> Value {
         },
         _ => None,
     })
+}
+
+/// Returns the name of a call of a message, without outer spaces.
+pub fn name(message: &Value, call: usize) -> Option<&str> {
+    let call = message.get("tool_calls")?.as_list()?.get(call)?;
+    let name = call.get("function").unwrap_or(call).get("name")?.as_text()?;
+    Some(name.trim_matches(is_space))
 }
 
 /// Marks the name of a tool.
@@ -79,7 +88,7 @@ fn text(value: &Value, kind: Kind, marks: &mut dyn Marks) -> Option<Value> {
     marks.mark(kind, value.as_text()?).map(Value::from)
 }
 
-/// Marks a content: a text, or parts with texts.
+/// Marks a content: a text, a list of texts and of parts with texts, or an object (a tool's result).
 fn content(value: &Value, marks: &mut dyn Marks) -> Value {
     match value {
         Value::List(parts) => {
@@ -88,9 +97,33 @@ fn content(value: &Value, marks: &mut dyn Marks) -> Value {
                     "text" => text(value, Kind::Content, marks),
                     _ => None,
                 }),
-                other => other.clone(),
+                other => text(other, Kind::Content, marks).unwrap_or_else(|| other.clone()),
             };
             list(parts.iter().map(part).collect()).unwrap_or_else(|| value.clone())
+        }
+        other => object(other, marks),
+    }
+}
+
+/// Marks the keys and texts of an object: one of numbers has no texts but its keys.
+fn object(value: &Value, marks: &mut dyn Marks) -> Value {
+    match value {
+        Value::List(items) => {
+            let items = items.iter().map(|item| object(item, marks)).collect();
+            list(items).unwrap_or_else(|| value.clone())
+        }
+        Value::Dict(dict) => {
+            let entries = dict.entries().iter().map(|(key, of)| {
+                let key = text(key, Kind::Content, marks).unwrap_or_else(|| key.clone());
+                (key, object(of, marks))
+            });
+            let mut made = Dict::default();
+            for (key, of) in entries {
+                if made.insert(key, of).is_err() {
+                    return value.clone();
+                }
+            }
+            Value::Dict(Arc::new(made))
         }
         other => text(other, Kind::Content, marks).unwrap_or_else(|| other.clone()),
     }
@@ -99,7 +132,7 @@ fn content(value: &Value, marks: &mut dyn Marks) -> Value {
 fn call(of: &Value, place: usize, marks: &mut dyn Marks) -> Value {
     changed(of, &mut |key, value| match (key, value) {
         ("function", Value::Dict(_)) => Some(call(value, place, marks)),
-        ("name", value) => text(value, Kind::Call(place), marks),
+        ("name", value) => text(value, Kind::Name(place), marks),
         ("arguments", value) => Some(leaves(value, place, marks)),
         _ => None,
     })
@@ -113,6 +146,6 @@ fn leaves(value: &Value, place: usize, marks: &mut dyn Marks) -> Value {
             list(items).unwrap_or_else(|| value.clone())
         }
         Value::Dict(_) => changed(value, &mut |_, value| Some(leaves(value, place, marks))),
-        other => text(other, Kind::Call(place), marks).unwrap_or_else(|| other.clone()),
+        other => text(other, Kind::Arguments(place), marks).unwrap_or_else(|| other.clone()),
     }
 }

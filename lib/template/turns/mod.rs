@@ -4,7 +4,8 @@
 //! - **Texts.** The texts of a message (content, reasoning, names and arguments of calls) are found by
 //!   difference: rendered again with marks around them, inside of their outer spaces. Where the text
 //!   without the marks is the same, one rendering with marks in all messages does for the chat; else each
-//!   kind of text is changed alone, and what differs lies between the same head and the same tail.
+//!   kind of text is changed alone, and what differs lies between the same head and the same tail. Of a call's name
+//!   the first counts: many templates show it again before the call's result.
 //! - **Begin.** A range begins where the generation prompt ends: the chat before the turn, rendered with
 //!   `add_generation_prompt`, if the whole text begins so. If it does not (a template that shows earlier
 //!   turns otherwise), what follows the message before is compared with what follows it in that chat: the
@@ -83,7 +84,7 @@ pub enum Unseen {
     Content(usize),
     /// The reasoning of a message.
     Reasoning(usize),
-    /// One of the calls of a message.
+    /// The name or the arguments of one of the calls of a message.
     Call(usize),
     /// The tools of the chat.
     Tools,

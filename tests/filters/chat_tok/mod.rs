@@ -1,6 +1,7 @@
 //! chat-tok: chats through the templates and tokenizers of models, against transformers.
 
 mod downstream;
+mod gpt_oss;
 mod kept;
 mod refused;
 mod shown;
