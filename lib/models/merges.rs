@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::hash::Hasher;
 
 use gristmill_simd as simd;
-use gristmill_tokenizer::{Fold, HashMap as Map, o200k_merge};
+use gristmill_tokenizer::{Fold, HashMap as Map, both, o200k_merge};
 
 use crate::file::Model;
 
@@ -113,22 +113,14 @@ impl Ids {
 /// The number of pairs that are prefetched at once.
 const ASKED: usize = 16;
 
-/// The number of threads that look up tokens.
-const THREADS: usize = 2;
-
 /// Returns the merges of the file in order, as ids: left, right, and what they make.
 pub fn read(model: &Model, count: usize) -> Result<Vec<(u32, u32, u32)>, String> {
     let ids = &Ids::new(&model.vocabulary.0, count)?;
     let all = &model.merges.0[..];
-    let parts = all.chunks(all.len().div_ceil(THREADS).max(1));
-    let parts: Vec<_> = std::thread::scope(|scope| {
-        let parts: Vec<_> = parts.map(|part| scope.spawn(move || read_part(ids, part))).collect();
-        parts.into_iter().map(|part| part.join()).collect()
-    });
-    let mut merges = Vec::with_capacity(all.len());
-    for part in parts {
-        merges.extend(part.unwrap_or_else(|_| Err("merges that cannot be read".to_owned()))?);
-    }
+    let (first, second) = all.split_at(all.len() / 2);
+    let (first, second) = both(|| read_part(ids, first), || read_part(ids, second));
+    let mut merges = first?;
+    merges.extend(second?);
     Ok(merges)
 }
 

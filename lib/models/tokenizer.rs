@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use gristmill_tokenizer::HashMap as Map;
+use gristmill_tokenizer::{HashMap as Map, both};
 
 use crate::added::{AddedToken, AddedTokens, SpelledToken};
 use crate::characters::Characters;
@@ -78,27 +78,21 @@ impl Tokenizer {
         }
         check_added(&mut file).map_err(other)?;
         let spelling = Spelling::of(&file.decoder);
-        let (hash, tokens, fast) = std::thread::scope(|scope| {
-            let hash = scope.spawn(|| sha256(text.as_bytes()));
-            let spelling_or_any = spelling.unwrap_or(Spelling::ByteLevel);
-            let (vocabulary, added) = (&file.model.vocabulary.0, &file.added_tokens);
-            let model = &file.model;
-            let tokens = scope.spawn(move || {
-                check_tokens(model)?;
-                TokenTable::new(vocabulary, added, spelling_or_any)
-            });
-            let fast = match choice {
-                EngineChoice::Reference => Err("as it was asked for".to_owned()),
-                EngineChoice::Fastest => match spelling {
-                    Some(Spelling::ByteLevel) => Fast::new(&file).map(Engine::Fast),
-                    Some(Spelling::Text { .. }) => Characters::new(&file).map(Engine::Characters),
-                    None => Err("decoder of another kind".to_owned()),
-                },
-            };
-            let tokens = tokens.join().unwrap_or_else(|_| Err("no table of tokens".to_owned()));
-            let hash = hash.join().unwrap_or_else(|_| sha256(text.as_bytes()));
-            (hash, tokens, fast)
-        });
+        let read_tokens = || {
+            check_tokens(&file.model)?;
+            let spelling = spelling.unwrap_or(Spelling::ByteLevel);
+            TokenTable::new(&file.model.vocabulary.0, &file.added_tokens, spelling)
+        };
+        let make_engine = || match choice {
+            EngineChoice::Reference => Err("as it was asked for".to_owned()),
+            EngineChoice::Fastest => match spelling {
+                Some(Spelling::ByteLevel) => Fast::new(&file).map(Engine::Fast),
+                Some(Spelling::Text { .. }) => Characters::new(&file).map(Engine::Characters),
+                None => Err("decoder of another kind".to_owned()),
+            },
+        };
+        let (hash, (tokens, fast)) =
+            both(|| sha256(text.as_bytes()), || both(read_tokens, make_engine));
         let tokens = tokens.map_err(other)?;
         let added = file.added_tokens.clone();
         let (engine, note) = match fast {

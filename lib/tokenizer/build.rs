@@ -7,6 +7,8 @@ mod hash;
 mod make;
 #[path = "build/tables.rs"]
 mod tables;
+#[path = "threads.rs"]
+mod threads;
 #[path = "build/unicode.rs"]
 mod unicode;
 #[path = "build/vocabulary.rs"]

@@ -61,6 +61,7 @@ mod slot;
 mod special;
 mod spelled;
 mod tables;
+mod threads;
 mod vocabulary;
 mod window;
 mod words;
@@ -72,6 +73,7 @@ pub use special::{
     CALL, CHANNEL, CONSTRAIN, END, EOD, MESSAGE, RETURN, SPECIAL_TOKENS, START, START_OF_TEXT,
     UnknownToken, decode_into, is_produced, special_id, special_name, token_bytes,
 };
+pub use threads::both;
 pub use vocabulary::{VOCABULARY_SHA256, VocabularyError, verify_vocabulary};
 
 /// The number of ids of a model's embedding: ranks, control tokens, reserved and padding ids.

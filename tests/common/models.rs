@@ -1,5 +1,8 @@
 //! Small folders of models: byte-level BPE with a few merges, special tokens, and a chat template.
 
+use std::fs;
+use std::path::Path;
+
 use serde_json::{Map, Value, json};
 
 use super::TempDir;
@@ -87,6 +90,16 @@ pub fn write_model_with(
     dir.write(&format!("{name}/tokenizer.json"), tokenizer.to_string());
     dir.write(&format!("{name}/tokenizer_config.json"), config.to_string());
     dir.at(name)
+}
+
+/// Writes a folder of a model with [`CHATML`].
+pub fn write_model_at(folder: &Path) {
+    let dir = TempDir::new();
+    let model = write_model(&dir, "m", CHATML);
+    fs::create_dir_all(folder).unwrap();
+    for name in ["tokenizer.json", "tokenizer_config.json"] {
+        fs::copy(format!("{model}/{name}"), folder.join(name)).unwrap();
+    }
 }
 
 /// The folder of a real model's tokenizer; `None`, with a line on stderr, if it is not laid out.

@@ -77,6 +77,14 @@ pub fn readers() -> Vec<Case> {
         ("synth-harmony parquet", "synth-harmony", "synth-harmony -q -j 2 $IN/rows.parquet"),
         ("synth-harmony folder", "synth-harmony", "synth-harmony -q $IN/raw_rows"),
         ("chat-harmony folder", "chat-harmony", "chat-harmony -q $IN/chats"),
+        ("chat-tok folder", "chat-tok", "chat-tok -q -j 2 --model $IN/model $IN/chats"),
+        ("ds-check model's root", "ds-check", "ds-check -q $IN/of_model"),
+        ("ds-view model's root", "ds-view", "ds-view --limit 3 $IN/of_model"),
+        (
+            "harmony-tok --decode model's root",
+            "harmony-tok",
+            "harmony-tok -q --decode < <(ds-cat -q $IN/of_model --to arrow)",
+        ),
         ("mx-decode raw", "mx-decode", "mx-decode -q $IN/raw"),
         (
             "puzzle-encode sudoku",
@@ -147,6 +155,12 @@ pub fn sinks() -> Vec<Case> {
             "mmidx-write",
             "mmidx-write -q $IN/a.masked --root $OUT --shard s --valid-fraction 0.3",
             "mmidx-write -q $IN/b.masked --root $OUT --shard s --valid-fraction 0.5",
+        ),
+        (
+            "mmidx-write --root of a model",
+            "mmidx-write",
+            "mmidx-write -q $IN/a.chats --root $OUT --shard s",
+            "mmidx-write -q $IN/b.chats --root $OUT --shard s",
         ),
         (
             "mmidx-write --prefix",
@@ -311,12 +325,14 @@ pub fn plans() -> Vec<Case> {
     let plans = [
         ("synth-kd.sh", "$IN/shards $OUT --tasks 3 --valid-fraction 0.3", "mmidx-write"),
         ("synth-kd.sh", "$IN/raw_rows $OUT --raw --shards 2 --valid-fraction 0.3", "mmidx-write"),
+        ("synth-kd.sh", "$IN/chats $OUT --chat --model $IN/model --shards 2", "mmidx-write"),
         ("synth-raw.sh", "$IN/raw_rows $OUT --shards 2", "synth-harmony"),
         ("macroxue.sh", "$IN/raw $OUT --tasks 2", "npy-pack"),
     ];
     let mut cases = Vec::new();
     for (script, arguments, sink) in plans {
-        let raw = if arguments.contains("--raw") { " --raw" } else { "" };
+        let raw = ["--raw", "--chat"].into_iter().find(|flag| arguments.contains(flag));
+        let raw = raw.map_or(String::new(), |flag| format!(" {flag}"));
         let mut case = |what: &str, process, before: &str, command: &str| {
             let name = format!("{script}{raw} {what} {process}");
             cases.push(Case::script(&name, process, before, command));

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::common::models::write_model_at;
 use super::common::{bash_with, conversations, write_parquet};
 use super::games::{Folder, GameText};
 
@@ -23,6 +24,7 @@ pub fn make_of(dir: &Path, variant: usize) {
     fs::write(at("b.ndjson"), lines[12..].concat()).unwrap();
     raw_rows(dir);
     chats(dir, variant);
+    write_model_at(&at("model"));
     games(dir, variant);
     puzzles(dir, variant);
     let script = r#"
@@ -36,6 +38,11 @@ pub fn make_of(dir: &Path, variant: usize) {
         mmidx-write a.masked --root root --shard a --valid-fraction 0.3
         mmidx-write b.masked --root root --shard b --valid-fraction 0.3
         ds-manifest -q root
+        export GRISTMILL_TO=arrow
+        for n in a b; do chat-tok --model "$IN/model" -q chats/$n.jsonl | span-mask > $n.chats; done
+        unset GRISTMILL_TO
+        mmidx-write -q a.chats --root of_model --shard a
+        ds-manifest -q of_model
         mmidx-write a.masked --prefix p/a
         mmidx-write b.masked --prefix p/b
         harmony-tok a.ndjson | mmidx-write --prefix single/a --tokens-only

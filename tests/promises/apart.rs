@@ -132,7 +132,7 @@ fn what_is_replaced_while_it_is_read_is_never_mixed() {
         let (old, new) = (whole("old"), whole("new"));
         let mut seen = 0;
         for call in ["open", "read"] {
-            for at in (1..).step_by(3) {
+            for at in (1..).step_by(7) {
                 lay("old");
                 let fault = Fault { call, at, what: What::Signal(libc::SIGSTOP) };
                 let Some(child) = stopped(&dir, tool, script, fault) else { break };

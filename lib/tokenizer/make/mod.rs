@@ -7,6 +7,7 @@ mod displace;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::hash;
+use super::threads::both;
 use displace::{Placement, place};
 
 /// All tables except the pattern's. Numbers are little-endian.
@@ -61,16 +62,10 @@ pub fn make(
         .collect();
     let made: Vec<(u32, u32, u32)> =
         ids().filter_map(|(id, (_, pair))| pair.map(|(left, right)| (left, right, id))).collect();
-    let (placed, placed_pairs) = std::thread::scope(|scope| {
-        let pairs = scope.spawn(|| {
-            place(seeds, |seed| {
-                made.iter().map(|&(left, right, _)| hash::spread_pair(left, right, seed)).collect()
-            })
-        });
-        let words =
-            place(seeds, |seed| words.iter().map(|&(_, h)| hash::spread_word(h, seed)).collect());
-        (words, pairs.join().ok().flatten())
-    });
+    let spread_pairs =
+        |seed| made.iter().map(|&(left, right, _)| hash::spread_pair(left, right, seed)).collect();
+    let spread_words = |seed| words.iter().map(|&(_, h)| hash::spread_word(h, seed)).collect();
+    let (placed_pairs, placed) = both(|| place(seeds, spread_pairs), || place(seeds, spread_words));
     let (placed, placed_pairs) = (placed?, placed_pairs?);
     // Ids that are not here are of no token.
     let mut slots = vec![hash::NO_TOKEN; hash::SLOTS];

@@ -1,4 +1,4 @@
-//! The picture of the README is what ds-view prints now.
+//! The pictures of the pages are what ds-view prints now.
 
 use crate::common;
 
@@ -10,29 +10,35 @@ use common::{TempDir, bash, installed};
 /// would prefer.
 fn scripts(dir: &TempDir) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    std::os::unix::fs::symlink(root.join("scripts"), dir.path().join("scripts")).unwrap();
+    let link = |name: &str| std::os::unix::fs::symlink(root.join(name), dir.path().join(name));
+    link("scripts").unwrap();
+    std::fs::create_dir(dir.path().join("target")).unwrap();
+    if root.join("target/models").exists() {
+        link("target/models").unwrap();
+    }
     dir.at("scripts")
 }
 
 #[test]
-fn the_picture_is_what_is_printed_now() {
+fn the_pictures_are_what_is_printed_now() {
     if !installed("python3") {
         return;
     }
     let dir = TempDir::new();
-    let picture = dir.at("a.svg");
-    bash(&format!("{}/picture.sh {picture}", scripts(&dir))).ok();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let kept = std::fs::read_to_string(root.join("docs/ds-view.svg")).unwrap();
-    assert!(dir.text("a.svg") == kept, "docs/ds-view.svg is old: scripts/picture.sh makes it anew");
+    let scripts = scripts(&dir);
     // Whatever the machine's own settings of colours are.
-    let other = dir.at("b.svg");
-    bash(&format!(
-        "NO_COLOR=1 TERM=dumb COLUMNS=40 {}/scripts/picture.sh {other}",
-        dir.path().display()
-    ))
-    .ok();
-    assert_eq!(dir.text("b.svg"), kept);
+    for (pictures, settings) in [("a", ""), ("b", "NO_COLOR=1 TERM=dumb COLUMNS=40 ")] {
+        bash(&format!("{settings}{scripts}/picture.sh {}", dir.at(pictures))).ok();
+        for name in ["ds-view.svg", "models.svg"] {
+            let drawn = dir.path().join(pictures).join(name);
+            if name == "models.svg" && !dir.path().join("target/models").exists() {
+                continue;
+            }
+            let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name);
+            let [drawn, kept] = [drawn, kept].map(|path| std::fs::read_to_string(path).unwrap());
+            assert!(drawn == kept, "docs/{name} is old: scripts/picture.sh makes it anew");
+        }
+    }
 }
 
 #[test]

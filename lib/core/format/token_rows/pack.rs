@@ -3,8 +3,8 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::thread;
 
+use gristmill_tokenizer::both;
 use serde_json::json;
 
 use super::columns::{ExtraColumn, GroupTotals, Layout, Source, left_out};
@@ -328,15 +328,11 @@ fn side_by_side<A: Send, B>(
     first: impl Fn() -> A + Sync,
     second: impl FnOnce() -> B,
 ) -> (A, B) {
-    let first = &first;
-    thread::scope(|scope| {
-        let spawn = |_| thread::Builder::new().spawn_scoped(scope, first).ok();
-        let running = Some(jobs).filter(|jobs| jobs.get() > 1).and_then(spawn);
-        let done = second();
-        // If the thread could not be used, for whatever reason, the work is done here.
-        let other = running.and_then(|running| running.join().ok()).unwrap_or_else(first);
-        (other, done)
-    })
+    if jobs.get() > 1 {
+        return both(first, second);
+    }
+    let done = second();
+    (first(), done)
 }
 
 /// How many ends of documents are checked if no token is read.
