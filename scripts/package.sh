@@ -225,7 +225,7 @@ make_tarball() {
     mv "$temporary/sums" "$tree/SHA256SUMS"
     # The same tree gives the same bytes.
     tar -C "$temporary" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -c "$name" |
-        gzip -9n >"$out/$name.tar.gz"
+        gzip -n >"$out/$name.tar.gz"
     echo "$out/$name.tar.gz"
 }
 

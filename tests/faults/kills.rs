@@ -10,7 +10,7 @@ use super::{cases, inputs, preload};
 
 /// How many runs are stopped: `GRISTMILL_KILLS`, or the share of a usual run.
 fn tries() -> u64 {
-    std::env::var("GRISTMILL_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(30)
+    std::env::var("GRISTMILL_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(20)
 }
 
 /// Calls `each` with every case on a few threads; collects what was wrong.

@@ -60,7 +60,7 @@ fn table(name: &str, rows: &[Row]) -> String {
 
 #[test]
 fn an_input_that_cannot_be_read_is_never_less_data() {
-    run("readers", cases::readers(), share(24));
+    run("readers", cases::readers(), share(40));
 }
 
 /// One error while the footer of rows is read made plain Parquet of them: of these calls many fail.
@@ -68,7 +68,7 @@ fn an_input_that_cannot_be_read_is_never_less_data() {
 fn a_dataset_that_cannot_be_read_is_never_another_kind() {
     let (rows, others) = cases::recognitions().into_iter().partition(|c| c.name.contains("rows/"));
     run("rows", rows, share(4));
-    run("recognitions", others, share(24));
+    run("recognitions", others, share(40));
 }
 
 #[test]
@@ -106,10 +106,10 @@ fn every_file_is_forced_to_the_disk() {
 
 #[test]
 fn a_script_whose_filter_fails_can_be_run_again() {
-    run("scripts", cases::scripts(), share(400));
+    run("scripts", cases::scripts(), share(800));
 }
 
 #[test]
 fn a_plan_whose_filter_fails_can_be_gone_on_with() {
-    run("plans", cases::plans(), share(400));
+    run("plans", cases::plans(), share(600));
 }
