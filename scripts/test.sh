@@ -7,15 +7,15 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# One crate takes most of the time of the build, on one processor. The other one installs what the tests need, and lints
-# (in a folder of its own: cargo lets nobody else into one that it works in).
+# One crate takes most of the time of the build, on one processor: meanwhile the other one lints (in a folder of its own,
+# since cargo lets nobody else into one that it works in), and what the tests need is installed.
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 scripts/venv.sh &
 venv=$!
 {
     export CARGO_TARGET_DIR=$PWD/target/lints
-    cargo clippy --quiet --release --all-targets -- -D warnings
-    RUSTDOCFLAGS="-D warnings" cargo doc --quiet --release --no-deps
+    nice -n 19 cargo clippy --quiet --release --all-targets -- -D warnings
+    RUSTDOCFLAGS="-D warnings" nice -n 19 cargo doc --quiet --release --no-deps
 } &
 lints=$!
 cargo fmt --check

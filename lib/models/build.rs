@@ -24,10 +24,12 @@ fn main() {
     fs::write(directory.join("nfc"), table).expect("a file in OUT_DIR");
 }
 
-/// The bytes of all characters that begin with this byte, if none of them is combined with another; else 0.
+/// The bytes of all characters that begin with this byte, if none of them is combined with another; else 0. A byte within a
+/// character is one byte.
 fn plain_length(classes: &[u8], first: u8) -> u8 {
     let (start, count, length) = match u32::from(first) {
         first @ 0..0x80 => (first, 1, 1),
+        0x80..0xc0 => return 1,
         first @ 0xc2..0xe0 => ((first & 0x1f) << 6, 1 << 6, 2),
         first @ 0xe0..0xf0 => ((first & 0x0f) << 12, 1 << 12, 3),
         _ => return 0,

@@ -8,7 +8,8 @@ use tokenizers::NormalizedString;
 use tokenizers::normalizer::Range as Normalized;
 use unicode_normalization_alignments::char::{canonical_combining_class, compose};
 
-/// For each first byte the length of its characters, if none of them is combined with another. For each 256
+/// For each first byte the length of its characters, if none of them is combined with another; 1 for all other bytes of
+/// characters. For each 256
 /// code points the number of a block; then the blocks, of a byte for each code point: its combining class,
 /// [`MAYBE`], or 255 if its normal form is another.
 static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/nfc"));
@@ -28,8 +29,9 @@ fn first_unsure(text: &str, mut at: usize) -> Option<usize> {
         if length > 0 {
             last = 0;
             at += length;
+            // (A chunk may end within a character: its other bytes are plain, too.)
             while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>())
-                && chunk.is_ascii()
+                && (chunk.is_ascii() || is_plain(chunk))
             {
                 at += chunk.len();
             }
@@ -51,6 +53,12 @@ fn first_unsure(text: &str, mut at: usize) -> Option<usize> {
         (at, last) = (at + length, class);
     }
     None
+}
+
+/// Whether all bytes are plain.
+#[inline(always)]
+fn is_plain(chunk: &[u8; 16]) -> bool {
+    chunk.iter().fold(u8::MAX, |least, &byte| least.min(PLAIN[usize::from(byte)])) > 0
 }
 
 /// The class of the character at `at`, and its length.
