@@ -68,7 +68,7 @@ const BUFFER: usize = 1 << 18;
 struct HashChain<R> {
     reader: R,
     state: [u32; 8],
-    /// The bytes of which no block was added yet, from `start` on.
+    /// The bytes that are in no block yet, from `start` on.
     buffer: Vec<u8>,
     start: usize,
     /// Bytes so far that were added.

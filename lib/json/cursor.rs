@@ -1,4 +1,4 @@
-//! A place in a text of which so much is left that its bytes can be looked at without asking for its end.
+//! A place in a text that has so many bytes left that a block of them is read without a check of the end.
 
 use super::decimal::{POWERS, value_of};
 use super::piece::{PIECE, Piece};

@@ -70,7 +70,7 @@ impl Neighbours {
 }
 
 impl Characters {
-    /// An error says what of the file is not known.
+    /// Makes the engine of a file. The error names the part of the file that is not known here.
     pub fn new(file: &TokenizerFile) -> Result<Self, String> {
         let has_mark = normalizer(&file.normalizer)?;
         let split = json!({

@@ -34,7 +34,7 @@ pub(crate) struct Parts {
 pub(crate) enum Engine {
     /// Our own for vocabularies of bytes.
     Fast(Fast),
-    /// Our own for those of characters.
+    /// Our own for vocabularies of characters.
     Characters(Characters),
     Reference(Box<Reference>),
 }

@@ -61,7 +61,7 @@ impl WholeWords {
         Some(whole)
     }
 
-    /// Returns those whose first two bytes are those of the text.
+    /// Returns the words that begin with the first two bytes of the text.
     #[inline(always)]
     fn like(&self, text: &[u8]) -> &[Box<[u8]>] {
         let Some(&first) = text.first_chunk() else { return &[] };

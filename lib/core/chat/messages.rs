@@ -49,7 +49,7 @@ pub struct TemplateChats {
 /// A chat for a template.
 #[derive(Debug)]
 pub struct TemplateChat {
-    /// Its number among those of its record, from 1, if there may be several.
+    /// Its number among the chats of its record, from 1, if there may be several.
     pub turn: Option<usize>,
     pub messages: Vec<TemplateMessage>,
     /// The declarations of tools; empty if there are none.

@@ -42,7 +42,7 @@ pub fn normalize<'a>(
     Ok(Json::Object(entries))
 }
 
-/// Normalizes the lists of messages of a line of which only the shape is asked for.
+/// Normalizes the lists of messages of a line whose shape alone is wanted.
 pub fn for_recognition(record: Json<'_>) -> Json<'_> {
     let Json::Object(mut entries) = record else { return record };
     // Errors are reported when the record is read.

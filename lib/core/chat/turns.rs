@@ -1,4 +1,4 @@
-//! The turns of a chat, and what of them each record that is made of it has.
+//! The turns of a chat, and which of them each record made of it has.
 
 use std::ops::Range;
 

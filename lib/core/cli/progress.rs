@@ -44,7 +44,7 @@ pub struct Progress {
     records: u64,
     bytes: u64,
     start: Instant,
-    /// The unit of what is in the records, in the plural, and its count.
+    /// What the records hold: its unit in the plural, and its count.
     inside: (&'static str, u64),
     /// When the count is next shown or reported.
     due: Option<Instant>,
@@ -80,7 +80,7 @@ pub struct Report {
     /// The number of all units, if it is known.
     pub of: Option<u64>,
     pub bytes: u64,
-    /// The unit of what is in them, in the plural; `made` is its count.
+    /// What the records hold: its unit in the plural; `made` is its count.
     pub inside: Option<String>,
     pub made: u64,
 }

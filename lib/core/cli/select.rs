@@ -44,7 +44,7 @@ pub struct SelectArgs {
 
     /// Read only the record with this id (repeatable)
     ///
-    /// Of Megatron datasets with ids no other is read.
+    /// In a Megatron dataset with ids, only this record is read.
     #[arg(long, value_name = "ID")]
     #[arg(conflicts_with_all = ["limit", "skip", "tail", "nth", "sample"])]
     pub id: Vec<String>,

@@ -12,7 +12,7 @@ pub struct TextSegment {
     /// Its bytes; segments follow one another and cover the text.
     pub bytes: Range<usize>,
     pub role: &'static str,
-    /// Of what the model said; `None` of what it was given.
+    /// The channel of what the model said; `None` for what it was given.
     pub channel: Option<&'static str>,
     /// Whether it may be trained on.
     pub is_trained: bool,

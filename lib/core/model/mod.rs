@@ -48,7 +48,7 @@ pub struct ModelSettings {
 /// A model that chats are made for.
 pub struct ChatModel {
     folder: Folder,
-    /// The template of chats without tools, and that of chats with tools.
+    /// The templates of chats without and with tools.
     templates: [ModelTemplate; 2],
     stops: Vec<String>,
     variables: Vec<(String, serde_json::Value)>,

@@ -53,8 +53,8 @@ pub enum Vocabulary {
 }
 
 impl Vocabulary {
-    /// Returns the vocabulary of what a header states of its tokenizer; where nothing is stated, or a name that others
-    /// have for it, that of the contract.
+    /// Returns the vocabulary of the tokenizer that a header states: o200k if it states none, or a name that is not known
+    /// here.
     pub fn of(stated: Option<&Value>) -> Vocabulary {
         match TokenizerName::of(stated) {
             None | Some(TokenizerName::O200k | TokenizerName::Other) => Vocabulary::O200k,
@@ -111,7 +111,7 @@ pub fn state_model(header: &mut Header, model: Option<&Path>) -> Result<Option<F
 /// The parameter of a header that states the tokenizer.
 const TOKENIZER: &str = "tokenizer";
 
-/// Opens a folder for tokens of which this is stated: another `tokenizer.json` than theirs is refused.
+/// Opens the folder of the tokenizer that a header states; refuses another `tokenizer.json`.
 pub fn open_stated(path: &Path, stated: Option<&Value>) -> Result<Folder> {
     let folder = open_folder(path)?;
     match other_sha256(stated, "model_sha256", folder.tokenizer_sha256()) {
@@ -199,14 +199,14 @@ pub fn state_end(
     Ok(id)
 }
 
-/// Returns the token of another tokenizer than o200k in which each sequence of a header ends, if there is one.
+/// Returns the last token of each sequence, if the header states one and its tokenizer is not o200k.
 pub fn end_of(header: &Header) -> Option<i32> {
     let stated = header.parameters.get(TOKENIZER);
     let end = header.parameters.get(END).filter(|_| !Vocabulary::of(stated).is_o200k());
     end?.as_i64()?.try_into().ok()
 }
 
-/// The parameter of a header that states in which token sequences end.
+/// The parameter of a header that states the last token of each sequence.
 const END: &str = "eod_token_id";
 
 /// What helps where a tokenizer is not found.

@@ -1,7 +1,7 @@
 //! Which sequences stand together in a row of a trainer: lengths in, rows of pieces out. Nothing here
 //! reads a token.
 //!
-//! The order of best fit is that of TRL 1.16 (`trl/data_utils.py`, `_pack_bfd`): longest first, ties by
+//! Best fit takes the order of TRL 1.16 (`trl/data_utils.py`, `_pack_bfd`): longest first, ties by
 //! position; each into the row with the least room that takes it, among rows of equal room into the one
 //! that came to that room first. First fit decreasing gives the bins of Megatron-Bridge
 //! (`packing/algorithms.py`), by position where Megatron-Bridge draws.

@@ -1,4 +1,4 @@
-//! The model that the options of a plan name: its files are part of what the plan is.
+//! The model that the options of a plan name: its files are part of the plan's identity.
 
 use std::path::{Path, PathBuf};
 

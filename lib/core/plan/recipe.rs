@@ -19,7 +19,7 @@ pub(super) struct Recipe {
     /// Refuses a directory in which the product cannot be written whatever may be overwritten,
     /// since another kind of dataset is there.
     pub refuse: fn(&Path) -> Result<()>,
-    /// The unit of its sources, and the name of what they become, both in the plural.
+    /// The unit of the sources and the unit of the product, both in the plural.
     pub unit: &'static str,
     pub sources: &'static str,
     /// Looks at a source: its name, its files or folders, and which shard of the raw rows below the

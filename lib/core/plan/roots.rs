@@ -122,7 +122,7 @@ fn join(job: &JoinJob<'_>, _: &[PathBuf]) -> Result<Summary> {
     Ok(Summary::from(&manifest))
 }
 
-/// Publishes the tokenizer of the parts, which is one, in place of another one and of what the root holds of it.
+/// Publishes the one tokenizer of all parts, in place of whatever the root kept.
 fn keep_tokenizer(root: &Path, job: &JoinJob<'_>) -> Result<()> {
     let Some(task) = job.sources.iter().find_map(|source| source.tasks(job.plan).next()) else {
         return Ok(());

@@ -10,7 +10,7 @@ use crate::format::pack::PackManifest;
 use crate::format::synth_shards::SynthManifest;
 use crate::wording::{exactly, grouped, of_plural, size};
 
-/// What was made of which inputs, in words.
+/// The inputs and the output of a plan, in words.
 pub(super) struct Summary {
     /// Lines about the output.
     pub made: String,

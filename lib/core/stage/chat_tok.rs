@@ -48,7 +48,7 @@ pub struct ChatTok {
 
 /// The name under which reasoning of turns that are trained on is counted, where it does not show.
 const REASONING: &str = "reasoning that the template does not show";
-/// The name under which that of other turns is counted.
+/// The name under which reasoning of other turns is counted, where it does not show.
 const CONTEXT: &str =
     "reasoning of turns that are not trained on, which the template does not show";
 /// The most bytes of all texts of a record: each turn repeats the turns before it.

@@ -88,7 +88,7 @@ impl SourceArgs {
         Ok(reader.limited(self.limit.limit))
     }
 
-    /// Returns the header of what is made of the inputs: `settings` say how it is made.
+    /// Returns the header of the output: `settings` say how it is made of the inputs.
     pub fn header(
         &self,
         record: &RecordType,

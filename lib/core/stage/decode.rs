@@ -1,4 +1,4 @@
-//! Tokens into text: those of o200k, and those of the tokenizer of a model.
+//! Tokens into text, by o200k or by the tokenizer of a model.
 
 use std::iter::repeat;
 

@@ -15,7 +15,7 @@ pub(super) enum Conversion {
 }
 
 impl Conversion {
-    /// Fails, with the cause, if the columns cannot become those of `target`.
+    /// Fails, with the cause, if the columns cannot become the columns of `target`.
     pub fn new(
         from: &Schema,
         target: &SchemaRef,

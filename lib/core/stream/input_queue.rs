@@ -137,8 +137,8 @@ impl InputQueue {
         }
     }
 
-    /// Returns what all inputs state, also those of other slices: a parameter is null if it
-    /// differs. (For pipes, which can be read only once, and NDJSON, which has no header, returns
+    /// Returns what all inputs state, including the inputs of other slices: a parameter is null if
+    /// inputs differ in it. (For pipes, which can be read only once, and NDJSON, which has no header, returns
     /// what the first input states.)
     pub fn header_of_all(&self, first: &Header) -> Result<Header> {
         let is_pipe = |path: &PathBuf| Ok(path.as_os_str() == "-" || !files::is_file(path)?);

@@ -1,4 +1,4 @@
-//! Rows whose columns have any types: those of the first input, in few forms, so that a stage has few
+//! Rows whose columns have any types: the types of the first input, in few forms, so that a stage has few
 //! to know. Later inputs are cast to the first one's types as Hugging Face `datasets` does (integers
 //! into text, ...), where no value is lost; else they are refused.
 

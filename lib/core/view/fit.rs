@@ -10,7 +10,7 @@ use crate::wording::exactly;
 #[serde(rename_all = "lowercase")]
 pub enum MaskFit {
     Fits,
-    /// The masks are those of the messages, `by` tokens later (or earlier, below 0).
+    /// The masks fit if they are moved `by` tokens to the left (to the right if it is below 0).
     Shifted {
         by: i32,
     },

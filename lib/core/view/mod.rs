@@ -84,7 +84,7 @@ pub trait RecordView {
     /// Returns the record in a row of `batch`; `self` is the view of that batch.
     fn show(&self, viewer: &Viewer, batch: &Batch, row: usize) -> Result<Shown>;
 
-    /// Adds the numbers of these records that a page shows beside those of ds-stat.
+    /// Adds the numbers that a page shows and ds-stat does not.
     fn add_to(&self, _extra: &mut ExtraPlots) {}
 }
 

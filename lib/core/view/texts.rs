@@ -19,7 +19,7 @@ pub enum TokenTexts {
     O200k,
     /// A model's, and its special tokens.
     Model(Tokenizer, HashSet<i32>),
-    /// Of another tokenizer that is not at hand: tokens are shown as their ids.
+    /// The tokenizer is not at hand: tokens are shown as their ids.
     Ids,
 }
 

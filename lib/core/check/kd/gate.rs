@@ -22,7 +22,7 @@ pub struct SequenceGate {
 
 impl SequenceGate {
     /// Makes the gate. Without a policy everything that some policy accepts is right; without spans
-    /// a message must have one span id, whichever it is. `end` is the token of another tokenizer in which each ends.
+    /// a message must have one span id, whichever it is. `end` is the last token of each sequence, if it is not o200k's.
     pub fn new(
         policy: Option<Policy>,
         spans: Option<Spans>,

@@ -78,7 +78,7 @@ pub(crate) struct SequenceRules {
     /// at hand.
     pub vocabulary: Vocabulary,
     pub tokenizer: Option<Tokenizer>,
-    /// The token of another tokenizer in which each sequence ends, if there is one.
+    /// The last token of each sequence, if the tokenizer is not o200k and one is stated.
     pub end: Option<i32>,
 }
 

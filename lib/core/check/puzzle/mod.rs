@@ -1,4 +1,4 @@
-//! Puzzle sets for the HRM loader: ours, and those of other builders.
+//! Puzzle sets for the HRM loader, by any builder.
 //!
 //! | file | checks |
 //! |---|---|

@@ -163,8 +163,8 @@ impl KdListing {
         Ok(manifests)
     }
 
-    /// Returns the prefixes that the part manifests state: those of a root, beside the prefixes of
-    /// a directory, or of one prefix.
+    /// Returns the prefixes that part manifests state: the manifests of a root, of a directory, or of
+    /// one prefix.
     fn of_parts(&self) -> Result<Vec<StatedPrefix>> {
         if self.is_root {
             let stated = |found: super::manifest::FoundPart| {

@@ -178,9 +178,8 @@ impl PartSink {
         PartSink { rule: Some(rule), ..self }
     }
 
-    /// Keeps the tokenizer of the tokens in the root, if they are not of o200k: that of the model that the user
-    /// names, or that which the stream names. A root that keeps another one is refused, unless it holds nothing but
-    /// a part that is replaced.
+    /// Keeps the tokenizer in the root, unless it is o200k: the model that the user names, or else the one that the
+    /// stream names. A root that keeps another one is refused, unless it holds nothing but a part that is replaced.
     pub fn keeping(self, model: Option<&Path>, template: Option<&Path>) -> Result<PartSink> {
         let KdTarget::Root { root, .. } = &self.target else { return Ok(self) };
         let kept = KeptTokenizer::of_header(&self.header, model, template)?;
@@ -209,7 +208,7 @@ impl PartSink {
         Vocabulary::of(self.source.tokenizer.as_ref())
     }
 
-    /// Returns the token in which each sequence ends, if it is not o200k's.
+    /// Returns the last token of each sequence, if it is not o200k's.
     pub fn end(&self) -> Option<i32> {
         end_of(&self.header)
     }

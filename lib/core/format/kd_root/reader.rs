@@ -57,7 +57,7 @@ pub struct KdReader {
     is_part: bool,
     /// The folder of the tokenizer, if a root that is read keeps it.
     kept: Option<PathBuf>,
-    /// The spans of prefixes in which weights keep some messages from being trained on.
+    /// The spans of each prefix that has messages whose weights keep them from being trained on.
     weighted: HashMap<PathBuf, Spans>,
 }
 

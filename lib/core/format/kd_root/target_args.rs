@@ -51,7 +51,7 @@ pub struct KdTargetArgs {
     pub no_ids: bool,
 }
 
-/// Of fewer ids Megatron writes two bytes each (`DType.optimal_dtype`).
+/// A vocabulary with fewer ids is written as uint16, as Megatron does (`DType.optimal_dtype`).
 const SMALL_VOCABULARY: i32 = 65_500;
 
 impl KdTargetArgs {

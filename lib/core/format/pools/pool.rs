@@ -293,7 +293,7 @@ impl Pool {
     }
 
     /// Returns the rows of a run without decoding, if they are adjacent rows of a pack; the caller
-    /// copies them later. (The seed of a run that states none would be that of its first row.)
+    /// copies them later. (For a run that states no seed, the seed of its first row would be taken.)
     fn rows_of(&mut self, position: usize, game: &Game) -> Option<StepRows> {
         let run = self.runs[position];
         let (layout, range, _) = (self.layout?, run.range()?, game.seed?);

@@ -320,7 +320,7 @@ impl OpenSet {
         true
     }
 
-    /// Releases the memory of what was read.
+    /// Releases the memory of the examples read so far.
     fn release(&mut self) {
         let read = self.released..self.examples.start;
         if !read.is_empty() {

@@ -88,7 +88,7 @@ pub enum ExtraColumn {
 /// The label of a token that is not trained on.
 pub(crate) const IGNORED: i32 = -100;
 
-/// The padding token of a piece of o200k: the `eos_id` of gpt-oss. Megatron-Bridge pads with that of the model, and
+/// The padding token of o200k: the `eos_id` of gpt-oss. Megatron-Bridge pads with the model's `eos_id`, and
 /// looks for it from the end (`packing/offline.py`, `packing/gpt_sft.py`).
 pub const PAD: i32 = RETURN;
 

@@ -1,5 +1,5 @@
 //! The two ways to rows: datasets on disk in two passes (lengths, then tokens), all other records in
-//! windows of which each is packed alone.
+//! windows, each packed alone.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! How token sequences are shown: as conversations, with what of them is trained on.
+//! How token sequences are shown: as conversations, with marks on what is trained on.
 
 use crate::batch::{Batch, Header};
 use crate::error::Result;
