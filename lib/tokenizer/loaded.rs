@@ -153,11 +153,11 @@ impl Vocabulary {
 }
 
 fn inner<T: Tables, P: Pattern>(tables: T, pattern: P) -> Box<Inner<T, P>> {
-    Box::new(Inner::new(SimdLevel::best(), tables, pattern, WordRoom::Mib23))
+    Box::new(Inner::new(SimdLevel::best(), tables, pattern, WordRoom::Mib46))
 }
 
 /// Encodes text with a [`Vocabulary`], or with the tables of o200k that are part of the program. It keeps
-/// the words it has seen, at most 24 MiB, which makes it faster and never changes its output.
+/// the words it has seen, at most 46 MiB, which makes it faster and never changes its output.
 pub struct VocabularyEncoder(Kind);
 
 enum Kind {
