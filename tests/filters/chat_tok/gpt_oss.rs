@@ -28,7 +28,7 @@ fn tokens_are_those_of_chat_harmony() {
     let vocabulary = dir.path().to_str().unwrap();
     let chats = format!("{vocabulary}/chats.ndjson");
     bash(&format!(
-        "TIKTOKEN_ENCODINGS_BASE={vocabulary} '{}' {}/tests/oracle/chats.py random 20261127 3000 {vocabulary}",
+        "TIKTOKEN_ENCODINGS_BASE={vocabulary} '{}' {}/tests/oracle/chats.py random 20261127 1200 {vocabulary}",
         python.display(),
         env!("CARGO_MANIFEST_DIR")
     ))
@@ -38,7 +38,7 @@ fn tokens_are_those_of_chat_harmony() {
     let template = template(&python);
     let tok = format!("chat-tok --model {model} --template {template} {flags}");
     let [harmony, tok] = [harmony, tok].map(|pipe| by_id(bash(&pipe).ok().records()));
-    assert!(tok.len() > 250, "{}", tok.len());
+    assert!(tok.len() > 100, "{}", tok.len());
     for (id, found) in &tok {
         let wanted = &harmony[id]["tokens"].as_array().unwrap()[..];
         // (harmony-tok ends each sequence.)

@@ -16,7 +16,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 
 /// Changes of each dataset in a usual run.
-const MUTATIONS: usize = 150;
+const MUTATIONS: usize = 100;
 const THREADS: usize = 2;
 
 /// A good dataset.
