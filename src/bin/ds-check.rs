@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use gristmill::check::{
-    self, BytesRead, Check, CheckContext, CheckNames, CheckOptions, Report, ReportFormat,
-    ReportStyle, Selection,
+    self, BytesRead, CheckContext, CheckNames, CheckOptions, Report, ReportFormat, ReportStyle,
+    Selection,
 };
 use gristmill::cli::{self, ColorWhen, CommonArgs, JobsArgs, Tool};
 use gristmill::dataset;
@@ -34,12 +34,12 @@ pub struct Args {
 
     /// Run only these checks: ids, or beginnings of ids (kd.mask)
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
-    #[arg(value_parser = CheckNames(catalogue), hide_possible_values = true)]
+    #[arg(value_parser = CheckNames(check::catalogue), hide_possible_values = true)]
     only: Vec<String>,
 
     /// Do not run these checks
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
-    #[arg(value_parser = CheckNames(catalogue), hide_possible_values = true)]
+    #[arg(value_parser = CheckNames(check::catalogue), hide_possible_values = true)]
     skip: Vec<String>,
 
     /// Print every check, its severity and what it finds
@@ -83,17 +83,13 @@ pub fn main() -> ExitCode {
     )
 }
 
-fn catalogue() -> Vec<&'static Check> {
-    check::catalogue(&dataset::families())
-}
-
 fn list(args: &Args) -> Result<()> {
     let json = args.format == ReportFormat::Json;
-    cli::print(&check::print_catalogue(&catalogue(), json))
+    cli::print(&check::print_catalogue(&check::catalogue(), json))
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
-    let selection = Selection::new(catalogue(), args.only, args.skip, args.structure)?;
+    let selection = Selection::new(check::catalogue(), args.only, args.skip, args.structure)?;
     cli::refuse_closed_stdout()?;
     let stdout = std::io::stdout().lock();
     let colour = ColorWhen::Auto.on_stdout();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::Family;
+use super::FAMILIES;
 pub use crate::error::Severity;
 
 /// How much of a dataset a check must read.
@@ -36,7 +36,7 @@ impl Check {
 }
 
 /// Declares the checks of a file, each once: a `static` for the code that makes the check, and its
-/// line in `CHECKS`, which the file's [`Family`] lists. A `CHECKS` that nothing lists does not compile.
+/// line in `CHECKS`, which the file's [`Family`](super::Family) lists. A `CHECKS` that nothing lists does not compile.
 ///
 /// ```text
 /// checks! {
@@ -61,9 +61,9 @@ macro_rules! checks {
 }
 pub(crate) use checks;
 
-/// Returns every check of some families, in the order in which reports show them.
-pub fn catalogue(families: &[&dyn Family]) -> Vec<&'static Check> {
-    families.iter().flat_map(|family| family.checks()).collect()
+/// Returns every check, in the order in which reports show them.
+pub fn catalogue() -> Vec<&'static Check> {
+    FAMILIES.iter().flat_map(|family| family.checks()).collect()
 }
 
 /// Returns the checks for `ds-check --list`: text in columns, or one JSON object a line.

@@ -3,7 +3,7 @@
 //! | to add | where |
 //! |---|---|
 //! | a check | a line in the `checks!` of the file that makes it |
-//! | a family of datasets | a file or folder with a [`Family`], a line in [`families`](crate::dataset::families) |
+//! | a family of datasets | a file or folder with a [`Family`], a line in [`FAMILIES`] |
 //!
 //! A check reads; it repairs nothing, writes nothing and prints nothing. What cannot be read at all
 //! (no permission, an I/O error) is an [`Error`](crate::error::Error), not a finding.
@@ -28,20 +28,30 @@ pub use catalogue::{Check, Depth, Severity, catalogue, print_catalogue};
 use context::CheckedChunk;
 pub use context::{AssertedRules, BytesRead, CheckContext, CheckOptions};
 pub use findings::{Finding, FindingGroup, FindingPlace, Findings, Outcome};
+pub use kd::SequenceGate;
 pub(crate) use kd::gate;
 pub(crate) use kd::sequences::{DERIVED, SequenceChecker, SequenceRules};
-pub use kd::{MegatronFamily, SequenceGate};
+pub use pool::GameGate;
 pub(crate) use pool::games::game as check_game;
-pub use pool::{GameGate, PoolFamily};
 pub(crate) use puzzle::DomainExample;
-pub use puzzle::{PuzzleGate, PuzzleSetFamily};
+pub use puzzle::PuzzleGate;
 pub use report::{Report, ReportFormat, ReportStyle};
-pub use rows::RowsFamily;
 pub use select::{CheckNames, Selection};
 pub(crate) use streams::RECORD;
-pub use streams::{BatchCheck, CheckView, ParquetShardsFamily, RecordChecker, StreamFamily};
+pub use streams::{BatchCheck, CheckView, RecordChecker};
 
 use crate::error::Result;
+
+/// Every family of checks, in the order of reports: first the formats, then records in files and
+/// streams.
+pub static FAMILIES: &[&dyn Family] = &[
+    &kd::MegatronFamily,
+    &pool::PoolFamily,
+    &puzzle::PuzzleSetFamily,
+    &rows::RowsFamily,
+    &streams::ParquetShardsFamily,
+    &streams::StreamFamily,
+];
 
 /// One family of datasets: how it is recognised, and the checks of it.
 pub trait Family: Sync {

@@ -8,7 +8,7 @@ mod splits;
 
 use std::path::{Path, PathBuf};
 
-use crate::check::{self, CheckContext, Family, Outcome};
+use crate::check::{CheckContext, FAMILIES, Outcome};
 use crate::cli::{InputArgs, Slice};
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -24,23 +24,10 @@ use beside::refuse_part;
 pub use on_disk::size_on_disk;
 pub use raw_files::{describe_raw, raw_files, shard_of};
 
-/// Returns every family of checks, in the order of reports: first the formats, then records in
-/// files and streams.
-pub fn families() -> [&'static dyn Family; 6] {
-    [
-        &check::MegatronFamily,
-        &check::PoolFamily,
-        &check::PuzzleSetFamily,
-        &check::RowsFamily,
-        &check::ParquetShardsFamily,
-        &check::StreamFamily,
-    ]
-}
-
 /// Checks the dataset or stream at a path.
 pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
     // A prefix names files but is not a file itself.
-    if let Some(family) = files::find(&families(), |family| family.knows(path))? {
+    if let Some(family) = files::find(FAMILIES, |family| family.knows(path))? {
         if path.as_os_str() != "-" && !is_dataset(path)? {
             refuse_part(path)?;
         }
@@ -187,7 +174,7 @@ fn with_splits(paths: &[PathBuf], is_looked_at: bool) -> Result<Vec<PathBuf>> {
 /// Returns the format of the first path that is a dataset.
 fn format_of(paths: &[PathBuf]) -> Result<Option<&'static Format>> {
     for path in paths {
-        if let Some(format) = files::find(&FORMATS, |format| is_of(path, format))? {
+        if let Some(format) = files::find(FORMATS, |format| is_of(path, format))? {
             return Ok(Some(*format));
         }
     }
@@ -195,7 +182,7 @@ fn format_of(paths: &[PathBuf]) -> Result<Option<&'static Format>> {
 }
 
 fn is_dataset(path: &Path) -> Result<bool> {
-    Ok(files::find(&FORMATS, |format| is_of(path, format))?.is_some())
+    Ok(files::find(FORMATS, |format| is_of(path, format))?.is_some())
 }
 
 fn is_of(path: &Path, format: &Format) -> Result<bool> {

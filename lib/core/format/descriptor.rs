@@ -83,7 +83,7 @@ impl Format {
 pub(super) fn refuse_other_formats(directory: &Path, own: &Format) -> Result<()> {
     let manifest = directory.join(MANIFEST);
     let schema = schema_of(&manifest)?;
-    for format in FORMATS.into_iter().filter(|format| format.name != own.name) {
+    for format in FORMATS.iter().filter(|format| format.name != own.name) {
         let by_schema = schema.as_deref().filter(|schema| Some(*schema) == format.schema);
         let sign = match by_schema {
             Some(_) => Some(manifest.clone()),

@@ -31,9 +31,7 @@ use crate::batch::{Counts, SkippedRecords};
 use crate::error::{Error, Result};
 
 /// Every format of datasets; a path belongs to the first that recognises it.
-pub static FORMATS: [&Format; ALL.len()] = ALL;
-
-const ALL: [&Format; 5] = [
+pub static FORMATS: &[&Format] = &[
     &kd_root::FORMAT,
     &pools::FORMAT,
     &puzzle_dir::FORMAT,

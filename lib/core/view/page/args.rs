@@ -108,8 +108,7 @@ impl PageArgs {
             let cause = "--check: a stream is read only once";
             return Err(Error::usage(cause).hint("a file, or ds-check beside it"));
         }
-        let selection =
-            Selection::new(catalogue(&dataset::families()), Vec::new(), Vec::new(), false)?;
+        let selection = Selection::new(catalogue(), Vec::new(), Vec::new(), false)?;
         let mut progress = common.progress(tool, "records checked", None, false);
         let check_options = CheckOptions::default();
         let mut outcomes = Vec::new();
