@@ -11,7 +11,7 @@ use gristmill::harmony::{Alignment, Policy, Renderer};
 use gristmill::puzzle::grids;
 use gristmill::record::game::Games;
 use gristmill::record::raw_synth::METADATA_FIELDS;
-use gristmill::record::{CONVERSATION, GAME, PUZZLE, RAW_SYNTH, RecordType, TOKENS};
+use gristmill::record::{CONVERSATION, GAME, PUZZLE, RAW_SYNTH, RECORD_TYPES, RecordType, TOKENS};
 use gristmill::stage::{
     Masking, ReasoningEffort, Reference, SynthHarmony, SynthSettings, decode, render,
 };
@@ -92,7 +92,7 @@ pub fn any(place: &mut Place, bytes: &[u8]) -> Result<()> {
 pub fn parquet(place: &mut Place, bytes: &[u8]) -> Result<()> {
     let path = place.file("in", bytes);
     let mut last = any(place, bytes);
-    for record in [&CONVERSATION, &TOKENS, &GAME, &PUZZLE] {
+    for record in RECORD_TYPES {
         last = records(&path, record, &mut Ok);
     }
     last
