@@ -184,3 +184,15 @@ fn every_block_of_every_page_runs_twice_in_any_order() {
         }
     });
 }
+
+/// The contents list the page of every format.
+#[test]
+fn every_format_is_in_the_contents() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let contents = std::fs::read_to_string(root.join("docs/SUMMARY.md")).unwrap();
+    for entry in std::fs::read_dir(root.join("lib/core/format")).unwrap() {
+        let page = entry.unwrap().path().join("FORMAT.md");
+        let link = format!("(../{})", page.strip_prefix(root).unwrap().display());
+        assert!(!page.exists() || contents.contains(&link), "docs/SUMMARY.md lacks {link}");
+    }
+}
