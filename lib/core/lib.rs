@@ -1,4 +1,4 @@
-//! The library of gristmill's filters: what is where, and where to add what.
+//! The library of gristmill's filters: what is where.
 //!
 //! A filter is one file in `src/bin`: its arguments, and a `run` that opens a
 //! [`Reader`](stream::Reader) ([`dataset::open`]), and hands it with a stage and a sink to the
@@ -36,8 +36,8 @@
 //! | [`batch`] | what passes from reader to stage to sink: batches, headers, and the interfaces of all three | `cli`, `record` |
 //! | [`mod@format`] | the table of formats, and a folder for each: what it is ([`Format`](format::Format)), reader, writer, and its page `FORMAT.md` | `batch`, domain modules |
 //! | [`stream`] | NDJSON, Arrow and Parquet as streams of batches; `SPEC.md` | `format` |
-//! | [`check`] | a folder for each family of checks; a check is declared where it is used | all above |
-//! | [`dataset`] | [`dataset::open`], which opens everything that holds records; the families of checks | all above |
+//! | [`check`] | the table of families of checks, and a folder for each; a check is declared where it is used | all above |
+//! | [`dataset`] | [`dataset::open`], which opens everything that holds records | all above |
 //! | [`plan`] | a pipeline as tasks for many machines: slices, receipts, states, joining | `format` |
 //! | [`stage`] | what filters do to batches | `batch`, domain modules |
 //! | [`diff`] | whether two inputs hold the same records, and where not | `stream`, `check::repeats` |
@@ -47,15 +47,7 @@
 //! | [`runner`] | the loop of every filter | `batch`, `stream` |
 //!
 //! Nothing imports upward. The library never exits, and prints only in `cli`.
-//!
-//! | to add | write | and one line in |
-//! |---|---|---|
-//! | a filter | `src/bin/X.rs` | the table of docs/filters.md |
-//! | a record type | `lib/core/record/X.rs`; what can be done with it in `lib/core/kinds/X/` | `record_types!` in `lib/core/record/mod.rs` |
-//! | a shape of chats | an entry of `SHAPES` in `lib/core/chat/shapes.rs` | |
-//! | a puzzle domain | `lib/core/puzzle/X/mod.rs` | `DOMAINS` in `lib/core/puzzle/mod.rs` |
-//! | a format on disk | `lib/core/format/X/`: its [`Format`](format::Format), reader and writer, `FORMAT.md` beside them; its checks in `lib/core/check/X/` | `FORMATS` in `lib/core/format/mod.rs`, `families` in `lib/core/dataset/mod.rs` |
-//! | a check | its declaration where it is used, a fixture in `tests/checks/` | |
+//! Where to add what is in CONTRIBUTING.md.
 
 pub use gristmill_json as json;
 pub use gristmill_simd as simd;
