@@ -31,7 +31,9 @@ use crate::batch::{Counts, SkippedRecords};
 use crate::error::{Error, Result};
 
 /// Every format of datasets; a path belongs to the first that recognises it.
-pub static FORMATS: &[&Format] = &[
+pub static FORMATS: &[&Format] = ALL;
+
+const ALL: &[&Format] = &[
     &kd_root::FORMAT,
     &pools::FORMAT,
     &puzzle_dir::FORMAT,
