@@ -8,10 +8,9 @@ use tokenizers::NormalizedString;
 use tokenizers::normalizer::Range as Normalized;
 use unicode_normalization_alignments::char::{canonical_combining_class, compose};
 
-/// For each first byte the length of its characters, if none of them is combined with another; 1 for all other bytes of
-/// characters. For each 256
-/// code points the number of a block; then the blocks, of a byte for each code point: its combining class,
-/// [`MAYBE`], or 255 if its normal form is another.
+/// For each first byte the length of its characters, if none of them is combined with another; 1 for all other bytes
+/// of characters. For each 256 code points the number of a block; then the blocks, of a byte for each code point: its
+/// combining class, [`MAYBE`], or 255 if its normal form is another.
 static TABLE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/nfc"));
 static PLAIN: &[u8] = TABLE.split_at(256).0;
 static CLASSES: &[u8] = TABLE.split_at(256).1;

@@ -123,7 +123,7 @@ impl<'c> Places<'c> {
         let marked = self.template.render(&chat, self.has_prompt).ok()?;
         let mut known: HashMap<(usize, Kind), Option<Range<usize>>> =
             marks.owners.iter().map(|owner| (*owner, None)).collect();
-        let mut counts: HashMap<char, u32> = HashMap::new();
+        let mut counts = vec![0; marks.owners.len()];
         let (mut rest, mut at) = (marked.as_str(), 0);
         while let Some(place) = rest.find(is_mark) {
             let head = &rest[..place];
@@ -132,11 +132,11 @@ impl<'c> Places<'c> {
             }
             at += place;
             let mark = rest[place..].chars().next()?;
-            let owner = marks.owners.get((u32::from(mark) - FIRST) as usize)?;
+            let number = (u32::from(mark) - FIRST) as usize;
+            let owner = marks.owners.get(number)?;
             let shown = known.get_mut(owner)?.get_or_insert(at..at);
-            let count = counts.entry(mark).or_insert(0);
-            *count += 1;
-            if !matches!(owner.1, Kind::Name(_)) || *count <= 2 {
+            counts[number] += 1;
+            if !matches!(owner.1, Kind::Name(_)) || counts[number] <= 2 {
                 shown.end = at;
             }
             rest = &rest[place + mark.len_utf8()..];
@@ -169,7 +169,7 @@ impl<'c> Places<'c> {
         }
         if let (Kind::Name(call), Some(place)) = (kind, &mut place) {
             let name = mark::name(&self.chat.messages()[message], call).unwrap_or_default();
-            if self.text[place.start..place.end].starts_with(name) {
+            if self.text[place.clone()].starts_with(name) {
                 place.end = place.start + name.len();
             }
         }

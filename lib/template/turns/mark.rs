@@ -88,6 +88,11 @@ fn text(value: &Value, kind: Kind, marks: &mut dyn Marks) -> Option<Value> {
     marks.mark(kind, value.as_text()?).map(Value::from)
 }
 
+/// Returns the value with marks; itself if it is not marked.
+fn marked(value: &Value, kind: Kind, marks: &mut dyn Marks) -> Value {
+    text(value, kind, marks).unwrap_or_else(|| value.clone())
+}
+
 /// Marks a content: a text, a list of texts and of parts with texts, or an object (a tool's result).
 fn content(value: &Value, marks: &mut dyn Marks) -> Value {
     match value {
@@ -97,35 +102,32 @@ fn content(value: &Value, marks: &mut dyn Marks) -> Value {
                     "text" => text(value, Kind::Content, marks),
                     _ => None,
                 }),
-                other => text(other, Kind::Content, marks).unwrap_or_else(|| other.clone()),
+                other => marked(other, Kind::Content, marks),
             };
             list(parts.iter().map(part).collect()).unwrap_or_else(|| value.clone())
         }
-        other => object(other, marks),
+        other => all(other, Kind::Content, true, marks),
     }
 }
 
-/// Marks the keys and texts of an object: one of numbers has no texts but its keys.
-fn object(value: &Value, marks: &mut dyn Marks) -> Value {
+/// Marks the texts in a value, and its keys if `with_keys`: an object of numbers has no texts but its keys.
+fn all(value: &Value, kind: Kind, with_keys: bool, marks: &mut dyn Marks) -> Value {
     match value {
         Value::List(items) => {
-            let items = items.iter().map(|item| object(item, marks)).collect();
+            let items = items.iter().map(|item| all(item, kind, with_keys, marks)).collect();
             list(items).unwrap_or_else(|| value.clone())
         }
         Value::Dict(dict) => {
-            let entries = dict.entries().iter().map(|(key, of)| {
-                let key = text(key, Kind::Content, marks).unwrap_or_else(|| key.clone());
-                (key, object(of, marks))
-            });
             let mut made = Dict::default();
-            for (key, of) in entries {
-                if made.insert(key, of).is_err() {
+            for (key, of) in dict.entries() {
+                let key = if with_keys { marked(key, kind, marks) } else { key.clone() };
+                if made.insert(key, all(of, kind, with_keys, marks)).is_err() {
                     return value.clone();
                 }
             }
             Value::Dict(Arc::new(made))
         }
-        other => text(other, Kind::Content, marks).unwrap_or_else(|| other.clone()),
+        other => marked(other, kind, marks),
     }
 }
 
@@ -133,19 +135,7 @@ fn call(of: &Value, place: usize, marks: &mut dyn Marks) -> Value {
     changed(of, &mut |key, value| match (key, value) {
         ("function", Value::Dict(_)) => Some(call(value, place, marks)),
         ("name", value) => text(value, Kind::Name(place), marks),
-        ("arguments", value) => Some(leaves(value, place, marks)),
+        ("arguments", value) => Some(all(value, Kind::Arguments(place), false, marks)),
         _ => None,
     })
-}
-
-/// Marks the texts in arguments of a call.
-fn leaves(value: &Value, place: usize, marks: &mut dyn Marks) -> Value {
-    match value {
-        Value::List(items) => {
-            let items = items.iter().map(|item| leaves(item, place, marks)).collect();
-            list(items).unwrap_or_else(|| value.clone())
-        }
-        Value::Dict(_) => changed(value, &mut |_, value| Some(leaves(value, place, marks))),
-        other => text(other, Kind::Arguments(place), marks).unwrap_or_else(|| other.clone()),
-    }
 }
