@@ -47,6 +47,12 @@ pub fn write_model_with(
     template: &str,
     more: &[(&str, &str)],
 ) -> String {
+    write_model_at(&dir.path().join(name), template, more);
+    dir.at(name)
+}
+
+/// Writes the files of a model into a folder, which it makes.
+pub fn write_model_at(folder: &Path, template: &str, more: &[(&str, &str)]) {
     let characters = characters();
     let shown =
         |text: &str| -> String { text.bytes().map(|byte| characters[usize::from(byte)]).collect() };
@@ -87,19 +93,9 @@ pub fn write_model_with(
         "eos_token": if is_chatml { "<|im_end|>" } else { "</s>" }, "chat_template": template,
         "clean_up_tokenization_spaces": false, "model_max_length": 1_000_000,
     });
-    dir.write(&format!("{name}/tokenizer.json"), tokenizer.to_string());
-    dir.write(&format!("{name}/tokenizer_config.json"), config.to_string());
-    dir.at(name)
-}
-
-/// Writes a folder of a model with [`CHATML`].
-pub fn write_model_at(folder: &Path) {
-    let dir = TempDir::new();
-    let model = write_model(&dir, "m", CHATML);
     fs::create_dir_all(folder).unwrap();
-    for name in ["tokenizer.json", "tokenizer_config.json"] {
-        fs::copy(format!("{model}/{name}"), folder.join(name)).unwrap();
-    }
+    fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    fs::write(folder.join("tokenizer_config.json"), config.to_string()).unwrap();
 }
 
 /// The folder of a real model's tokenizer; `None`, with a line on stderr, if it is not laid out.

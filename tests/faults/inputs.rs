@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::common::models::write_model_at;
+use super::common::models::{CHATML, write_model_at};
 use super::common::{bash_with, conversations, write_parquet};
 use super::games::{Folder, GameText};
 
@@ -24,7 +24,7 @@ pub fn make_of(dir: &Path, variant: usize) {
     fs::write(at("b.ndjson"), lines[12..].concat()).unwrap();
     raw_rows(dir);
     chats(dir, variant);
-    write_model_at(&at("model"));
+    write_model_at(&at("model"), CHATML, &[]);
     games(dir, variant);
     puzzles(dir, variant);
     let script = r#"

@@ -69,14 +69,10 @@ fn calls_end_before_their_results() {
         template(&python)
     );
     let decoded = bash(&pipe).silent().records().remove(0);
-    let text: Vec<char> = decoded["text"].as_str().unwrap().chars().collect();
-    let place = |span: &Value, name: &str| span[name].as_u64().unwrap() as usize;
-    let spans = decoded["spans"].as_array().unwrap().iter();
-    let said: String =
-        spans.flat_map(|span| text[place(span, "start")..place(span, "end")].iter()).collect();
+    let said = super::trained_in(&decoded).concat();
     let call = " to=functions.get<|channel|>commentary json<|message|>{\"a\": 1}<|call|>";
     assert_eq!(said, format!("{call}<|channel|>final<|message|>done<|return|>"));
     // A result that is an object is one for the template, too.
-    let text: String = text.iter().collect();
+    let text = decoded["text"].as_str().unwrap();
     assert!(text.contains("<|channel|>commentary<|message|>{\"v\": 5}<|end|>"), "{text}");
 }

@@ -178,7 +178,11 @@ fn threads_and_encodings_change_nothing() {
 fn trained(record: &Value, model: &str) -> Vec<String> {
     let decoded =
         tool("harmony-tok").args(&["--decode", "--model", model]).input(format!("{record}\n"));
-    let decoded = decoded.run().silent().records().remove(0);
+    trained_in(&decoded.run().silent().records().remove(0))
+}
+
+/// The same of a decoded record.
+fn trained_in(decoded: &Value) -> Vec<String> {
     let text: Vec<char> = decoded["text"].as_str().unwrap().chars().collect();
     let spans = decoded["spans"].as_array().unwrap().iter();
     let place = |span: &Value, name: &str| span[name].as_u64().unwrap() as usize;
