@@ -10,7 +10,8 @@
 //! any two values have an order, that integers end at 128 bits and generators are lists, that names are
 //! scoped otherwise, nor that there is no tag `generation`. Rules of jinja2 are followed, not its code.
 //! What differs from run to run (addresses, `random`) is refused, and so are `urlize`, `wordwrap`,
-//! `striptags`, `pprint`, `str.encode`, autoescape and lone surrogates, which chat templates do not use.
+//! `striptags`, `pprint`, `str.encode`, autoescape and lone surrogates, which chat templates do not use; and
+//! slices of constants that cannot be made (`false[1:]`), for which jinja2 prints nothing if it computes them before the run.
 //!
 //! ```
 //! use gristmill_template::{Chat, Template, Value};

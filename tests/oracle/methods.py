@@ -22,6 +22,7 @@ PLACES = [None, 0, 1, 5, 100, -1, -100, True, 2**70, -(2**70), "0"]
 WIDTHS = [-1, 0, 1, 2, 3, 4, 5, 6, 9, 10, True, "3", 2.0, None]
 FILLS = ["*", "é", "🌾", "", "ab", 1, None]
 OTHERS = [None, 1, True, 1.5, ["a"], {"a": 1}]
+SWITCHES = [True, False, 0, 1, 2, -1, 2**31 - 1, 2**31, -(2**31) - 1, 2**70, 1.0, "", "1", None, [], {"a": 1}]
 ABSENT = object()  # the argument and those after it are not given
 
 # A tuple for each argument, with what it may be.
@@ -34,8 +35,8 @@ TEXT_METHODS = {
     "replace": ([ABSENT, *PARTS[:8], 1], [ABSENT, "", "🌾🌾", None], [ABSENT, *COUNTS]),
     **{name: ([ABSENT, *WIDTHS], [ABSENT, *FILLS]) for name in ("center", "ljust", "rjust")},
     "zfill": ([ABSENT, *WIDTHS], [ABSENT, "0"]),
-    "expandtabs": ([ABSENT, -1, 0, 1, 2, 3, 8, 9, True, None, "4"],),
-    "splitlines": ([ABSENT, True, False, 0, 1, 2],),
+    "expandtabs": ([ABSENT, -1, 0, 1, 2, 3, 8, 9, True, None, "4", 2.0, 2**70, [4]],),
+    "splitlines": ([ABSENT, *SWITCHES],),
     "join": ([ABSENT, [], ["a"], ["a", "b", "🌾"], ["a", 1], "abc", "", {"k": 1, "l": 2}, 5, None],),
     **{name: ([ABSENT, 1],) for name in (
         "upper", "lower", "title", "capitalize", "swapcase", "casefold", "isalnum", "isalpha", "isascii", "isdecimal",

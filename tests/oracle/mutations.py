@@ -14,8 +14,18 @@ import sys
 
 import template_chats as chats
 import templates
+from jinja2 import nodes
 
 TOKEN = re.compile(r"""\{\{-?|-?\}\}|\{%[-+]?|[-+]?%\}|\{#|\#\}|[A-Za-z_]\w*|\d+|'[^']*'|"[^"]*"|\s+|.""", re.S)
+
+
+def no_constant(*_):
+    raise nodes.Impossible
+
+
+# jinja2 computes constants before a run, and a slice that cannot be made, as of `false[1:]`, is undefined there. In a run
+# it is an error, and so it always is here.
+nodes.Slice.as_const = no_constant
 
 
 def kind(token):

@@ -59,7 +59,12 @@ pub fn call(
         }
         "splitlines" => {
             let [keeps] = given.bind(name, ["keepends"], 0)?;
-            let parts = lines(text, keeps.is_some_and(|keeps| keeps.is_true()));
+            // A C int until Python 3.11; later ones take values of every type.
+            let keeps = keeps.map_or(Ok(0), |keeps| count(&keeps))?;
+            if i32::try_from(keeps).is_err() {
+                return fault("Python int too large to convert to C int");
+            }
+            let parts = lines(text, keeps != 0);
             return list_of(run, parts, is_markup);
         }
         "partition" | "rpartition" => {
