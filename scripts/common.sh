@@ -173,15 +173,6 @@ run() {
     return "$code"
 }
 
-# first_cause CODES...: the first failure that is not the loss of a reader (SIGPIPE, 141) or writer (75).
-first_cause() {
-    local code
-    for code; do
-        ((code == 0 || code == 75 || code == 141)) || return "$code"
-    done
-    return 75
-}
-
 # What all scripts say of how far they are: auto, always or never.
 progress=auto quiet=''
 

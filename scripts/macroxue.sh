@@ -94,16 +94,15 @@ positional=(${from:+"$from"} "${positional[@]}" ${to:+"$to"})
 input=${positional[0]} out=${positional[1]}
 check_on_error
 
-need_filters mx-decode npy-pack ds-cat ds-plan ${check:+ds-check}
+need_filters gristmill mx-decode npy-pack ds-cat ds-plan ${check:+ds-check}
 
-# A task of a plan; ds-plan calls this. In Arrow the cause of a failure reaches npy-pack, which publishes
-# nothing and has its exit code.
+# A task of a plan; ds-plan calls this.
 if [[ $mode == slice ]]; then
     make_part() {
         options_of mx-decode decode
         options_of npy-pack pack
-        mx-decode "$input" ${slice:+--slice "$slice"} "${decode[@]}" "${bad[@]}" --jobs "${jobs:-1}" -q \
-            "${report[@]}" |
+        gristmill mx-decode "$input" ${slice:+--slice "$slice"} "${decode[@]}" "${bad[@]}" --jobs "${jobs:-1}" -q \
+            "${report[@]}" '|' \
             npy-pack -o "$out" "${pack[@]}" ${overwrite:+--overwrite} --progress never
     }
     keep_rejects mx-decode

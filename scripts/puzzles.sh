@@ -94,8 +94,7 @@ while (($#)); do
 done
 check_on_error
 
-# A task of a plan; ds-plan calls this with the inputs of the domain that is its name, and its part. In
-# Arrow the cause of a failure reaches npy-pack, which publishes nothing and has its exit code.
+# A task of a plan; ds-plan calls this with the inputs of the domain that is its name, and its part.
 if [[ $mode == slice ]]; then
     out=${positional[-1]} inputs=("${positional[@]:0:${#positional[@]}-1}")
     keep_rejects puzzle-encode
@@ -106,8 +105,8 @@ if [[ $mode == slice ]]; then
     domino) encode=(--num-games "${inputs[0]}" --num-aug "$(at_most 6)") ;;
     esac
     make_part() {
-        puzzle-encode "$name" "${encode[@]}" --seed "$seed" --jobs "${jobs:-1}" --progress never \
-            "${report[@]}" |
+        gristmill puzzle-encode "$name" "${encode[@]}" --seed "$seed" --jobs "${jobs:-1}" --progress never \
+            "${report[@]}" '|' \
             npy-pack -o "$out" ${overwrite:+--overwrite} --progress never
     }
     run make_part
@@ -120,7 +119,7 @@ fi
 [[ -z $overwrite || -z $resume ]] || die "--overwrite and --resume exclude each other"
 out=${positional[0]}
 
-need_filters puzzle-encode npy-pack ds-plan ${check:+ds-check}
+need_filters gristmill puzzle-encode npy-pack ds-plan ${check:+ds-check}
 
 targets=("${domains[@]/#/$out/}") made=set input=''
 may_build "$out"

@@ -37,24 +37,14 @@ esac
 
 # build: sets `built` to where the filters are then.
 build() {
-    local crate filter setting own=()
-    # A build at full speed is brought up to date. Without one, our own code is not optimized much, which
-    # builds in less time; all other crates are built as always, and not again by cargo build --release.
-    built=target/release
-    if [[ ! -x target/release/gristmill && ! -x target/release/ds-cat ]]; then
-        built=target/quick
-        for crate in gristmill gristmill-{core,json,simd,tokenizer}; do
-            for setting in opt-level=1 codegen-units=16; do
-                own+=(--config "profile.release.package.$crate.$setting")
-            done
-        done
+    local filter profile=quick
+    built=target/quick
+    # A build at full speed is brought up to date.
+    if [[ -x target/release/gristmill || -x target/release/ds-cat ]]; then
+        profile=release built=target/release
     fi
     # One program that holds all filters is built in much less time than each of them.
-    cargo build --release --bin gristmill "${own[@]}"
-    if [[ $built == target/quick ]]; then
-        mkdir -p target/quick
-        mv -f target/release/gristmill target/quick/
-    fi
+    cargo build --profile "$profile" --bin gristmill
     for filter in src/bin/*.rs; do
         filter=${filter##*/}
         ln -f "$built/gristmill" "$built/${filter%.rs}"

@@ -172,14 +172,13 @@ if ((${#vain[@]})); then
     ((${#readers[@]})) || readers=(--model)
     die "${vain[0]} is for ${readers[0]}${readers[1]+ and ${readers[1]}}"
 fi
-need_filters "${makers[@]}" span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check} ${rows:+seq-pack}
+need_filters "${makers[@]}" gristmill span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check} ${rows:+seq-pack}
 check_rows
 # Tasks make no rows.
 unset 'pipeline[-1]'
 
 # make_part: a task of a plan, which is a shard or a slice of one, into a root of its own.
 make_part() {
-    local codes=()
     local limits=(${max_rows:+--limit "$max_rows"} ${slice:+--slice "$slice"})
     keep_rejects harmony-tok
     local conversations tokens spans masks
@@ -192,29 +191,26 @@ make_part() {
     local mask=(span-mask "${spans[@]}" --progress never)
     local part=(mmidx-write --root "$root" --shard "$name" --valid-fraction "$fraction" ${overwrite:+--overwrite}
         "${masks[@]}")
-    if [[ $raw == --conversations ]]; then
-        "${tokenize[@]}" "${inputs[@]}" --shard "$shard" --hash-inputs "${limits[@]}" --no-input-check |
-            "${mask[@]}" |
-            "${part[@]}" --progress never || codes=("${PIPESTATUS[@]}")
-    elif [[ -n $raw ]]; then
-        keep_rejects "$reader"
-        local read=("$reader" "${inputs[@]}" --shard "$shard" --hash-inputs "${limits[@]}" "${conversations[@]}" "${bad[@]}"
-            --jobs "${jobs:-1}" --progress never "${report[@]}")
-        if [[ -n $model ]]; then
-            "${read[@]}" --model "$model" ${max_tokens:+--max-tokens "$max_tokens"} | "${mask[@]}" |
-                "${part[@]}" --model "$model" --progress never || codes=("${PIPESTATUS[@]}")
-        else
-            "${read[@]}" | "${tokenize[@]}" | "${mask[@]}" |
-                "${part[@]}" --progress never || codes=("${PIPESTATUS[@]}")
-        fi
-        # harmony-tok has stopped after so many tokens, and nobody took what the reader still had.
-        [[ -z $max_tokens || "${codes[*]}" != "141 0 0 0" ]] || codes=()
-    else
-        "${tokenize[@]}" "$input" "${limits[@]}" ${no_input_check:+"$no_input_check"} |
-            "${mask[@]}" |
-            "${part[@]}" --progress never || codes=("${PIPESTATUS[@]}")
+    part+=(--progress never)
+    if [[ -z $raw ]]; then
+        tokenize+=("$input" "${limits[@]}" ${no_input_check:+"$no_input_check"})
+        gristmill "${tokenize[@]}" '|' "${mask[@]}" '|' "${part[@]}"
+        return
     fi
-    ((${#codes[@]} == 0)) || first_cause "${codes[@]}"
+    limits=("${inputs[@]}" --shard "$shard" --hash-inputs "${limits[@]}")
+    if [[ $raw == --conversations ]]; then
+        gristmill "${tokenize[@]}" "${limits[@]}" --no-input-check '|' "${mask[@]}" '|' "${part[@]}"
+        return
+    fi
+    keep_rejects "$reader"
+    local read=("$reader" "${limits[@]}" "${conversations[@]}" "${bad[@]}" --jobs "${jobs:-1}" --progress never
+        "${report[@]}")
+    if [[ -n $model ]]; then
+        read+=(--model "$model" ${max_tokens:+--max-tokens "$max_tokens"})
+        gristmill "${read[@]}" '|' "${mask[@]}" '|' "${part[@]}" --model "$model"
+    else
+        gristmill "${read[@]}" '|' "${tokenize[@]}" '|' "${mask[@]}" '|' "${part[@]}"
+    fi
 }
 
 # check_options: that the filters take these options; they would say so of every task.

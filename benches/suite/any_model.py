@@ -26,11 +26,10 @@ def any_model(bench, inputs, quick):
         pipes = {
             "transformers, tokenizers": pipe(f"{PEER} {folder} {chats} peer.ids", TOKENIZERS_PARALLELISM="false"),
             "chat-tok": pipe(f"chat-tok -q --model {folder} {chats}"),
-            "chat-tok -j 2": pipe(f"chat-tok -q --model {folder} -j 2 {chats}"),
         }
         results = bench.compare(pipes, min(bench.runs, 3))
         bench.shell(f"{PEER} --ours our.ids < <(chat-tok -q --model {folder} {chats}); cmp peer.ids our.ids")
-        peer, one, two = results.values()
+        peer, one = results.values()
         title = f"**{model}**, {rows:,} chats"
         parts.append(f"{title}:\n\n" + contenders(results, rows / 1e3, "thousand chats", next(iter(pipes))))
         parts.append(commands(results))
@@ -38,6 +37,4 @@ def any_model(bench, inputs, quick):
             Goal(f"chat-tok, {model}, against transformers", asked, peer.cpu_median / one.cpu_median, "x"),
             Goal(f"chat-tok, {model}, memory", 150, one.peak / 1e6, "MB", less=True),
         ]
-        if model == "qwen3":
-            goals.append(Goal("chat-tok -j 2 against -j 1, wall", 1.85, one.wall_median / two.wall_median, "x"))
     return Section("Any model", "\n".join(parts), goals)

@@ -32,6 +32,11 @@ def pipe(text, stdin=None, **env):
     return Pipe([part.split() for part in text.split("|")], stdin, env)
 
 
+def chain(text, stdin=None, **env):
+    """The same filters in one process, as the scripts run them."""
+    return Pipe([["gristmill", *text.split()]], stdin, env)
+
+
 @dataclass
 class Result:
     """What the runs of one pipe used; seconds and bytes."""

@@ -16,7 +16,7 @@ from any_model import any_model
 from encoding import encode, real_text
 from packing import packing
 from inputs import ROOT
-from measuring import pipe
+from measuring import chain, pipe
 from report import Goal, Section, commands, contenders, megabytes, number, spread, table
 
 PYTHON = sys.executable
@@ -26,9 +26,9 @@ ORIGINAL = f"{PYTHON} {ROOT}/tests/oracle/synth_kd_original.py"
 STAND_IN = 2
 
 
-def conversations_to_root(shard, root, **env):
-    """Our pipe from conversations to a root."""
-    return pipe(
+def conversations_to_root(shard, root, join=chain, **env):
+    """Our filters from conversations to a root."""
+    return join(
         f"harmony-tok -q {shard} | span-mask -q | mmidx-write -q --overwrite --shard shard_00"
         f" --valid-fraction 0.1 --root {root}",
         **env,
@@ -56,12 +56,12 @@ def hard_texts(bench, inputs, quick):
 
 
 def synth(bench, inputs, quick):
-    """Parquet to `.bin/.idx`; all rows distinct, start-up included. Records are Arrow between the
-    filters, in one line NDJSON."""
+    """Parquet to `.bin/.idx`; all rows distinct, start-up included. The filters are in one process, in
+    two lines with pipes between them."""
     small, medium, large = (250, 1_000, 10_000) if quick else (1_000, 10_000, 100_000)
     environment = {"TIKTOKEN_ENCODINGS_BASE": inputs.vocabulary()}
     shards = {count: inputs.conversations(count) for count in (small, medium, large)}
-    roots = "original medium cold warm ndjson large"
+    roots = "original medium cold warm pipes ndjson large"
     bench.shell(f"rm -rf {roots}; mkdir {roots}")
     theirs = lambda shard, root: pipe(f"{ORIGINAL} {shard} {root} shard_00 0.1", **environment)
     ours = conversations_to_root
@@ -70,15 +70,16 @@ def synth(bench, inputs, quick):
         f"cold, {small:,} rows": ours(shards[small], "cold"),
         f"the Python original, {medium:,} rows": theirs(shards[medium], "medium"),
         f"{medium:,} rows": ours(shards[medium], "warm"),
-        f"{medium:,} rows, NDJSON": ours(shards[medium], "ndjson", GRISTMILL_TO="ndjson"),
+        f"{medium:,} rows, pipes": ours(shards[medium], "pipes", pipe),
+        f"{medium:,} rows, pipes, NDJSON": ours(shards[medium], "ndjson", pipe, GRISTMILL_TO="ndjson"),
         f"warm, {large:,} rows": ours(shards[large], "large"),
     }
-    rows = dict(zip(pipes, [small, small, medium, medium, medium, large]))
+    rows = dict(zip(pipes, [small, small, medium, medium, medium, medium, large]))
     results = bench.compare(pipes, min(bench.runs, 3))
-    for left, right in [("original", "cold"), ("medium", "warm"), ("medium", "ndjson")]:
+    for left, right in [("original", "cold"), ("medium", "warm"), ("medium", "pipes"), ("medium", "ndjson")]:
         bench.shell(f"for split in train valid; do diff -r {left}/$split {right}/$split; done")
     rates = {name: rows[name] / result.cpu_median for name, result in results.items()}
-    first, cold, second, same, ndjson, _ = rates.values()
+    first, cold, second, same, piped, ndjson, _ = rates.values()
     lines = []
     for name, result in results.items():
         rate, to = rates[name], first if rows[name] == small else second
@@ -90,7 +91,7 @@ def synth(bench, inputs, quick):
     goals = [
         Goal(f"SYNTH pipeline, {medium:,} rows, against the published builder", 100, STAND_IN * same / second, "x"),
         Goal(f"SYNTH pipeline, {small:,} rows, against the published builder", 50, STAND_IN * cold / first, "x"),
-        Goal("SYNTH pipeline in NDJSON, by Arrow", 2, same / ndjson, "x", less=True),
+        Goal("SYNTH pipeline in NDJSON, by Arrow", 2, piped / ndjson, "x", less=True),
         Goal("SYNTH pipeline, memory of all processes", 200, peak, "MB", less=True),
     ]
     return Section("SYNTH pipeline", text + "\n" + commands(results), goals)
@@ -126,7 +127,7 @@ def raw_rows(bench, inputs, quick):
     environment["HF_HOME"] = str(inputs.path("huggingface"))
     convert = f"{PYTHON} {ROOT}/benches/suite/convert_raw.py"
     shards = lambda raw, out: f"synth-harmony -q {raw} --to parquet -o {out} --overwrite"
-    whole = lambda raw, root: pipe(
+    whole = lambda raw, root: chain(
         f"synth-harmony -q {raw} | harmony-tok -q | span-mask -q | mmidx-write -q --overwrite"
         f" --shard shard_00 --valid-fraction 0.1 --root {root}"
     )
@@ -209,15 +210,16 @@ def macroxue(bench, inputs, quick):
     pipes = {
         "pack_games (serde_json, flate2)": pipe(f"pack_games {raw} peer.npy"),
         "gristmill, decoding alone": pipe(f"mx-decode -q {raw}"),
-        "gristmill, to a pack": pipe(f"mx-decode -q {raw} | npy-pack -q --overwrite -o packed"),
-        "gristmill, to a pack, NDJSON": pipe(
+        "gristmill, to a pack": chain(f"mx-decode -q {raw} | npy-pack -q --overwrite -o packed"),
+        "gristmill, to a pack, pipe": pipe(f"mx-decode -q {raw} | npy-pack -q --overwrite -o packed_piped"),
+        "gristmill, to a pack, pipe, NDJSON": pipe(
             f"mx-decode -q {raw} | npy-pack -q --overwrite -o packed_lines", GRISTMILL_TO="ndjson"
         ),
     }
     results = bench.compare(pipes)
-    bench.shell("cmp peer.npy packed/steps.npy; cmp peer.npy packed_lines/steps.npy")
+    bench.shell("for pack in packed packed_piped packed_lines; do cmp peer.npy $pack/steps.npy; done")
     rows = rows_of(inputs, "peer.npy")
-    peer, alone, whole, lines = (result.cpu_median for result in results.values())
+    peer, alone, whole, piped, lines = (result.cpu_median for result in results.values())
     text = f"{rows:,} rows; the rows of both are equal byte for byte.\n\n"
     text += contenders(results, rows / 1e6, "M rows", next(iter(pipes)))
     goals = [
@@ -225,7 +227,7 @@ def macroxue(bench, inputs, quick):
         Goal("raw games, decoding alone", 4.4, rows / alone / 1e6, "M rows/s"),
         # The peer is 1.35 x faster than the published packer.
         Goal("raw games to a pack, against the published packer", 5.5, 1.35 * peer / whole, "x"),
-        Goal("raw games to a pack in NDJSON, by Arrow", 2, lines / whole, "x", less=True),
+        Goal("raw games to a pack in NDJSON, by Arrow", 2, lines / piped, "x", less=True),
     ]
     return Section("Macroxue logs to a pack", text + "\n" + commands(results), goals)
 
@@ -431,13 +433,19 @@ def starting(bench, inputs, quick):
 def threads(bench, inputs, quick):
     """`-j 2` against `-j 1`, in wall time; the output is the same bytes (the tests compare)."""
     rows, goals = [], []
-    raw = inputs.data / "hrm/raw"
-    for name, asked, command in [
-        ("harmony-tok", 1.85, f"harmony-tok -q {inputs.conversations(10_000 if quick else 100_000)}"),
+    raw, many = inputs.data / "hrm/raw", 10_000 if quick else 100_000
+    filters = [
+        ("harmony-tok", 1.85, f"harmony-tok -q {inputs.conversations(many)}"),
+        ("chat-harmony", 1.85, f"chat-harmony -q {inputs.chats(many)}"),
         ("mx-decode", 1.8, f"mx-decode -q {inputs.raw_games(4 if quick else 20)}"),
         ("puzzle-encode", 1.8, f"puzzle-encode arc -q {raw}/arc --num-aug {20 if quick else 200}"),
-        ("ds-check", 1.8, f"ds-check -q {inputs.root(10_000 if quick else 100_000)}"),
-    ]:
+        ("ds-check of a root", 1.85, f"ds-check -q {inputs.root(many)}"),
+        ("ds-check of a pack", 1.85, f"ds-check -q --skip pool.manifest {inputs.pack(4 if quick else 20)}"),
+    ]
+    if (ROOT / "target/models/qwen3").is_dir():
+        chats = inputs.model_chats(many, True)
+        filters.append(("chat-tok", 1.85, f"chat-tok -q --model {ROOT}/target/models/qwen3 {chats}"))
+    for name, asked, command in filters:
         results = bench.compare({f"-j {n}": pipe(f"{command} -j {n}") for n in (1, 2)})
         one, two = (result.wall_median for result in results.values())
         cpu = results["-j 2"].cpu_median / results["-j 1"].cpu_median
@@ -454,11 +462,11 @@ def sizes(bench, inputs, quick):
         shard = inputs.conversations(rows)
         bench.shell("rm -rf grown; mkdir grown")
         command = f"harmony-tok -q {shard} | span-mask -q | mmidx-write -q --overwrite --prefix grown/x"
-        [result] = bench.compare({"": pipe(command)}, 3).values()
+        [result] = bench.compare({"": chain(command)}, 3).values()
         lines.append(["SYNTH pipeline", rows, result.cpu_median, result.peak])
     for raw in [inputs.few_games(), *map(inputs.raw_games, [1, 4] if quick else [1, 4, 20, 40])]:
         command = f"mx-decode -q {raw} | npy-pack -q --overwrite -o grown/pack"
-        [result] = bench.compare({"": pipe(command)}, 3).values()
+        [result] = bench.compare({"": chain(command)}, 3).values()
         rows = rows_of(inputs, "grown/pack/steps.npy")
         lines.append(["raw games to a pack", rows, result.cpu_median, result.peak])
     table_rows = [

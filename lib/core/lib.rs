@@ -12,6 +12,7 @@
 //! | [`inputs`] | what this run reads, which no output replaces | `files` |
 //! | [`program`] | how the filter that runs was started | |
 //! | [`failure`] | how a failure travels in an Arrow stream | |
+//! | [`chain`] | filters that run in one process, one after the other | `failure` |
 //! | [`way_on`] | command lines that errors name as the way on | `inputs`, `program` |
 //! | [`wording`] | numbers as people read them | |
 //! | [`mod@visible`] | what data and names contain, as it may be printed | |
@@ -54,6 +55,7 @@ pub use gristmill_simd as simd;
 pub use gristmill_tokenizer as tokenizer;
 
 pub mod batch;
+pub mod chain;
 pub mod chat;
 pub mod check;
 pub mod cli;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::chain;
+
 /// The program that holds all filters.
 pub const ALL: &str = "gristmill";
 
@@ -47,6 +49,9 @@ pub fn sources() -> Sources {
 /// Returns the command line, with the filter's name first: for `gristmill ds-cat x` this is `ds-cat
 /// x`.
 pub fn command_line() -> Vec<OsString> {
+    if let Some(words) = chain::command_line() {
+        return words;
+    }
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let is_all = |word: &OsString| Path::new(word).file_name().is_some_and(|name| name == ALL);
     if words.first().is_some_and(is_all) {

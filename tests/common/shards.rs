@@ -32,13 +32,18 @@ pub fn copy_ds_plan(dir: &TempDir) {
     }
 }
 
-/// Puts ds-plan into `bin`, and beside it a filter that does `script` first.
+/// Puts ds-plan into `bin`, and beside it a filter that does `script` first, by its own name and as the first of a
+/// chain.
 pub fn wrap(dir: &TempDir, filter: &str, script: &str) {
     copy_ds_plan(dir);
-    let built = bin_dir().join(filter);
-    let script = format!("#!/bin/bash\n{script}\nexec {} \"$@\"\n", built.display());
-    let wrapper = dir.write(&format!("bin/{filter}"), script);
-    fs::set_permissions(wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    let as_first =
+        format!("if [[ $1 == {filter} ]]; then\nshift\n{script}\nset -- {filter} \"$@\"\nfi");
+    for (name, script) in [(filter, script), ("gristmill", &as_first)] {
+        let built = bin_dir().join(name);
+        let script = format!("#!/bin/bash\n{script}\nexec {} \"$@\"\n", built.display());
+        let wrapper = dir.write(&format!("bin/{name}"), script);
+        fs::set_permissions(wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    }
 }
 
 /// Writes shards of so many rows into `in`, with a manifest beside them.

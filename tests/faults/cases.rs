@@ -266,7 +266,7 @@ pub fn scripts() -> Vec<Case> {
     let macroxue = "$SCRIPTS/macroxue.sh $IN/raw $OUT --jobs 1 --no-check";
     let puzzles = "$SCRIPTS/puzzles.sh $OUT --arc $IN/arc --domino 3 --num-aug 1 --jobs 1";
     let merge = "$SCRIPTS/merge-packs.sh --output $OUT $IN/pack $IN/sharded --no-check";
-    for process in ["harmony-tok", "span-mask", "mmidx-write", "ds-plan", "ds-check"] {
+    for process in ["gristmill", "ds-plan", "ds-check"] {
         let case = |state: &str, before: &str, flags: &str| {
             let name = format!("synth-kd.sh {process}, {state}");
             Case::script(&name, process, before, &format!("{synth} {flags}"))
@@ -289,25 +289,15 @@ pub fn scripts() -> Vec<Case> {
             &format!("{raw} --overwrite"),
         ));
     }
-    for process in ["mx-decode", "npy-pack"] {
-        let name = |state: &str| format!("macroxue.sh {process}, {state}");
-        cases.push(Case::script(&name("new"), process, "", macroxue));
-        let other = "npy-pack -q $IN/sharded $IN/pack -o $OUT --shard-rows 10";
-        let over = format!("{macroxue} --overwrite");
-        cases.push(Case::script(&name("over another"), process, other, &over));
-    }
-    for process in ["puzzle-encode", "npy-pack"] {
-        let name = |state: &str| format!("puzzles.sh {process}, {state}");
-        cases.push(Case::script(&name("new"), process, "", &format!("{puzzles} --overwrite")));
-        let other =
-            "$SCRIPTS/puzzles.sh $OUT --arc $IN/arc --domino 2 --num-aug 0 --jobs 1 --no-check";
-        cases.push(Case::script(
-            &name("over another"),
-            process,
-            other,
-            &format!("{puzzles} --overwrite"),
-        ));
-    }
+    let process = "gristmill";
+    let other = "npy-pack -q $IN/sharded $IN/pack -o $OUT --shard-rows 10";
+    let over = format!("{macroxue} --overwrite");
+    cases.push(Case::script("macroxue.sh, new", process, "", macroxue));
+    cases.push(Case::script("macroxue.sh, over another", process, other, &over));
+    let other = "$SCRIPTS/puzzles.sh $OUT --arc $IN/arc --domino 2 --num-aug 0 --jobs 1 --no-check";
+    let over = format!("{puzzles} --overwrite");
+    cases.push(Case::script("puzzles.sh, new", process, "", &over));
+    cases.push(Case::script("puzzles.sh, over another", process, other, &over));
     cases.push(Case::script("merge-packs.sh, new", "npy-pack", "", merge));
     let other = "npy-pack -q $IN/sharded -o $OUT --shard-rows 10";
     cases.push(Case::script(
@@ -323,11 +313,11 @@ pub fn scripts() -> Vec<Case> {
 pub fn plans() -> Vec<Case> {
     // The script, what is planned, the sink of its tasks.
     let plans = [
-        ("synth-kd.sh", "$IN/shards $OUT --tasks 3 --valid-fraction 0.3", "mmidx-write"),
-        ("synth-kd.sh", "$IN/raw_rows $OUT --raw --shards 2 --valid-fraction 0.3", "mmidx-write"),
-        ("synth-kd.sh", "$IN/chats $OUT --chat --model $IN/model --shards 2", "mmidx-write"),
+        ("synth-kd.sh", "$IN/shards $OUT --tasks 3 --valid-fraction 0.3", "gristmill"),
+        ("synth-kd.sh", "$IN/raw_rows $OUT --raw --shards 2 --valid-fraction 0.3", "gristmill"),
+        ("synth-kd.sh", "$IN/chats $OUT --chat --model $IN/model --shards 2", "gristmill"),
         ("synth-raw.sh", "$IN/raw_rows $OUT --shards 2", "synth-harmony"),
-        ("macroxue.sh", "$IN/raw $OUT --tasks 2", "npy-pack"),
+        ("macroxue.sh", "$IN/raw $OUT --tasks 2", "gristmill"),
     ];
     let mut cases = Vec::new();
     for (script, arguments, sink) in plans {

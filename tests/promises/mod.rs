@@ -2,6 +2,7 @@
 
 mod apart;
 mod bounds;
+mod chain;
 mod closed;
 mod counts;
 mod failures;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use common::run::Tool;
 use common::{
     Outcome, TempDir, assert_no_temporaries, assert_same_datasets, bash, bin_dir, conversations,
-    copy_ds_plan, copy_scripts, data, datasets_in, files_in, oracle, python, tool, write_shards,
+    copy_scripts, data, datasets_in, files_in, oracle, python, tool, wrap, write_shards,
 };
 use serde_json::Value;
 
@@ -463,21 +463,16 @@ fn a_signal_stops_every_shard() {
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let bench = Bench::new();
         // The second shard does not end by itself.
-        let slow = "#!/bin/sh\ncase \"$*\" in *shard_01*) echo $$ > slow; exec sleep 60 ;; esac\n\
-                    exec $FILTERS/harmony-tok \"$@\"\n";
-        let wrapper = bench.dir.write("bin/harmony-tok", slow);
-        fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
-        // Tasks find the filters beside their ds-plan.
-        copy_ds_plan(&bench.dir);
+        let slow = "case \"$*\" in *shard_01*) echo $$ > slow; exec sleep 60 ;; esac";
+        wrap(&bench.dir, "harmony-tok", slow);
         let script = format!(
-            "cd {}; export FILTERS={} PATH=$PWD/bin:{}:$PATH; set -m; \
+            "cd {}; export PATH=$PWD/bin:{}:$PATH; set -m; \
              bash scripts/synth-kd.sh in out --jobs 2 & \
              until [ -s slow ]; do sleep 0.05; done; SECONDS=0; kill -s {signal} $!; \
              code=0; wait $! || code=$?; ((SECONDS < 40)) || echo late; \
              for i in {{1..100}}; do grep -qs 'State:.[^Z]' /proc/$(cat slow)/status || break; \
              sleep 0.05; done; ((i < 100)) || echo alive; echo $code",
             bench.dir.path().display(),
-            bin_dir().display(),
             bin_dir().display()
         );
         let run = bash(&script);

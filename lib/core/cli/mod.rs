@@ -11,14 +11,15 @@ mod select;
 mod terminal;
 mod tool;
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Arg, Command, Parser};
 
+use crate::chain;
 use crate::error::{Error, Kind, Result};
 use crate::failure::Failure;
 use crate::inputs;
@@ -57,7 +58,14 @@ pub fn main<A: Parser>(
         return exit_code(outcome, &without_stream);
     }
     match parse::<A>(&arguments) {
-        Ok((arguments, tool)) => exit_code(inputs::confirm(run(arguments, &tool)), &tool),
+        Ok((arguments, tool)) => {
+            let outcome = match run(arguments, &tool) {
+                // What comes of the inputs is not out yet: the last filter of the chain looks at them.
+                Ok(()) if chain::stdout().is_some() => Ok(()),
+                outcome => inputs::confirm(outcome),
+            };
+            exit_code(outcome, &tool)
+        }
         Err(error) if error.use_stderr() => {
             let error = in_plain_words::<A>(error, &arguments);
             // The arguments that can be understood show where the results would go.
@@ -69,7 +77,7 @@ pub fn main<A: Parser>(
                 end_stream(&Tool::of(&command, &matches), &Error::usage(line));
             }
             tell_usage(A::command().get_name(), &error);
-            ExitCode::from(Kind::Usage.exit_code())
+            ended_with(Kind::Usage.exit_code())
         }
         // The help and the version are results too.
         Err(help) => {
@@ -105,22 +113,32 @@ fn exit_code(outcome: Result<()>, tool: &Tool) -> ExitCode {
         tool.tell(&error.to_string());
     }
     end_stream(tool, &error);
-    ExitCode::from(error.exit_code())
+    ended_with(error.exit_code())
 }
 
-static STREAM_HAS_ENDED: AtomicBool = AtomicBool::new(false);
+fn ended_with(code: u8) -> ExitCode {
+    chain::note_exit_code(code);
+    ExitCode::from(code)
+}
+
+thread_local! {
+    static STREAM_HAS_ENDED: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Notes that the stream on stdout is complete: later failures are not sent to its reader.
 pub fn stream_ends() {
-    inputs::settle();
-    STREAM_HAS_ENDED.store(true, Ordering::Relaxed);
+    if chain::stdout().is_none() {
+        inputs::settle();
+    }
+    STREAM_HAS_ENDED.set(true);
 }
 
 /// Tells the reader of an Arrow stream why it ends here.
 fn end_stream(tool: &Tool, error: &Error) {
     let mut stdout = std::io::stdout();
-    let has_ended = STREAM_HAS_ENDED.load(Ordering::Relaxed);
-    if !tool.streams_arrow || has_ended || stdout.is_terminal() {
+    let link = chain::stdout();
+    let goes_on = link.is_some() || tool.streams_arrow && !stdout.is_terminal();
+    if STREAM_HAS_ENDED.get() || !goes_on {
         return;
     }
     let failure = error.failure().cloned().unwrap_or_else(|| Failure {
@@ -129,6 +147,10 @@ fn end_stream(tool: &Tool, error: &Error) {
         message: error.to_string(),
     });
     // Neither a reader that has gone nor a full disk changes the exit code.
+    if let Some(link) = link {
+        let _ = link.send(chain::Part::Failed(failure));
+        return;
+    }
     signals::survive_closed_pipes();
     let _ = stdout.write_all(&failure.to_trailer()).and_then(|()| stdout.flush());
 }

@@ -14,6 +14,7 @@ use indicatif::{
 use rustix::fs::{FileType, fstat};
 use serde::{Deserialize, Serialize};
 
+use crate::chain;
 use crate::wording::{grouped, of_plural, size};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -316,6 +317,9 @@ fn line_on_stderr() -> ProgressBar {
 }
 
 fn stdin_is_pipe() -> bool {
+    if !chain::reads_stdin() {
+        return true;
+    }
     fstat(std::io::stdin()).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_fifo())
 }
 

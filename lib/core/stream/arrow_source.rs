@@ -10,6 +10,7 @@ use arrow_schema::SchemaRef;
 use super::conversion::Conversion;
 use super::frames::{Frame, FrameError, Frames};
 use super::input::{Bytes, cut, read_error};
+use super::links::LinkReader;
 use super::parquet_source::{batches, pieces};
 use super::rare::announce;
 use super::typed::typed_columns;
@@ -18,10 +19,16 @@ use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::record::{RecordType, column_twice};
 
+/// What frames come from.
+pub enum FrameSource {
+    Bytes(Frames<Bytes>),
+    Link(LinkReader),
+}
+
 pub(super) struct ArrowSource {
     name: Arc<str>,
     is_piped: bool,
-    frames: Frames<Bytes>,
+    frames: FrameSource,
     conversion: Option<Conversion>,
     /// The number of the next record, from 1.
     next_record: u64,
@@ -46,14 +53,14 @@ impl ArrowSource {
     pub(super) fn open(
         name: Arc<str>,
         is_piped: bool,
-        bytes: Bytes,
+        frames: FrameSource,
         rows: Option<Range<u64>>,
         most: u64,
     ) -> ArrowSource {
         ArrowSource {
             name,
             is_piped,
-            frames: Frames::new(bytes, most),
+            frames,
             conversion: None,
             next_record: 1,
             rows: rows.unwrap_or(0..u64::MAX),
@@ -80,7 +87,10 @@ impl ArrowSource {
     }
 
     fn next_frame(&mut self) -> Result<Option<Frame>> {
-        let frame = self.frames.next();
+        let frame = match &mut self.frames {
+            FrameSource::Bytes(frames) => frames.next(),
+            FrameSource::Link(link) => link.next(),
+        };
         let frame = frame.map_err(|error| frame_error(&self.name, self.is_piped, error))?;
         if let Some(Frame::Schema(schema)) = &frame
             && let Some(cause) = column_twice(schema.fields())

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use super::foreign;
 use super::json_values::{Values, form_of, is_form_known};
 use super::lines::read_some;
+use super::links::LinkReader;
 use crate::batch::STDIN;
+use crate::chain::Stdin;
 use crate::error::{Error, Place, Result, shown};
 use crate::gzip::GzipReader;
 use crate::program;
@@ -40,6 +42,8 @@ pub enum Content {
     Values(Values),
     /// An Arrow IPC stream, or several.
     Arrow(Bytes),
+    /// Frames of another filter in this process.
+    Linked(LinkReader),
     /// A Parquet file.
     Parquet(File),
 }
@@ -66,12 +70,9 @@ const ARROW_STREAM: &[u8] = b"\xff\xff\xff\xff";
 const PARQUET: &[u8] = b"PAR1";
 
 impl Input {
-    /// Opens a file, or stdin for `-`. An input without any byte is an error, unless `allow_empty`:
-    /// a writer that ends well never leaves that, but one that dies before its first record does.
+    /// Opens a file. An input without any byte is an error, unless `allow_empty`: a writer that ends
+    /// well never leaves that, but one that dies before its first record does.
     pub fn open(path: &Path, allow_empty: bool) -> Result<Input> {
-        if path.as_os_str() == "-" {
-            return Input::stdin(allow_empty);
-        }
         let name: Arc<str> = shown(path).into();
         // (Opening a FIFO waits for its writer, as with every other program.)
         let file = File::open(path).map_err(|e| Error::io(&name, &e))?;
@@ -87,7 +88,16 @@ impl Input {
     }
 
     /// Opens standard input; a terminal is refused.
-    fn stdin(allow_empty: bool) -> Result<Input> {
+    pub fn stdin(stdin: Stdin, allow_empty: bool) -> Result<Input> {
+        match stdin {
+            Stdin::OfProcess => {}
+            Stdin::Linked(parts) => {
+                let content = Content::Linked(LinkReader::new(parts));
+                let (name, path, pipe, spooled) = (STDIN.into(), None, None, None);
+                return Ok(Input { name, path, is_piped: true, pipe, spooled, content });
+            }
+            Stdin::Taken => return Err(Error::usage("is an input twice").at(STDIN)),
+        }
         if program::is_closed(program::STDIN) {
             return Err(Error::usage("stdin is closed: give a FILE or pipe records in"));
         }

@@ -9,13 +9,15 @@ use std::path::{Path, PathBuf};
 use arrow_schema::SchemaRef;
 use serde_json::Value;
 
-use super::arrow_source::ArrowSource;
+use super::arrow_source::{ArrowSource, FrameSource};
+use super::frames::Frames;
 use super::input::{Bytes, Content, Input};
 use super::joined::{joined, surplus, with_rest};
 use super::ndjson_source::NdjsonSource;
 use super::parquet_source::ParquetSource;
 use super::slices::cut_inputs;
 use crate::batch::{Header, RecordSource};
+use crate::chain::{self, Stdin};
 use crate::cli::{InputArgs, runs_within};
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
@@ -29,6 +31,8 @@ pub(super) struct InputQueue {
     /// The first input, which is opened at once.
     first: Option<InputPart>,
     waiting: VecDeque<InputPart>,
+    /// What `-` is among the inputs.
+    stdin: Stdin,
     /// The files that are read; empty if stdin is read.
     pub files: Vec<PathBuf>,
     /// The identities of the Parquet files among the inputs.
@@ -62,6 +66,7 @@ impl Default for InputQueue {
         InputQueue {
             first: None,
             waiting: VecDeque::new(),
+            stdin: Stdin::default(),
             files: Vec::new(),
             sources: Vec::new(),
             known: None,
@@ -88,6 +93,9 @@ impl InputQueue {
         } else {
             None
         };
+        // (On the thread of the filter: inputs are opened on another.)
+        let reads_stdin = files.iter().any(|path| path.as_os_str() == "-");
+        let stdin = if reads_stdin { chain::take_stdin() } else { Stdin::OfProcess };
         let waiting = match args.slice {
             Some(slice) => cut_inputs(&files, (slice, args.allow_empty), &mut total)?,
             None => files.into_iter().map(|path| (path, None)).collect(),
@@ -100,6 +108,7 @@ impl InputQueue {
         let inputs = InputQueue {
             first: waiting.front().cloned(),
             waiting,
+            stdin,
             files: args.files.clone(),
             sources,
             most: args.max_record_bytes,
@@ -200,7 +209,10 @@ impl InputQueue {
     }
 
     fn open(&mut self, input: &InputPart) -> Result<Box<dyn RecordSource>> {
-        let mut opened = Input::open(&input.path, self.allow_empty)?;
+        let mut opened = match input.path.as_os_str() == "-" {
+            true => Input::stdin(self.stdin.take(), self.allow_empty)?,
+            false => Input::open(&input.path, self.allow_empty)?,
+        };
         if let Some(bytes) = opened.spooled {
             let (name, bytes) = (&opened.name, size(bytes as f64));
             let folder = shown(&std::env::temp_dir());
@@ -249,7 +261,12 @@ fn open(
             Box::new(lines(Box::new(values), range)?.of_values(starts))
         }
         Content::Arrow(bytes) => {
-            Box::new(ArrowSource::open(input.name, input.is_piped, bytes, range, most))
+            let frames = FrameSource::Bytes(Frames::new(bytes, most));
+            Box::new(ArrowSource::open(input.name, input.is_piped, frames, range, most))
+        }
+        Content::Linked(link) => {
+            let frames = FrameSource::Link(link);
+            Box::new(ArrowSource::open(input.name, input.is_piped, frames, range, most))
         }
         Content::Parquet(file) => Box::new(ParquetSource::open(input.name, file, range, most)?),
     })

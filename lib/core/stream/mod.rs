@@ -18,6 +18,7 @@ mod input_queue;
 mod joined;
 mod json_values;
 mod lines;
+mod links;
 mod ndjson_printers;
 mod ndjson_reader;
 mod ndjson_source;

@@ -134,7 +134,9 @@ impl NdjsonSource {
             let bytes: Bytes = match Input::open(path, true)?.content {
                 Content::Ndjson(bytes) => bytes,
                 Content::Values(values) => Box::new(values),
-                Content::Arrow(_) | Content::Parquet(_) => return Err(changed(path)),
+                Content::Arrow(_) | Content::Linked(_) | Content::Parquet(_) => {
+                    return Err(changed(path));
+                }
             };
             let mut lines = Lines::new(bytes, self.decoding.most);
             while let Some(block) = next_block(&mut lines, &self.decoding)? {

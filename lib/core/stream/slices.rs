@@ -44,6 +44,7 @@ pub(super) fn cut_inputs(
         let (kind, size) = match input.content {
             Content::Parquet(file) => ("Parquet", open_parquet(&input.name, file)?.rows()),
             Content::Arrow(bytes) => ("Arrow", count_records(&input.name, bytes)?),
+            Content::Linked(_) => return cannot(&input.name),
             Content::Values(values) => {
                 let (file, command) = (shown_word(&input.name), values.form.to_lines());
                 let cause = "cannot be cut into slices: it is JSON without a record a line";

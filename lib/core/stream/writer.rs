@@ -8,9 +8,11 @@ use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 
+use super::links::LinkWriter;
 use super::ndjson_writer::NdjsonEncoder;
 use super::rare::PresentFields;
 use crate::batch::{Batch, Counts, Header, Origin, Sink, SinkSummary};
+use crate::chain;
 use crate::cli::{self, Encoding, OutputArgs, Rejects};
 use crate::error::{Error, Result};
 use crate::ordered::Flow;
@@ -36,6 +38,8 @@ pub struct Writer<W: Write> {
 enum Form<W: Write> {
     Ndjson(Lines<W>),
     Arrow(Box<StreamWriter<BufWriter<W>>>),
+    /// To the next filter in this process; nothing is written to the other.
+    Linked(LinkWriter, W),
 }
 
 impl Writer<File> {
@@ -50,11 +54,21 @@ impl Writer<File> {
         schema: &Schema,
         header: &Header,
     ) -> Result<Writer<File>> {
-        cli::refuse_closed_stdout()?;
-        cli::refuse_terminal(to)?;
+        let link = chain::stdout();
+        if link.is_none() {
+            cli::refuse_closed_stdout()?;
+            cli::refuse_terminal(to)?;
+        }
         let stdout = io::stdout();
         let owned = stdout.as_fd().try_clone_to_owned().map_err(|e| Error::write("stdout", &e))?;
         let file = File::from(owned);
+        if let Some(link) = link {
+            let fields = PresentFields::of(&header.put_into(schema), header);
+            let schema = fields.schema().clone();
+            let form = Form::Linked(LinkWriter::begin(link, &schema)?, file);
+            let (fields, name) = (Some(fields), "stdout".to_string());
+            return Ok(Writer { form, schema, fields, name, is_stdout: true });
+        }
         super::widen_pipe(&file);
         let is_terminal = file.is_terminal();
         let mut writer = Writer::new(file, "stdout", to, schema, header)?;
@@ -100,20 +114,23 @@ impl<W: Write> Writer<W> {
     /// Writes a batch of the writer's schema (its metadata does not matter).
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let name = self.name.as_str();
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let stated = || {
+            let batch = match &self.fields {
+                Some(fields) => fields.of_batch(batch),
+                None => batch.clone().with_schema(self.schema.clone()),
+            };
+            batch.map_err(|e| arrow_error(name, e))
+        };
         match &mut self.form {
             Form::Ndjson(lines) => lines.write(batch).map_err(|e| arrow_error(name, e)),
             Form::Arrow(writer) => {
-                if batch.num_rows() == 0 {
-                    return Ok(());
-                }
-                let batch = match &self.fields {
-                    Some(fields) => fields.of_batch(batch),
-                    None => batch.clone().with_schema(self.schema.clone()),
-                };
-                let batch = batch.map_err(|e| arrow_error(name, e))?;
-                let written = writer.write(&batch).and_then(|()| writer.flush());
+                let written = writer.write(&stated()?).and_then(|()| writer.flush());
                 written.map_err(|e| arrow_error(name, e))
             }
+            Form::Linked(link, _) => link.write(stated()?),
         }
     }
 
@@ -148,18 +165,26 @@ impl<W: Write> Writer<W> {
         if self.is_stdout {
             cli::stream_ends();
         }
+        let last_schema = (!counts.dropped().is_nothing()).then(|| -> Result<SchemaRef> {
+            let header = Header::of(&self.schema)?.with_counts(counts);
+            Ok(header.put_into(&self.schema))
+        });
+        let last_schema = last_schema.transpose()?;
         let mut out = match self.form {
+            Form::Linked(link, out) => {
+                link.finish(last_schema)?;
+                return Ok(out);
+            }
             Form::Ndjson(lines) => lines.finish().map_err(|e| Error::write(name, &e))?,
             Form::Arrow(writer) => {
                 let out = writer.into_inner().map_err(|e| arrow_error(name, e))?;
-                let out = if counts.dropped().is_nothing() {
-                    out
-                } else {
-                    let header = Header::of(&self.schema)?.with_counts(counts);
-                    let schema = header.put_into(&self.schema);
-                    let empty = StreamWriter::try_new(out, &schema);
-                    let empty = empty.map_err(|e| arrow_error(name, e))?;
-                    empty.into_inner().map_err(|e| arrow_error(name, e))?
+                let out = match last_schema {
+                    None => out,
+                    Some(schema) => {
+                        let empty = StreamWriter::try_new(out, &schema);
+                        let empty = empty.map_err(|e| arrow_error(name, e))?;
+                        empty.into_inner().map_err(|e| arrow_error(name, e))?
+                    }
                 };
                 out.into_inner().map_err(|e| Error::write(name, e.error()))?
             }
