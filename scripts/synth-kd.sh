@@ -190,8 +190,7 @@ make_part() {
         ${max_tokens:+--max-tokens "$max_tokens"} "${tokens[@]}")
     local mask=(span-mask "${spans[@]}" --progress never)
     local part=(mmidx-write --root "$root" --shard "$name" --valid-fraction "$fraction" ${overwrite:+--overwrite}
-        "${masks[@]}")
-    part+=(--progress never)
+        "${masks[@]}" --progress never)
     if [[ -z $raw ]]; then
         tokenize+=("$input" "${limits[@]}" ${no_input_check:+"$no_input_check"})
         gristmill "${tokenize[@]}" '|' "${mask[@]}" '|' "${part[@]}"

@@ -52,23 +52,18 @@ fn chain(words: &[OsString]) -> Result<u8> {
     while let Some(words) = parts.next() {
         let name = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
         let Some((name, main, command)) = filter(words) else { return Err(no_such(&name)) };
+        let is_last = parts.peek().is_none();
         let is_to = |word: &OsString| word == "--to" || word.to_string_lossy().starts_with("--to=");
-        if parts.peek().is_some() && !writes_records(&command()) {
+        if !is_last && !cli::writes_records(&command()) {
             return Err(Error::usage(format!("{name} writes no records for the next filter")));
         }
-        if parts.peek().is_some() && words.iter().any(is_to) {
+        if !is_last && words.iter().any(is_to) {
             let cause = format!("{name} --to: the next filter gets records as they are, in memory");
             return Err(Error::usage(cause).hint("without --to"));
         }
         filters.push((words.to_vec(), *main));
     }
     chain::run(filters).map_err(|error| Error::io("threads", &error))
-}
-
-/// Whether a filter writes records to stdout.
-fn writes_records(command: &Command) -> bool {
-    command.get_arguments().any(|argument| argument.get_id() == "to")
-        || command.get_subcommands().any(writes_records)
 }
 
 /// Returns all filters as subcommands.

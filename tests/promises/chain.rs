@@ -21,8 +21,9 @@ fn prepared() -> (TempDir, String) {
     (dir, cd)
 }
 
-/// What came of a command line: its first line on stdout is the exit codes of the pipe.
+/// What came of a command line.
 struct Came {
+    /// That of the first cause.
     code: u8,
     stdout: String,
     /// Its lines, sorted: filters of a pipe that fail together print in any order.

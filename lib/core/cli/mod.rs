@@ -39,7 +39,7 @@ pub use rejects::{RejectedContent, Rejection, Rejects, join_rejects};
 pub use rejects_file::is_of_manifests;
 pub use select::{Choice, RecordRange, SelectArgs, all_there, draw, records_in, runs_within};
 pub use terminal::{ColorArgs, ColorWhen, Screen, TerminalEvent, screen_size};
-pub use tool::{ForPipelines, NoStream, Tool, WithoutEffect};
+pub use tool::{ForPipelines, NoStream, Tool, WithoutEffect, writes_records};
 
 pub use crate::wording::{counted, grouped, ordinal, size};
 

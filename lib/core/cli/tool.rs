@@ -118,6 +118,12 @@ fn given_arguments(matches: &ArgMatches) -> Vec<String> {
     ids.filter(on_line).map(str::to_string).collect()
 }
 
+/// Whether a filter writes a stream of records to stdout.
+pub fn writes_records(command: &Command) -> bool {
+    command.get_arguments().any(|argument| argument.get_id() == TO)
+        || command.get_subcommands().any(writes_records)
+}
+
 /// Whether stdout is an Arrow stream.
 fn streams_arrow(command: &Command, matches: &ArgMatches) -> bool {
     if let Some((name, matches)) = matches.subcommand() {

@@ -165,20 +165,23 @@ impl<W: Write> Writer<W> {
         if self.is_stdout {
             cli::stream_ends();
         }
-        let last_schema = (!counts.dropped().is_nothing()).then(|| -> Result<SchemaRef> {
+        // The schema of the empty stream, if one follows.
+        let last_schema = || -> Result<Option<SchemaRef>> {
+            if counts.dropped().is_nothing() {
+                return Ok(None);
+            }
             let header = Header::of(&self.schema)?.with_counts(counts);
-            Ok(header.put_into(&self.schema))
-        });
-        let last_schema = last_schema.transpose()?;
+            Ok(Some(header.put_into(&self.schema)))
+        };
         let mut out = match self.form {
             Form::Linked(link, out) => {
-                link.finish(last_schema)?;
+                link.finish(last_schema()?)?;
                 return Ok(out);
             }
             Form::Ndjson(lines) => lines.finish().map_err(|e| Error::write(name, &e))?,
             Form::Arrow(writer) => {
                 let out = writer.into_inner().map_err(|e| arrow_error(name, e))?;
-                let out = match last_schema {
+                let out = match last_schema()? {
                     None => out,
                     Some(schema) => {
                         let empty = StreamWriter::try_new(out, &schema);
