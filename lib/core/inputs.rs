@@ -1,5 +1,5 @@
-//! What this run reads: no output takes its place or lies in it, and it stays what it was until the
-//! results are there.
+//! What this process reads, all filters of a chain together: no output takes its place or lies in it, and
+//! it stays what it was until the results are there.
 //!
 //! Whoever opens an input names it here. What is published asks [`refuse_target`]; reports, whose results
 //! are no streams, end with [`confirm`].

@@ -82,7 +82,7 @@ fn a_chain_does_what_a_pipe_does() {
         "harmony-tok --limit x good | span-mask | mmidx-write --root out --shard s",
         "ds-cat good | span-mask | mmidx-write --root out --shard s",
         "ds-cat cut | span-mask | mmidx-write --root out --shard s",
-        "harmony-tok good | span-mask | mmidx-write --root good/out --shard s",
+        "harmony-tok good | span-mask | mmidx-write --root cut/out --shard s",
         "harmony-tok good | span-mask | mmidx-write --nothing",
         "harmony-tok good | span-mask | npy-pack -o out",
         "harmony-tok bad | span-mask -v | mmidx-write --prefix out/p -v",
@@ -111,6 +111,17 @@ fn a_chain_does_what_a_pipe_does() {
             assert!(content(&came) == content(&piped), "{pipeline}");
         }
     }
+}
+
+#[test]
+fn a_chain_does_not_write_over_what_its_filters_read() {
+    let (dir, cd) = prepared();
+    let before = fs::read(dir.path().join("good")).unwrap();
+    for _ in 0..5 {
+        bash(&format!("{cd}; gristmill harmony-tok good '|' span-mask '|' ds-cat -o good"))
+            .fails(2, &["ds-cat: good: is an input of this run"]);
+    }
+    assert!(fs::read(dir.path().join("good")).unwrap() == before);
 }
 
 #[test]
