@@ -3,7 +3,7 @@
 import sys
 
 from inputs import ROOT
-from measuring import pipe
+from measuring import chain, pipe
 from report import Goal, Section, commands, contenders
 
 PEER = f"{sys.executable} {ROOT}/benches/suite/template_peer.py"
@@ -38,3 +38,29 @@ def any_model(bench, inputs, quick):
             Goal(f"chat-tok, {model}, memory", 150, one.peak / 1e6, "MB", less=True),
         ]
     return Section("Any model", "\n".join(parts), goals)
+
+
+def tokens_and_masks(bench, inputs, quick):
+    """Chats to tokens and masks in whole processes. The peer maps `apply_chat_template` over the rows of a dataset, and
+    its masks are 0 throughout, since the template of Qwen 3 does not say what is generated. The tokens of chat-tok are
+    compared with those of the peer; Harmony has other ones for the same chats."""
+    rows = 2_000 if quick else 10_000
+    folder = ROOT / "target/models/qwen3"
+    if not folder.is_dir():
+        return Section("Chats to tokens and masks", "qwen3: not there (scripts/models.sh).\n", [])
+    chats = inputs.model_chats(rows, True)
+    by_model = f"chat-tok -q --model {folder} {chats}"
+    pipes = {
+        "datasets, transformers": pipe(f"{PEER} --datasets {folder} {chats} peer.ids"),
+        "chat-tok": chain(f"{by_model} | span-mask -q"),
+        "chat-harmony": chain(f"chat-harmony -q {chats} | harmony-tok -q | span-mask -q"),
+    }
+    results = bench.compare(pipes, min(bench.runs, 3))
+    bench.shell(f"{PEER} --ours our.ids < <({by_model}); cmp peer.ids our.ids")
+    peer, model, harmony = results.values()
+    goals = [
+        Goal("chats to tokens and masks, Qwen 3, against datasets", 80, peer.cpu_median / model.cpu_median, "x"),
+        Goal("chats to tokens and masks, Harmony, against datasets", 80, peer.cpu_median / harmony.cpu_median, "x"),
+    ]
+    text = f"{rows:,} chats:\n\n" + contenders(results, rows / 1e3, "thousand chats", next(iter(pipes)))
+    return Section("Chats to tokens and masks", text + "\n" + commands(results), goals)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import hard_texts as hard
-from any_model import any_model
+from any_model import any_model, tokens_and_masks
 from encoding import encode, real_text
 from packing import packing
 from inputs import ROOT
@@ -477,5 +477,5 @@ def sizes(bench, inputs, quick):
     return Section("Growing inputs", table(head, table_rows))
 
 
-ALL = [encode, real_text, hard_texts, starting, synth, synth_real, raw_rows, chats, any_model, macroxue, merging, writers, checking]
+ALL = [encode, real_text, hard_texts, starting, synth, synth_real, raw_rows, chats, any_model, tokens_and_masks, macroxue, merging, writers, checking]
 ALL += [looking, triples, packing, threads, sizes]

@@ -1,6 +1,8 @@
-"""What people write in Python: the chat template, then the tokenizer, for each chat.
+"""What people write in Python: the chat template, then the tokenizer, for each chat; with --datasets as a map of
+the package datasets that also asks for the mask of assistants (which is 0 throughout for templates without
+`{% generation %}`).
 
-    python template_peer.py MODEL CHATS.ndjson OUT
+    python template_peer.py [--datasets] MODEL CHATS.ndjson OUT
     python template_peer.py --ours OUT < TOKENS.arrows
 
 OUT has the token ids of all chats, 4 bytes each.
@@ -24,6 +26,28 @@ def theirs(model, chats, out):
             write(file, tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
+def as_datasets(model, chats, out):
+    from datasets import Dataset
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model)
+
+    def encode(row):
+        chat = json.loads(row["line"])
+        encoded = tokenizer.apply_chat_template(
+            chat["messages"], tools=chat.get("tools"), return_dict=True, return_assistant_tokens_mask=True
+        )
+        return {"ids": encoded["input_ids"], "mask": encoded["assistant_masks"]}
+
+    with open(chats) as lines:
+        # (Chats as JSON: columns of Arrow would give every call the arguments of all others, as nulls.)
+        rows = Dataset.from_dict({"line": list(lines)})
+    rows = rows.map(encode, remove_columns="line")
+    with open(out, "wb") as file:
+        for batch in rows.with_format("arrow").iter(1000):
+            file.write(batch.column("ids").combine_chunks().flatten().to_numpy().astype("i4").tobytes())
+
+
 def ours(out):
     import pyarrow as pa
 
@@ -41,6 +65,8 @@ def write(file, ids):
 def main():
     if sys.argv[1] == "--ours":
         ours(sys.argv[2])
+    elif sys.argv[1] == "--datasets":
+        as_datasets(*sys.argv[2:])
     else:
         theirs(*sys.argv[1:])
 

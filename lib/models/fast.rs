@@ -2,13 +2,13 @@
 //! goes to the reference engine.
 
 use gristmill_tokenizer::{
-    HashMap as Map, PatternName, Vocabulary, VocabularyEncoder, token_bytes,
+    HashMap as Map, PatternName, Vocabulary, VocabularyEncoder, both, token_bytes,
 };
 use serde_json::Value;
 
 use crate::bytes::append_bytes;
-use crate::file::TokenizerFile;
-use crate::merges::{are_of_o200k, pairs};
+use crate::file::{Model, TokenizerFile};
+use crate::merges::{Merge, are_of_o200k, pairs, read_in_order};
 
 const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const CL100K: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -40,13 +40,15 @@ impl Fast {
         let pattern = pattern(&file.pre_tokenizer)?;
         let model = &file.model;
         check(file)?;
-        let (bytes, places) = spell(file)?;
+        let count = count_ids(model)?;
+        let (spelled, merges) = both(|| spell(model, count), || read_in_order(model, count));
+        let ((bytes, places), merges) = (spelled?, merges?);
         let tokens: Vec<&[u8]> =
             places.iter().map(|&(start, end)| &bytes[start as usize..end as usize]).collect();
-        if pattern == PatternName::O200k && is_o200k(file, &tokens) {
+        if pattern == PatternName::O200k && is_o200k(model, &tokens, &merges) {
             return Ok(Self { tables: TokenTables::Embedded, pattern, is_nfc });
         }
-        let pairs = pairs(model, &tokens)?;
+        let pairs = pairs(&merges, &tokens)?;
         let vocabulary = Vocabulary::new(&tokens, &pairs, model.ignore_merges == Some(true));
         let vocabulary = vocabulary.ok_or("a vocabulary that its tables cannot hold")?;
         Ok(Self { tables: TokenTables::Loaded(vocabulary), pattern, is_nfc })
@@ -160,15 +162,19 @@ fn pattern(pre_tokenizer: &Value) -> Result<PatternName, String> {
 /// The bytes of all tokens, and the start and end of each id's bytes.
 type TokenBytes = (Vec<u8>, Vec<(u32, u32)>);
 
-fn spell(file: &TokenizerFile) -> Result<TokenBytes, String> {
-    let vocabulary = &file.model.vocabulary.0;
-    let count = vocabulary.iter().map(|(_, id)| *id as usize + 1).max().unwrap_or(0);
+/// Returns the number of ids: the highest one of the vocabulary plus one.
+fn count_ids(model: &Model) -> Result<usize, String> {
+    let count = model.vocabulary.0.iter().map(|(_, id)| *id as usize + 1).max().unwrap_or(0);
     if count > 1 << 18 {
         return Err("more than 262,144 ids".to_owned());
     }
+    Ok(count)
+}
+
+fn spell(model: &Model, count: usize) -> Result<TokenBytes, String> {
     let mut bytes = Vec::with_capacity(8 * count);
     let mut places = vec![(0, 0); count];
-    for (token, id) in vocabulary {
+    for (token, id) in &model.vocabulary.0 {
         let start = bytes.len() as u32;
         if places[*id as usize] != (0, 0) {
             return Err("two tokens of one id".to_owned());
@@ -181,11 +187,11 @@ fn spell(file: &TokenizerFile) -> Result<TokenBytes, String> {
 }
 
 /// Whether all tokens that merges make are the tokens of o200k.
-fn is_o200k(file: &TokenizerFile, tokens: &[&[u8]]) -> bool {
+fn is_o200k(model: &Model, tokens: &[&[u8]], merges: &[Merge]) -> bool {
     const RANKS: i32 = gristmill_tokenizer::START_OF_TEXT;
     let is_same = |id: i32| token_bytes(id) == tokens.get(id as usize).copied();
     // With `ignore_merges`, tokens that no merge makes are found, too.
     let others = tokens.get(RANKS as usize..).unwrap_or_default();
-    let has_whole = file.model.ignore_merges == Some(true) && !others.is_empty();
-    !has_whole && (0..RANKS).all(is_same) && are_of_o200k(&file.model, tokens.len())
+    let has_whole = model.ignore_merges == Some(true) && !others.is_empty();
+    !has_whole && (0..RANKS).all(is_same) && are_of_o200k(merges)
 }

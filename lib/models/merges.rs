@@ -48,23 +48,35 @@ impl Ids {
             slots: vec![none; (2 * vocabulary.len()).next_power_of_two()],
             places: vec![(0, 0); count],
         };
-        for (text, id) in vocabulary {
-            let start = ids.texts.len() as u32;
-            ids.texts.push_str(text);
-            let end = ids.texts.len() as u32;
-            if std::mem::replace(&mut ids.places[*id as usize], (start, end)) != (0, 0) {
-                return Err("two tokens of one id".to_owned());
+        for tokens in vocabulary.chunks(ASKED) {
+            let mut asked = [(0, 0); ASKED];
+            for (asked, (text, _)) in asked.iter_mut().zip(tokens) {
+                *asked = ids.place(text);
+                simd::prefetch(&ids.slots[asked.0]);
             }
-            let (mut at, tag) = ids.place(text);
-            while ids.slots[at].id != EMPTY {
-                if ids.slots[at].tag == tag && ids.text(ids.slots[at].id) == text {
-                    return Err(format!("token {text:?} has two ids"));
-                }
-                at = (at + 1) & (ids.slots.len() - 1);
+            for ((text, id), place) in tokens.iter().zip(asked) {
+                ids.insert(text, *id, place)?;
             }
-            ids.slots[at] = Slot { tag, id: *id, start, end };
         }
         Ok(ids)
+    }
+
+    /// Inserts a token; the slot and tag are from [`Ids::place`].
+    fn insert(&mut self, text: &str, id: u32, (mut at, tag): (usize, u32)) -> Result<(), String> {
+        let start = self.texts.len() as u32;
+        self.texts.push_str(text);
+        let end = self.texts.len() as u32;
+        if std::mem::replace(&mut self.places[id as usize], (start, end)) != (0, 0) {
+            return Err("two tokens of one id".to_owned());
+        }
+        while self.slots[at].id != EMPTY {
+            if self.slots[at].tag == tag && self.text(self.slots[at].id) == text {
+                return Err(format!("token {text:?} has two ids"));
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+        self.slots[at] = Slot { tag, id, start, end };
+        Ok(())
     }
 
     /// Returns the first slot to look at for a text, and the tag of its hash.
@@ -113,8 +125,11 @@ impl Ids {
 /// The number of pairs that are prefetched at once.
 const ASKED: usize = 16;
 
-/// Returns the merges of the file in order, as ids: left, right, and what they make.
-pub fn read(model: &Model, count: usize) -> Result<Vec<(u32, u32, u32)>, String> {
+/// A merge as ids: left, right, and what they make.
+pub type Merge = (u32, u32, u32);
+
+/// Returns the merges of the file in order; `count` is larger than all ids.
+pub fn read(model: &Model, count: usize) -> Result<Vec<Merge>, String> {
     let ids = &Ids::new(&model.vocabulary.0, count)?;
     let all = &model.merges.0[..];
     let (first, second) = all.split_at(all.len() / 2);
@@ -125,7 +140,7 @@ pub fn read(model: &Model, count: usize) -> Result<Vec<(u32, u32, u32)>, String>
 }
 
 /// The same, if what they make is in the order of ids.
-fn read_in_order(model: &Model, count: usize) -> Result<Vec<(u32, u32, u32)>, String> {
+pub fn read_in_order(model: &Model, count: usize) -> Result<Vec<Merge>, String> {
     let merges = read(model, count)?;
     if !merges.is_sorted_by_key(|&(_, _, new)| new) {
         return Err("merges are not in the order of ids".to_owned());
@@ -133,7 +148,7 @@ fn read_in_order(model: &Model, count: usize) -> Result<Vec<(u32, u32, u32)>, St
     Ok(merges)
 }
 
-fn read_part(ids: &Ids, part: &[[Cow<str>; 2]]) -> Result<Vec<(u32, u32, u32)>, String> {
+fn read_part(ids: &Ids, part: &[[Cow<str>; 2]]) -> Result<Vec<Merge>, String> {
     let mut merges = Vec::with_capacity(part.len());
     let mut last = 0;
     let asked = part.chunks(ASKED).flat_map(|pairs| pairs.iter().zip(ids.ask(pairs)));
@@ -161,8 +176,7 @@ fn read_part(ids: &Ids, part: &[[Cow<str>; 2]]) -> Result<Vec<(u32, u32, u32)>, 
 }
 
 /// Returns the pair of each id; `tokens` has the bytes of each id. An error says what our engine does not support.
-pub fn pairs(model: &Model, tokens: &[&[u8]]) -> Result<Pairs, String> {
-    let merges = read_in_order(model, tokens.len())?;
+pub fn pairs(merges: &[Merge], tokens: &[&[u8]]) -> Result<Pairs, String> {
     let mut made = MergePlaces::default();
     made.reserve(merges.len());
     for (&(left, right, _), place) in merges.iter().zip(0..) {
@@ -176,7 +190,7 @@ pub fn pairs(model: &Model, tokens: &[&[u8]]) -> Result<Pairs, String> {
             bytes[usize::from(byte)] = id;
         }
     }
-    let mut steps = Steps { merges: &merges, made: &made, bytes, parts: Vec::new(), left: 1 << 26 };
+    let mut steps = Steps { merges, made: &made, bytes, parts: Vec::new(), left: 1 << 26 };
     let mut pairs = vec![None; tokens.len()];
     // Whether a token is made of pairs of lower ids alone, as all but some of Llama 3 are.
     let mut is_usual: Vec<bool> = tokens.iter().map(|token| token.len() == 1).collect();
@@ -185,7 +199,7 @@ pub fn pairs(model: &Model, tokens: &[&[u8]]) -> Result<Pairs, String> {
         let mut usual = of_one.iter().filter(|&&(left, right, _)| {
             let parts = [left, right];
             parts.iter().all(|&part| part < new && is_usual[part as usize])
-                && stay_apart(parts, new, &merges, &made, &pairs)
+                && stay_apart(parts, merges, &made, &pairs)
         });
         let pair = usual.next().map(|&(left, right, _)| (left, right));
         is_usual[new as usize] = pair.is_some();
@@ -199,7 +213,7 @@ pub fn pairs(model: &Model, tokens: &[&[u8]]) -> Result<Pairs, String> {
 
 /// Merges the bytes of a token step by step, for tokens that are not made in the usual way.
 struct Steps<'a> {
-    merges: &'a [(u32, u32, u32)],
+    merges: &'a [Merge],
     made: &'a MergePlaces,
     bytes: [u32; 256],
     parts: Vec<u32>,
@@ -232,23 +246,17 @@ impl Steps<'_> {
     }
 }
 
-/// Whether the bytes of two adjacent tokens are merged to these two tokens before `new` or a later token is made:
-/// whether no merge across their border comes first. Goes back through the tokens at the border, from the last one
-/// made.
+/// Whether the bytes of two tokens that are merged stay apart until then: whether no merge across their border comes
+/// first. Goes back through the tokens at the border, from the last one made.
 fn stay_apart(
     [mut left, mut right]: [u32; 2],
-    new: u32,
-    merges: &[(u32, u32, u32)],
+    merges: &[Merge],
     made: &MergePlaces,
     pairs: &[Option<(u32, u32)>],
 ) -> bool {
-    let mut limit = new;
     loop {
-        let across = made.get(&(left, right)).map(|&place| merges[place as usize].2);
-        if across.is_some_and(|across| across < limit) {
-            return false;
-        }
         // Of two merges with the same result, the left one comes first.
+        let limit;
         match (pairs[left as usize], pairs[right as usize]) {
             (None, None) => return true,
             (Some((_, last)), None) => (limit, left) = (left, last),
@@ -256,17 +264,17 @@ fn stay_apart(
             (Some((_, last)), Some(_)) if left > right => (limit, left) = (left, last),
             (_, Some((first, _))) => (limit, right) = (right + 1, first),
         }
+        let across = made.get(&(left, right)).map(|&place| merges[place as usize].2);
+        if across.is_some_and(|across| across < limit) {
+            return false;
+        }
     }
 }
 
 /// Whether the merges have all pairs of o200k, whose tables are part of the program. (Other pairs then make the same
 /// tokens.)
-pub fn are_of_o200k(model: &Model, count: usize) -> bool {
+pub fn are_of_o200k(merges: &[Merge]) -> bool {
     const PAIRS: usize = 199_742;
-    model.merges.0.len() >= PAIRS
-        && read_in_order(model, count).is_ok_and(|merges| {
-            let is_its =
-                |&&(left, right, new): &&(u32, u32, u32)| o200k_merge(left, right) == Some(new);
-            merges.iter().filter(is_its).count() == PAIRS
-        })
+    let is_its = |&&(left, right, new): &&Merge| o200k_merge(left, right) == Some(new);
+    merges.iter().filter(is_its).count() == PAIRS
 }

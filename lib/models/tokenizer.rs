@@ -64,7 +64,7 @@ impl Tokenizer {
         text: String,
         choice: EngineChoice,
     ) -> Result<(Self, String), FolderError> {
-        let file = TokenizerFile::parse(&text);
+        let (hash, file) = both(|| sha256(text.as_bytes()), || TokenizerFile::parse(&text));
         let mut file = file.map_err(|error| FolderError::new(path, Cause::Json(error)))?;
         let other = |message| FolderError::new(path, Cause::Content(message));
         if file.version != "1.0" {
@@ -79,7 +79,6 @@ impl Tokenizer {
         check_added(&mut file).map_err(other)?;
         let spelling = Spelling::of(&file.decoder);
         let read_tokens = || {
-            check_tokens(&file.model)?;
             let spelling = spelling.unwrap_or(Spelling::ByteLevel);
             TokenTable::new(&file.model.vocabulary.0, &file.added_tokens, spelling)
         };
@@ -91,8 +90,7 @@ impl Tokenizer {
                 None => Err("decoder of another kind".to_owned()),
             },
         };
-        let (hash, (tokens, fast)) =
-            both(|| sha256(text.as_bytes()), || both(read_tokens, make_engine));
+        let (tokens, fast) = both(read_tokens, make_engine);
         let tokens = tokens.map_err(other)?;
         let added = file.added_tokens.clone();
         let (engine, note) = match fast {
@@ -102,6 +100,8 @@ impl Tokenizer {
             }
             Ok(engine) => (engine, "own engine, words of characters".to_owned()),
             Err(why) => {
+                // (Our own engines refuse tokens that are there twice.)
+                check_tokens(&file.model).map_err(other)?;
                 // The text takes as much memory as the tokenizer, so it is dropped first.
                 let reference = if file.model.kind.as_deref() == Some("BPE") {
                     let mut file = file.into_owned();

@@ -37,11 +37,27 @@ pub fn make(
     pairs: &[Option<(u32, u32)>],
     has_whole: bool,
     seeds: u64,
-    known: impl Fn(u32) -> bool,
+    known: impl Fn(u32) -> bool + Sync,
 ) -> Option<Made> {
     if tokens.len() > hash::NO_TOKEN as usize {
         return None;
     }
+    let ids = || (0..).zip(tokens.iter().zip(pairs));
+    let is_word = |token: &[u8], pair: &Option<_>| {
+        pair.is_some() || token.len() == 1 || has_whole && !token.is_empty()
+    };
+    let words = || ids().filter(|(_, (token, pair))| is_word(token, pair));
+    let (of_pairs, of_words) = both(
+        || Some((table_of_pairs(pairs, seeds)?, characters::table(tokens, pairs, &known)?)),
+        || {
+            let cuts = words().flat_map(|(_, (token, _))| cut_borders(token));
+            let neighbours = words().flat_map(|(_, (token, _))| neighbours(token));
+            let table = table_of_words(words().map(|(id, (token, _))| (id, *token)), seeds)?;
+            Some((table, bits(1 << 16, cuts), bits(hash::NEIGHBOUR_BITS, neighbours)))
+        },
+    );
+    let ((pair_table, characters), (word_table, cuts, neighbours)) = (of_pairs?, of_words?);
+
     let mut blob = Vec::new();
     let mut offsets = vec![0u32];
     for token in tokens {
@@ -51,35 +67,6 @@ pub fn make(
     let mut blocks: Vec<[u8; 16]> = tokens.iter().map(|token| block_of(token)).collect();
     blocks.resize(hash::NO_TOKEN as usize, [hash::LONG; 16]);
     blocks.push([0; 16]);
-
-    let ids = || (0..).zip(tokens.iter().zip(pairs));
-    let is_word = |token: &[u8], pair: &Option<_>| {
-        pair.is_some() || token.len() == 1 || has_whole && !token.is_empty()
-    };
-    let words: Vec<(u32, u64)> = ids()
-        .filter(|(_, (token, pair))| is_word(token, pair))
-        .map(|(id, (token, _))| (id, hash::hash_word(token)))
-        .collect();
-    let made: Vec<(u32, u32, u32)> =
-        ids().filter_map(|(id, (_, pair))| pair.map(|(left, right)| (left, right, id))).collect();
-    let spread_pairs =
-        |seed| made.iter().map(|&(left, right, _)| hash::spread_pair(left, right, seed)).collect();
-    let spread_words = |seed| words.iter().map(|&(_, h)| hash::spread_word(h, seed)).collect();
-    let (placed_pairs, placed) = both(|| place(seeds, spread_pairs), || place(seeds, spread_words));
-    let (placed, placed_pairs) = (placed?, placed_pairs?);
-    // Ids that are not here are of no token.
-    let mut slots = vec![hash::NO_TOKEN; hash::SLOTS];
-    for (&(id, h), &slot) in words.iter().zip(&placed.slots) {
-        slots[slot] = hash::fingerprint(h) << hash::ID_BITS | id;
-    }
-    let (word_buckets, word_slots, words_seed) = (buckets(&placed), bytes(&slots), placed.seed);
-
-    let mut slots = vec![hash::NO_PAIR; hash::SLOTS];
-    for (&(left, right, merged), &slot) in made.iter().zip(&placed_pairs.slots) {
-        slots[slot] = u64::from(left) << 36 | u64::from(right) << 18 | u64::from(merged);
-    }
-    let pair_slots = slots.into_iter().map(u64::to_le_bytes).collect::<Vec<_>>().into_flattened();
-
     // Ids of the 256 bytes, then of the 65,536 pairs of bytes (0 where a pair makes nothing).
     let mut short = vec![0u32; 256 + 65536];
     for (id, (token, pair)) in ids() {
@@ -91,25 +78,57 @@ pub fn make(
             _ => {}
         }
     }
-    let longer =
-        || ids().filter(|(_, (token, pair))| is_word(token, pair)).map(|(_, (token, _))| token);
-    let characters = characters::table(tokens, pairs, known)?;
     Some(Made {
         blob,
         offsets: bytes(&offsets),
         blocks: blocks.into_flattened(),
-        word_buckets,
-        word_slots,
-        words_seed,
-        pair_buckets: buckets(&placed_pairs),
-        pair_slots,
-        pairs_seed: placed_pairs.seed,
+        word_buckets: word_table.buckets,
+        word_slots: word_table.slots,
+        words_seed: word_table.seed,
+        pair_buckets: pair_table.buckets,
+        pair_slots: pair_table.slots,
+        pairs_seed: pair_table.seed,
         short: bytes(&short),
-        cuts: bits(1 << 16, longer().flat_map(|token| cut_borders(token))),
-        neighbours: bits(hash::NEIGHBOUR_BITS, longer().flat_map(|token| neighbours(token))),
+        cuts,
+        neighbours,
         characters: characters.table,
         character_sets: characters.sets,
     })
+}
+
+/// A hash table whose slots are placed by [`place`], as it is in the program.
+struct Table {
+    buckets: Vec<u8>,
+    slots: Vec<u8>,
+    seed: u64,
+}
+
+fn table_of_words<'a>(words: impl Iterator<Item = (u32, &'a [u8])>, seeds: u64) -> Option<Table> {
+    let words: Vec<(u32, u64)> = words.map(|(id, token)| (id, hash::hash_word(token))).collect();
+    let placed =
+        place(seeds, |seed| words.iter().map(|&(_, h)| hash::spread_word(h, seed)).collect())?;
+    // Ids that are not here are of no token.
+    let mut slots = vec![hash::NO_TOKEN; hash::SLOTS];
+    for (&(id, h), &slot) in words.iter().zip(&placed.slots) {
+        slots[slot] = hash::fingerprint(h) << hash::ID_BITS | id;
+    }
+    Some(Table { buckets: buckets(&placed), slots: bytes(&slots), seed: placed.seed })
+}
+
+fn table_of_pairs(pairs: &[Option<(u32, u32)>], seeds: u64) -> Option<Table> {
+    let made: Vec<(u32, u32, u32)> = (0..)
+        .zip(pairs)
+        .filter_map(|(id, pair)| pair.map(|(left, right)| (left, right, id)))
+        .collect();
+    let placed = place(seeds, |seed| {
+        made.iter().map(|&(left, right, _)| hash::spread_pair(left, right, seed)).collect()
+    })?;
+    let mut slots = vec![hash::NO_PAIR; hash::SLOTS];
+    for (&(left, right, merged), &slot) in made.iter().zip(&placed.slots) {
+        slots[slot] = u64::from(left) << 36 | u64::from(right) << 18 | u64::from(merged);
+    }
+    let slots = slots.into_iter().map(u64::to_le_bytes).collect::<Vec<_>>().into_flattened();
+    Some(Table { buckets: buckets(&placed), slots, seed: placed.seed })
 }
 
 /// A map that is not attacked: a vocabulary of many equal hashes only takes longer to load.
