@@ -74,7 +74,7 @@ pub const CLOSED: u8 = 141;
 pub fn run(filters: Vec<Filter>) -> io::Result<u8> {
     let last = filters.len().saturating_sub(1);
     let mut stdin = Stdin::OfProcess;
-    let mut threads = Vec::new();
+    let (mut threads, mut failed) = (Vec::new(), Ok(()));
     for (place, (command_line, main)) in filters.into_iter().enumerate() {
         // One batch waits: memory stays that of a few batches.
         let (sender, receiver) = sync_channel(1);
@@ -86,10 +86,17 @@ pub fn run(filters: Vec<Filter>) -> io::Result<u8> {
             main();
             RUNNING.take().map_or(0, |running| running.exit_code)
         };
-        threads.push(thread::Builder::new().stack_size(STACK).spawn(filter)?);
+        match thread::Builder::new().stack_size(STACK).spawn(filter) {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                failed = Err(error);
+                break;
+            }
+        }
     }
     let codes = threads.into_iter().map(|thread| thread.join().unwrap_or(101));
-    Ok(first_cause(&codes.collect::<Vec<u8>>()))
+    let codes: Vec<u8> = codes.collect();
+    failed.map(|()| first_cause(&codes))
 }
 
 /// Returns the first exit code that is not the loss of a reader or writer. A filter that reads no more than it needs

@@ -165,10 +165,10 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, Expected)> {
     four_gib[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
     let mut longer_than_file = file(2, &dictionary("'<u8'", "(2,)"), &little());
     longer_than_file[8..12].copy_from_slice(&60_000u32.to_le_bytes());
-    let brackets = |count: usize| format!("{{'descr': {}", "[(".repeat(count / 2));
+    let brackets = |count: usize| format!("{{'descr': {}", "[('a', ".repeat(count / 7));
     let wrong_inside = format!("{}?{}", "[('a', ".repeat(16), ")]".repeat(16));
     let impossible = "the .npy header gives an impossible shape";
-    let fewer = "broken .npy header: fewer structures inside structures expected at byte 45";
+    let fewer = "broken .npy header: fewer structures inside structures expected at byte 129";
     let pickled = "the .npy file holds pickled objects";
     vec![
         ("four-gib", four_gib, Refused("a .npy header of 4294967295 bytes")),
@@ -176,7 +176,7 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, Expected)> {
         (
             "brackets-100000",
             file(2, &brackets(100_000), b""),
-            Refused("a .npy header of 100010 bytes"),
+            Refused("a .npy header of 100005 bytes"),
         ),
         ("brackets-60000", file(1, &brackets(60_000), b""), Refused(fewer)),
         (
@@ -192,7 +192,7 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, Expected)> {
         (
             "tuple-type",
             of("('<u8', (1,))", "(2,)"),
-            Refused("broken .npy header: must be string or list"),
+            Refused("broken .npy header: a type or a list of fields expected at byte 10"),
         ),
         ("product", of("'<u8'", "(4294967296, 4294967296)"), Refused(impossible)),
         ("product-and-zero", of("'<u8'", "(4294967296, 4294967296, 0)"), Refused(impossible)),
@@ -201,7 +201,7 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, Expected)> {
         (
             "axes",
             of("'<u8'", &format!("({})", "1, ".repeat(20_000))),
-            Refused("broken .npy header: fewer axes expected at byte 244"),
+            Refused("broken .npy header: fewer axes expected at byte 243"),
         ),
         (
             "promises",
@@ -224,7 +224,7 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, Expected)> {
         (
             "truth",
             of("'<u8'", "(True,)"),
-            Refused("broken .npy header: dimension must be an integer"),
+            Refused("broken .npy header: a length expected at byte 51"),
         ),
         ("object", of("'|O'", "(2,)"), Refused(pickled)),
         ("object-inside", of("[('board', '<u8'), ('x', '|O8')]", "(2,)"), Refused(pickled)),
@@ -233,7 +233,7 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, Expected)> {
         (
             "large-type",
             of("[('board', '<u8', (4294967296, 4294967296))]", "(2,)"),
-            Refused("broken .npy header: dtype is larger than usize!"),
+            Refused(impossible),
         ),
         (
             "two-names",
@@ -248,7 +248,7 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, Expected)> {
         (
             "one-part",
             of("[('board',)]", "(2,)"),
-            Refused("broken .npy header: list entry must contain 2 or 3 items"),
+            Refused("broken .npy header: a type or a list of fields expected at byte 20"),
         ),
         ("open", file(2, "{'descr': '<u8", b""), Refused("a closed string expected at byte 11")),
         (

@@ -254,20 +254,17 @@ fn open(
             None => source,
         })
     };
+    let arrow = |frames| -> Box<dyn RecordSource> {
+        Box::new(ArrowSource::open(input.name.clone(), is_piped, frames, range.clone(), most))
+    };
     Ok(match input.content {
-        Content::Ndjson(bytes) => Box::new(lines(bytes, range)?),
+        Content::Ndjson(bytes) => Box::new(lines(bytes, range.clone())?),
         Content::Values(values) => {
             let starts = values.starts.clone();
-            Box::new(lines(Box::new(values), range)?.of_values(starts))
+            Box::new(lines(Box::new(values), range.clone())?.of_values(starts))
         }
-        Content::Arrow(bytes) => {
-            let frames = FrameSource::Bytes(Frames::new(bytes, most));
-            Box::new(ArrowSource::open(input.name, input.is_piped, frames, range, most))
-        }
-        Content::Linked(link) => {
-            let frames = FrameSource::Link(link);
-            Box::new(ArrowSource::open(input.name, input.is_piped, frames, range, most))
-        }
+        Content::Arrow(bytes) => arrow(FrameSource::Bytes(Frames::new(bytes, most))),
+        Content::Linked(link) => arrow(FrameSource::Link(link)),
         Content::Parquet(file) => Box::new(ParquetSource::open(input.name, file, range, most)?),
     })
 }

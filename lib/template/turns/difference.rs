@@ -101,8 +101,7 @@ impl<'c> Places<'c> {
 
     #[allow(clippy::type_complexity)]
     fn at_once(&self) -> Option<(HashMap<(usize, Kind), Option<Range<usize>>>, bool)> {
-        let is_mark = |c: char| (FIRST..FIRST + MOST).contains(&u32::from(c));
-        if self.text.chars().any(is_mark) {
+        if find_mark(self.text).is_some() {
             return None;
         }
         let mut marks = NumberedMarks::default();
@@ -125,13 +124,12 @@ impl<'c> Places<'c> {
             marks.owners.iter().map(|owner| (*owner, None)).collect();
         let mut counts = vec![0; marks.owners.len()];
         let (mut rest, mut at) = (marked.as_str(), 0);
-        while let Some(place) = rest.find(is_mark) {
+        while let Some((place, mark)) = find_mark(rest) {
             let head = &rest[..place];
             if !self.text[at..].starts_with(head) {
                 return None;
             }
             at += place;
-            let mark = rest[place..].chars().next()?;
             let number = (u32::from(mark) - FIRST) as usize;
             let owner = marks.owners.get(number)?;
             let shown = known.get_mut(owner)?.get_or_insert(at..at);
@@ -239,6 +237,13 @@ impl<'c> Places<'c> {
         let letters = "0123456789zqjxkvwyZQJXKVWYbfghmpuBFGHMPUacdeilnorstACDEILNORST".chars();
         letters.into_iter().find(|c| !self.text.contains(*c)).unwrap_or_else(|| self.mark())
     }
+}
+
+/// Finds the first character that may be a mark, and its place. All of them begin with one byte in UTF-8.
+fn find_mark(text: &str) -> Option<(usize, char)> {
+    let starts = memchr::memchr_iter(0xf3, text.as_bytes());
+    let mut characters = starts.filter_map(|at| Some((at, text.get(at..)?.chars().next()?)));
+    characters.find(|(_, c)| (FIRST..FIRST + MOST).contains(&u32::from(*c)))
 }
 
 /// The escapes of a mark in JSON and in Python's `repr`.

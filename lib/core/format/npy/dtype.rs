@@ -1,11 +1,8 @@
 //! What gristmill needs of npyz's types: fields with their offsets, single numbers, and the types
 //! of our own rows.
 
-use std::collections::HashSet;
-
 use npyz::{AutoSerialize, DType, Endianness, Field, TypeChar};
 
-use super::Error;
 use crate::game2048::{SelfplayRow, StepRow};
 
 /// The type of a number or a text of fixed width, and how its bytes are read.
@@ -101,23 +98,6 @@ pub fn field<'a>(dtype: &'a DType, name: &str) -> Option<(usize, &'a DType)> {
 /// of lists.
 pub fn descr(dtype: &DType) -> String {
     dtype.descr().replace("), ]", ")]")
-}
-
-/// Checks what npyz does not check: structures have fields, and their names differ.
-pub(super) fn check_fields(dtype: &DType) -> Result<(), Error> {
-    let (_, DType::Record(fields)) = elements(dtype) else { return Ok(()) };
-    let mut names = HashSet::new();
-    for field in fields {
-        if !is_padding(field) && !names.insert(&field.name) {
-            return Err(Error::Header(format!("two fields of the name {:?}", field.name)));
-        }
-        check_fields(&field.dtype)?;
-    }
-    if names.is_empty() {
-        Err(Error::Header("a structure without fields".to_string()))
-    } else {
-        Ok(())
-    }
 }
 
 /// Returns the type of the 48-byte row of a Macroxue pack, with its padding.

@@ -2,10 +2,10 @@
 
 use std::io::Read;
 
-use npyz::{DType, NpyHeader, Order};
+use npyz::DType;
 
-use super::dtype::{check_fields, descr};
-use super::{Error, guard};
+use super::dtype::descr;
+use super::{Error, literal};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// The bytes of magic, version and the length field in version 1.0.
@@ -15,7 +15,7 @@ const ALIGNMENT: usize = 64;
 /// NumPy leaves room for a first axis of this many digits, so that it can grow in place.
 const GROWTH_DIGITS: usize = 21;
 /// The longest header that is read: the longest that version 1.0 can have. NumPy itself stops at
-/// 10,000 characters; npyz needs up to 200 bytes of memory for each.
+/// 10,000 characters.
 const MAX_HEADER: usize = (1 << 16) - 1;
 
 /// The header of an array.
@@ -95,19 +95,7 @@ impl ArrayHeader {
                 .map_err(|_| Error::Syntax { offset: prefix, expected: "UTF-8" })?,
             _ => text.into_iter().map(char::from).collect(),
         };
-        Ok((ArrayHeader::parse(&text)?, (prefix + length) as u64))
-    }
-
-    /// Reads the dictionary of a header.
-    fn parse(text: &str) -> Result<ArrayHeader, Error> {
-        let (text, shape) = guard::canonical(text)?;
-        let length = u32::try_from(text.len()).map_err(|_| Error::LongHeader(text.len()))?;
-        let bytes = [MAGIC.as_slice(), &[3, 0], &length.to_le_bytes(), text.as_bytes()].concat();
-        let header = NpyHeader::from_reader(bytes.as_slice());
-        let header = header.map_err(|error| Error::Header(error.to_string()))?;
-        let dtype = header.dtype();
-        check_fields(&dtype)?;
-        Ok(ArrayHeader { dtype, fortran_order: header.order() == Order::Fortran, shape })
+        Ok((literal::parse(&text)?, (prefix + length) as u64))
     }
 
     /// Returns the bytes of one element.

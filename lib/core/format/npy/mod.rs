@@ -1,15 +1,14 @@
 //! NumPy's `.npy` files: headers read and written, rows written and mapped.
 //!
-//! Types and headers are read by the crate `npyz`, after `guard` went through them. Headers are
-//! written here, byte for byte as `numpy.save` does (npyz writes other text), so that the number of
-//! rows can be patched at the end; files are mapped here. Rows are bytes; their
-//! readers know what they mean. Pickled arrays are refused.
+//! Types are those of the crate `npyz`. Headers are read here (`literal.rs` says why), and written here, byte for
+//! byte as `numpy.save` does (npyz writes other text), so that the number of rows can be patched at the end; files
+//! are mapped here. Rows are bytes; their readers know what they mean. Pickled arrays are refused.
 //! Format: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>
 
 mod dtype;
-mod guard;
 mod header;
 mod integers;
+mod literal;
 mod read;
 mod write;
 
