@@ -1,4 +1,4 @@
-//! Raw games to rows, through the library: the recorded results, and every defect by name.
+//! Raw games through the library: the recorded ones follow the rules, and every defect has its name.
 //!
 //! `GRISTMILL_DATA` names the folder of recorded data; the tests that need it say when it is
 //! not set.
@@ -9,9 +9,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use games::{Folder, GameText, gzip};
-use gristmill::format::npy::{ArrayHeader, aligned_step_row};
 use gristmill::format::raw_games::{Cause, Decoder, Error, Legality, list};
-use gristmill::game2048::{Game, KNOWN_VALUATIONS, StepRow};
+use gristmill::game2048::{Game, StepRow};
 
 fn data() -> Option<PathBuf> {
     let data = std::env::var_os("GRISTMILL_DATA").map(|data| PathBuf::from(data).join("macroxue"));
@@ -19,58 +18,6 @@ fn data() -> Option<PathBuf> {
         println!("skipped: GRISTMILL_DATA is not set");
     }
     data
-}
-
-/// All games under `root` as the file that a pack of them would hold.
-fn pack(root: &std::path::Path, legality: Legality) -> Vec<u8> {
-    let mut decoder = Decoder::new(legality);
-    let mut game = Game::default();
-    let mut names: Vec<String> = KNOWN_VALUATIONS.map(str::to_owned).to_vec();
-    let (mut rows, mut count) = (Vec::new(), 0);
-    for file in list(&[root]).unwrap() {
-        decoder.decode(&file, &mut game).unwrap_or_else(|error| panic!("{error}"));
-        let ids: Vec<u8> = game
-            .valuation_names
-            .iter()
-            .map(|name| {
-                let found = names.iter().position(|known| known == name);
-                found.unwrap_or_else(|| {
-                    names.push(name.clone());
-                    names.len() - 1
-                }) as u8
-            })
-            .collect();
-        assert_eq!(game.steps.len() as u64, game.num_moves.unwrap());
-        for i in 0..game.steps.len() {
-            let row = StepRow::of_step(&game, i, file.run_id as u32, &ids).unwrap();
-            rows.extend_from_slice(&row.to_aligned());
-            count += 1;
-        }
-    }
-    let mut out = ArrayHeader::of_rows(aligned_step_row(), count, &[]).to_bytes().unwrap();
-    out.extend(rows);
-    out
-}
-
-fn assert_same(ours: &[u8], expected: &[u8]) {
-    let at = ours.iter().zip(expected).position(|(a, b)| a != b);
-    assert!(
-        ours == expected,
-        "{} bytes, {} expected; first difference at {at:?} (row {:?})",
-        ours.len(),
-        expected.len(),
-        at.map(|at| at.saturating_sub(384) / 48)
-    );
-}
-
-#[test]
-fn raw_small_gives_the_recorded_rows() {
-    let Some(data) = data() else { return };
-    let root = data.join("raw_small");
-    let expected = fs::read(data.join("expected_small.npy")).unwrap();
-    assert_same(&pack(&root, Legality::Board), &expected);
-    let expected = fs::read(data.join("expected_small_values.npy")).unwrap();
-    assert_same(&pack(&root, Legality::Values), &expected);
 }
 
 /// Every board of the recorded games leads to the next one, and the scores add up.
