@@ -27,9 +27,10 @@ def theirs(model, chats, out):
 
 
 def as_datasets(model, chats, out):
-    from datasets import Dataset
+    import datasets
     from transformers import AutoTokenizer
 
+    datasets.disable_progress_bars()
     tokenizer = AutoTokenizer.from_pretrained(model)
 
     def encode(row):
@@ -41,7 +42,7 @@ def as_datasets(model, chats, out):
 
     with open(chats) as lines:
         # (Chats as JSON: columns of Arrow would give every call the arguments of all others, as nulls.)
-        rows = Dataset.from_dict({"line": list(lines)})
+        rows = datasets.Dataset.from_dict({"line": list(lines)})
     rows = rows.map(encode, remove_columns="line")
     with open(out, "wb") as file:
         for batch in rows.with_format("arrow").iter(1000):

@@ -13,7 +13,7 @@ use gristmill::record::game::Games;
 use gristmill::record::raw_synth::METADATA_FIELDS;
 use gristmill::record::{CONVERSATION, GAME, PUZZLE, RAW_SYNTH, RECORD_TYPES, RecordType, TOKENS};
 use gristmill::stage::{
-    Masking, ReasoningEffort, Reference, SynthHarmony, SynthSettings, decode, render,
+    MaskRules, ReasoningEffort, Reference, SynthHarmony, SynthSettings, decode, render,
 };
 use gristmill::stream::{Reader, Request, Writer, open_bytes};
 
@@ -29,7 +29,7 @@ type Stage<'a> = &'a mut dyn FnMut(Batch) -> Result<Batch>;
 pub fn tokens(place: &mut Place, bytes: &[u8]) -> Result<()> {
     let path = place.file("in", bytes);
     let alignment = if bytes.len().is_multiple_of(2) { Alignment::Label } else { Alignment::Token };
-    let masking = Masking::new(&[], alignment);
+    let masking = MaskRules::new(&[], alignment);
     records(&path, &TOKENS, &mut |batch| masking.mask(batch))?;
     records(&path, &TOKENS, &mut |batch| decode(batch, alignment, None))
 }

@@ -32,7 +32,7 @@ pub type Filter = (Vec<OsString>, fn() -> ExitCode);
 /// The stdin of a filter.
 #[derive(Default)]
 pub enum Stdin {
-    /// That of the process.
+    /// The stdin of the process.
     #[default]
     OfProcess,
     /// The stream of the filter before it.
@@ -53,7 +53,7 @@ impl Stdin {
 }
 
 /// The filter that runs on a thread.
-struct Running {
+struct RunningFilter {
     command_line: Vec<OsString>,
     stdin: Stdin,
     stdout: Option<SyncSender<Part>>,
@@ -61,7 +61,7 @@ struct Running {
 }
 
 thread_local! {
-    static RUNNING: RefCell<Option<Running>> = const { RefCell::new(None) };
+    static RUNNING: RefCell<Option<RunningFilter>> = const { RefCell::new(None) };
 }
 
 /// The stack of a filter, in bytes: that of the first thread of a process.
@@ -79,7 +79,7 @@ pub fn run(filters: Vec<Filter>) -> io::Result<u8> {
         // One batch waits: memory stays that of a few batches.
         let (sender, receiver) = sync_channel(1);
         let stdout = (place < last).then_some(sender);
-        let running = Running { command_line, stdin, stdout, exit_code: 0 };
+        let running = RunningFilter { command_line, stdin, stdout, exit_code: 0 };
         stdin = Stdin::Linked(receiver);
         let filter = move || {
             RUNNING.set(Some(running));

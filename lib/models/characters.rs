@@ -265,7 +265,7 @@ struct Node {
     end: u32,
     previous: u32,
     next: u32,
-    /// That of this token and the next one, or [`NONE`].
+    /// The merge of this token with the next one, or [`NONE`].
     merge: Merge,
     /// Whether it is part of the token in front of it.
     is_gone: bool,

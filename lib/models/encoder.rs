@@ -172,7 +172,7 @@ impl Pass<'_> {
         match &mut self.encoder {
             Own::Bytes(encoder) => encoder.encode(&text[part.clone()], self.ids),
             Own::Characters(encoder) => {
-                // Such a text is not normalized, and has no added tokens of a second pass.
+                // (Text of this engine is not normalized, and has no added tokens of a second pass.)
                 let ends = self.ends.as_deref_mut();
                 return encoder.encode(&text[part.clone()], base + part.start, self.ids, ends);
             }

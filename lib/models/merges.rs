@@ -139,7 +139,7 @@ pub fn read(model: &Model, count: usize) -> Result<Vec<Merge>, String> {
     Ok(merges)
 }
 
-/// The same, if what they make is in the order of ids.
+/// Returns the merges of the file in order; fails if the tokens that they make are not in the order of ids.
 pub fn read_in_order(model: &Model, count: usize) -> Result<Vec<Merge>, String> {
     let merges = read(model, count)?;
     if !merges.is_sorted_by_key(|&(_, _, new)| new) {
@@ -255,7 +255,7 @@ fn stay_apart(
     pairs: &[Option<(u32, u32)>],
 ) -> bool {
     loop {
-        // Of two merges with the same result, the left one comes first.
+        // If two merges have the same result, the left one comes first.
         let limit;
         match (pairs[left as usize], pairs[right as usize]) {
             (None, None) => return true,

@@ -88,11 +88,11 @@ fn part_around(text: &str, at: usize) -> Range<usize> {
 /// The normal form of a text; if it differs, with the places of its bytes in the original.
 pub enum NormalText<'a> {
     Same(&'a str),
-    Other(Changed),
+    Other(ChangedText),
 }
 
 /// A text of which parts had to be normalized. All of it took 6 to 12 % of a later pass of Qwen 3 over real text.
-pub struct Changed {
+pub struct ChangedText {
     text: String,
     original_length: usize,
     parts: Vec<Part>,
@@ -108,7 +108,7 @@ struct Part {
 impl<'a> NormalText<'a> {
     pub fn new(text: &'a str) -> Self {
         let Some(mut unsure) = first_unsure(text, 0) else { return Self::Same(text) };
-        let mut changed = Changed {
+        let mut changed = ChangedText {
             text: String::with_capacity(text.len() + text.len() / 8),
             original_length: text.len(),
             parts: Vec::new(),
@@ -165,7 +165,7 @@ impl<'a> NormalText<'a> {
     }
 }
 
-impl Changed {
+impl ChangedText {
     /// What is asked for of the original bytes of the byte at `at`; in a part that is the same it is at `place`.
     fn original(&self, at: usize, place: usize, of: impl Fn(Range<usize>) -> usize) -> usize {
         let after = self.parts.partition_point(|part| part.start <= at);

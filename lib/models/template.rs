@@ -116,7 +116,7 @@ fn of_config(path: &Path, config: &Value) -> Result<Vec<Template>, FolderError> 
         let (Some(name), Some(text)) = (entry["name"].as_str(), entry["template"].as_str()) else {
             return Err(bad());
         };
-        // Of templates with one name the last counts, as in a dict of Python.
+        // The last of several templates with one name counts, as in a dict of Python.
         templates.retain(|template| template.name != name);
         templates.push(Template::new(name, text.to_owned(), path));
     }

@@ -199,7 +199,7 @@ fn turns_are_what_the_model_said() {
     let last = "<think>\nwhy\n</think>\n\n\n<call>{\"name\": \"f\", \"arguments\": {\"a\": 1}}</call>\n<call>\
         {\"name\": \"f\", \"arguments\": {\"a\": \"<|im_end|>\"}}</call><|im_end|>";
     assert_eq!(said[1], last);
-    assert_eq!(found.unseen, [Unseen::Reasoning(1)]);
+    assert_eq!(found.unseen, [UnseenText::Reasoning(1)]);
     let parts: String = found.segments.iter().map(|of| &found.text[of.range.clone()]).collect();
     assert_eq!(parts, found.text);
     let channels: Vec<(Channel, &str)> = found

@@ -5,12 +5,12 @@ use super::hash;
 use super::tables::{Blocks, Buckets, Cuts, Neighbours, PairSlots, Short, Tables, WordSlots};
 
 #[repr(C, align(64))]
-struct Aligned<const N: usize>([u8; N]);
+struct AlignedBytes<const N: usize>([u8; N]);
 
 macro_rules! table {
     ($name:ident, $file:literal) => {
-        static $name: Aligned<{ include_bytes!(concat!(env!("OUT_DIR"), $file)).len() }> =
-            Aligned(*include_bytes!(concat!(env!("OUT_DIR"), $file)));
+        static $name: AlignedBytes<{ include_bytes!(concat!(env!("OUT_DIR"), $file)).len() }> =
+            AlignedBytes(*include_bytes!(concat!(env!("OUT_DIR"), $file)));
     };
 }
 
@@ -30,9 +30,9 @@ table!(CHARACTER_SETS, "/characters.sets");
 
 /// The tables of o200k.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Embedded;
+pub struct O200kTables;
 
-impl Tables for Embedded {
+impl Tables for O200kTables {
     #[inline(always)]
     fn blob(&self) -> &[u8] {
         &BLOB.0
@@ -106,7 +106,7 @@ impl Tables for Embedded {
 
 /// Bytes of an id of o200k, the names of special tokens included.
 pub fn bytes_of(id: u32) -> Option<&'static [u8]> {
-    const TABLES: &Embedded = &Embedded;
+    const TABLES: &O200kTables = &O200kTables;
     TABLES.bytes_of(id)
 }
 
@@ -126,7 +126,7 @@ mod tests {
 
     fn token(word: &[u8]) -> Option<u32> {
         let block = block_at(word, 0);
-        Embedded.word(word, hash::key_of(&block, word.len()), hash::hash_word(word))
+        O200kTables.word(word, hash::key_of(&block, word.len()), hash::hash_word(word))
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
                 continue;
             }
             let (left, right) = ((slot >> 36) as u32, (slot >> 18) as u32 & 0x3_ffff);
-            let id = Embedded.merge(left, right);
+            let id = O200kTables.merge(left, right);
             assert!(left < id && right < id);
             let joined = [bytes_of(left).unwrap(), bytes_of(right).unwrap()].concat();
             assert_eq!(bytes_of(id), Some(&joined[..]));

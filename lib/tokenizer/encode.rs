@@ -1,6 +1,6 @@
 //! Text to tokens: cut off words, look each up.
 
-use super::embedded::Embedded;
+use super::embedded::O200kTables;
 use super::lookup::{Batch, Lookup, WordRoom};
 use super::pattern::{O200k, Pattern};
 use super::tables::Tables;
@@ -10,7 +10,7 @@ use gristmill_simd::{Instructions, SimdLevel, SimdTask};
 /// Encodes text with o200k. Each thread needs its own: it keeps the words that it has seen (at most
 /// 14 MiB, and 5 MiB until more pay), which makes it faster and never changes its output.
 pub struct Encoder {
-    inner: Inner<Embedded, O200k>,
+    inner: Inner<O200kTables, O200k>,
 }
 
 /// An encoder with any tables and pattern.
@@ -72,7 +72,7 @@ impl Encoder {
     }
 
     fn with_level(level: SimdLevel) -> Self {
-        Self { inner: Inner::new(level, Embedded, O200k, WordRoom::Mib13) }
+        Self { inner: Inner::new(level, O200kTables, O200k, WordRoom::Mib13) }
     }
 
     /// Appends the tokens of `text`, all of it as ordinary text: `<|end|>` in it is seven

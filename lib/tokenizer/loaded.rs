@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::embedded::Embedded;
+use super::embedded::O200kTables;
 use super::encode::Inner;
 use super::hash;
 use super::lookup::WordRoom;
@@ -14,9 +14,9 @@ use gristmill_simd::SimdLevel;
 
 /// A byte-level vocabulary, shared by encoders: it takes 10 MB.
 #[derive(Clone)]
-pub struct Vocabulary(Arc<Loaded>);
+pub struct Vocabulary(Arc<LoadedTables>);
 
-struct Loaded {
+struct LoadedTables {
     blob: Vec<u8>,
     offsets: Vec<u8>,
     blocks: Box<[u8; 16 << hash::ID_BITS]>,
@@ -87,13 +87,13 @@ impl WholeWords {
 /// The pattern by which text is cut before it is merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatternName {
-    /// Of gpt-4o and gpt-oss.
+    /// The pattern of gpt-4o and gpt-oss.
     O200k,
-    /// Of gpt-4 and Llama 3.
+    /// The pattern of gpt-4 and Llama 3.
     Cl100k,
-    /// Of Qwen 2 and 3.
+    /// The pattern of Qwen 2 and 3.
     Qwen,
-    /// Of DeepSeek V3.
+    /// The pattern of DeepSeek V3.
     DeepSeek,
 }
 
@@ -125,7 +125,7 @@ impl Vocabulary {
         }
         // Characters of scripts in use and emoji; others are merged byte by byte.
         let known = |point| point < 0x1_0000 || (0x1_f000..0x1_fc00).contains(&point);
-        let mut loaded = Loaded::new(make(tokens, pairs, has_whole, SEEDS, known)?)?;
+        let mut loaded = LoadedTables::new(make(tokens, pairs, has_whole, SEEDS, known)?)?;
         if has_whole {
             let others =
                 tokens.iter().zip(pairs).filter(|(token, pair)| pair.is_none() && token.len() > 1);
@@ -161,7 +161,7 @@ fn inner<T: Tables, P: Pattern>(tables: T, pattern: P) -> Box<Inner<T, P>> {
 pub struct VocabularyEncoder(Kind);
 
 enum Kind {
-    Embedded(Box<Inner<Embedded, O200k>>),
+    Embedded(Box<Inner<O200kTables, O200k>>),
     O200k(Box<Inner<Vocabulary, O200k>>),
     Cl100k(Box<Inner<Vocabulary, Cl100k>>),
     Qwen(Box<Inner<Vocabulary, Qwen>>),
@@ -171,7 +171,7 @@ enum Kind {
 impl VocabularyEncoder {
     /// Makes an encoder of o200k.
     pub fn o200k() -> Self {
-        Self(Kind::Embedded(inner(Embedded, O200k)))
+        Self(Kind::Embedded(inner(O200kTables, O200k)))
     }
 
     /// Appends the tokens of `text`, all of it as ordinary text.
@@ -190,11 +190,11 @@ impl VocabularyEncoder {
 pub fn o200k_merge(left: u32, right: u32) -> Option<u32> {
     let is_rank = |id: u32| id < super::START_OF_TEXT as u32;
     let merged =
-        if is_rank(left) && is_rank(right) { Embedded.merge(left, right) } else { u32::MAX };
+        if is_rank(left) && is_rank(right) { O200kTables.merge(left, right) } else { u32::MAX };
     Some(merged).filter(|&merged| merged != super::tables::NONE)
 }
 
-impl Loaded {
+impl LoadedTables {
     fn new(made: Made) -> Option<Self> {
         fn sized<const N: usize>(bytes: Vec<u8>) -> Option<Box<[u8; N]>> {
             bytes.into_boxed_slice().try_into().ok()

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::cache::WordCache;
 use super::hash::{BLOCK_BYTES, NO_TOKEN, TOKEN_BYTES, hash_block, hash_word};
 use super::merge::Merger;
-use super::parts::Merged;
+use super::parts::MergedWord;
 use super::pattern::Pattern;
 use super::slot::{SLOT_TOKENS, Tokens, slot_of_ids};
 use super::spelled::{Place, SpelledCache};
@@ -79,19 +79,19 @@ pub struct Batch {
     /// Which words are not in the cache.
     missing: [u8; BATCH],
     /// The missing words that are looked for among all words, and then the ones that are nowhere.
-    asked: [Asked; BATCH],
+    asked: [AskedWord; BATCH],
     asked_count: usize,
 }
 
 /// A word, and its index in the batch.
 #[derive(Clone, Copy)]
-struct Asked {
+struct AskedWord {
     hash: u64,
     at: usize,
     place: Place,
 }
 
-impl Asked {
+impl AskedWord {
     const NONE: Self = Self { hash: 0, at: 0, place: Place::NONE };
 }
 
@@ -102,7 +102,7 @@ impl Batch {
             count: 0,
             found: [Tokens::NONE; BATCH],
             missing: [0; BATCH],
-            asked: [Asked::NONE; BATCH],
+            asked: [AskedWord::NONE; BATCH],
             asked_count: 0,
         }
     }
@@ -154,7 +154,7 @@ impl<T: Tables> Lookup<T> {
                 hash_word(&text[range])
             };
             self.spelled.prefetch(hash);
-            *asked = Asked { hash, at, place: Place::NONE };
+            *asked = AskedWord { hash, at, place: Place::NONE };
         }
         (batch.count, batch.asked_count) = (count, missed);
         count > 0
@@ -202,7 +202,7 @@ impl<T: Tables> Lookup<T> {
         }
         let mut new = 0;
         for index in 0..*asked_count {
-            let Asked { at, place, .. } = asked[index];
+            let AskedWord { at, place, .. } = asked[index];
             let Range { start, end } = words.range(at);
             let length = end - start;
             let few = match spelled.few_at(tables, place, text, start, length) {
@@ -237,7 +237,7 @@ impl<T: Tables> Lookup<T> {
     fn make(&mut self, text: &[u8], batch: &mut Batch, count: usize) {
         let Self { tables, cache, spelled, merger, many, .. } = self;
         let Batch { words, found, asked, .. } = batch;
-        let word = |Asked { at, .. }: Asked| &text[words.range(at)];
+        let word = |AskedWord { at, .. }: AskedWord| &text[words.range(at)];
         for new in &asked[..count] {
             tables.prefetch_word(new.hash);
         }
@@ -261,20 +261,20 @@ impl<T: Tables> Lookup<T> {
                 spelled.put_few(tables, new.hash, slot);
             }
         }
-        let mut keep = |Asked { hash, at, .. }: Asked, merged: Merged| {
+        let mut keep = |AskedWord { hash, at, .. }: AskedWord, merged: MergedWord| {
             found[at] = match merged {
-                Merged::Few(slot) => {
+                MergedWord::Few(slot) => {
                     spelled.put_few(tables, hash, slot);
                     Tokens::new(slot)
                 }
-                Merged::Many(tokens) => {
+                MergedWord::Many(tokens) => {
                     spelled.put(tables, hash, tokens);
                     many.tokens.extend_from_slice(tokens);
                     many.end_word()
                 }
             };
         };
-        let made = |at: usize, merged: Merged| keep(asked[at], merged);
+        let made = |at: usize, merged: MergedWord| keep(asked[at], merged);
         merger.merge_words(tables, no_tokens, |at| word(asked[at]), made);
     }
 }

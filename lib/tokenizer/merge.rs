@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::parts::{MergeShort, MergeWords, Merged, first_merge, first_token};
+use super::parts::{MergeShort, MergeWords, MergedWord, first_merge, first_token};
 use super::tables::{NONE, Tables};
 use gristmill_simd::SimdLevel;
 
@@ -52,14 +52,14 @@ impl Merger {
         tables: &T,
         count: usize,
         word: impl Fn(usize) -> &'a [u8],
-        mut made: impl FnMut(usize, Merged),
+        mut made: impl FnMut(usize, MergedWord),
     ) {
         let mut long = Vec::new();
         self.level.run(MergeWords {
             tables,
             count,
             word: &word,
-            made: |at, merged: Option<Merged>| match merged {
+            made: |at, merged: Option<MergedWord>| match merged {
                 Some(merged) => made(at, merged),
                 None => long.push(at),
             },
@@ -68,7 +68,7 @@ impl Merger {
         for at in long {
             tokens.clear();
             self.merge(tables, word(at), &mut tokens);
-            made(at, Merged::Many(&tokens));
+            made(at, MergedWord::Many(&tokens));
         }
     }
 
@@ -166,19 +166,19 @@ fn token_bytes<T: Tables>(tables: &T, id: i32) -> &[u8] {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::embedded::{Embedded, bytes_of};
+    use crate::embedded::{O200kTables, bytes_of};
     use crate::parts::SHORT;
     use crate::slot::slot_of;
 
     fn windows(word: &[u8]) -> Vec<i32> {
         let mut out = Vec::new();
-        Merger::new(SimdLevel::PORTABLE).merge_long(&Embedded, word, &mut out);
+        Merger::new(SimdLevel::PORTABLE).merge_long(&O200kTables, word, &mut out);
         out
     }
 
     fn window(word: &[u8]) -> Vec<i32> {
         let mut out = Vec::new();
-        Merger::new(SimdLevel::PORTABLE).merge_window(&Embedded, word, &mut out);
+        Merger::new(SimdLevel::PORTABLE).merge_window(&O200kTables, word, &mut out);
         out
     }
 
@@ -186,7 +186,7 @@ pub mod tests {
         let mut out = Vec::new();
         for level in [SimdLevel::PORTABLE, SimdLevel::best()] {
             let mut again = Vec::new();
-            assert!(level.run(MergeShort { tables: &Embedded, word, out: &mut again }));
+            assert!(level.run(MergeShort { tables: &O200kTables, word, out: &mut again }));
             assert!(out.is_empty() || out == again);
             out = again;
         }
@@ -195,9 +195,9 @@ pub mod tests {
 
     /// The definition, by bytes.
     pub fn plain(word: &[u8]) -> Vec<i32> {
-        let mut ids: Vec<u32> = word.iter().map(|&byte| Embedded.byte_id(byte)).collect();
+        let mut ids: Vec<u32> = word.iter().map(|&byte| O200kTables.byte_id(byte)).collect();
         while let Some((id, at)) =
-            (1..ids.len()).map(|at| (Embedded.merge(ids[at - 1], ids[at]), at)).min()
+            (1..ids.len()).map(|at| (O200kTables.merge(ids[at - 1], ids[at]), at)).min()
             && id != NONE
         {
             ids[at - 1] = id;
@@ -237,12 +237,12 @@ pub mod tests {
             for some in [0, 1, 3, 7, 8, 9, words.len()] {
                 let mut seen = vec![0; some];
                 let word = |at: usize| &words[at].0[..];
-                Merger::new(level).merge_words(&Embedded, some, word, |at, merged| {
+                Merger::new(level).merge_words(&O200kTables, some, word, |at, merged| {
                     seen[at] += 1;
                     let (word, expected) = &words[at];
                     let is_it = match merged {
-                        Merged::Few(slot) => slot == slot_of(expected),
-                        Merged::Many(tokens) => tokens == expected,
+                        MergedWord::Few(slot) => slot == slot_of(expected),
+                        MergedWord::Many(tokens) => tokens == expected,
                     };
                     assert!(is_it, "{:?}", String::from_utf8_lossy(word));
                 });

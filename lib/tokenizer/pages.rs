@@ -45,7 +45,7 @@ impl Room {
             let first = NonNull::from(room).cast();
             #[cfg(target_os = "linux")]
             for advice in [memmap2::Advice::HugePage, memmap2::Advice::PopulateWrite] {
-                // This is advice only: an older system may not know it, and it is not needed.
+                // The advice is not needed, and an older system may not know it.
                 let _ = map.advise_range(advice, start, size);
             }
             return Self { first, count, from: Source::Map { _map: map } };

@@ -73,7 +73,7 @@ impl<T: Tables> SimdTask for MergeShort<'_, T> {
 }
 
 /// The tokens of a merged word.
-pub enum Merged<'a> {
+pub enum MergedWord<'a> {
     /// A slot of up to three tokens.
     Few(u64),
     /// All tokens.
@@ -94,7 +94,7 @@ impl<'a, T, W, F> SimdTask for MergeWords<'_, T, W, F>
 where
     T: Tables,
     W: Fn(usize) -> &'a [u8],
-    F: FnMut(usize, Option<Merged>),
+    F: FnMut(usize, Option<MergedWord>),
 {
     type Output = ();
 
@@ -129,11 +129,11 @@ where
                     continue;
                 }
                 match lane.few() {
-                    Some(slot) => made(words[number], Some(Merged::Few(slot))),
+                    Some(slot) => made(words[number], Some(MergedWord::Few(slot))),
                     None => {
                         let mut tokens = [0; ROOM];
                         let count = lane.finish(&mut tokens);
-                        made(words[number], Some(Merged::Many(&tokens[..count])));
+                        made(words[number], Some(MergedWord::Many(&tokens[..count])));
                     }
                 }
                 loop {

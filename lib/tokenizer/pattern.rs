@@ -138,7 +138,7 @@ macro_rules! pattern {
 }
 
 pattern!(
-    /// Of gpt-4o and gpt-oss.
+    /// The pattern of gpt-4o and gpt-oss.
     O200k, o200k,
     CASES: bool = true,
     CONTRACTIONS: Contractions = Contractions::AfterWords,
@@ -147,7 +147,7 @@ pattern!(
     ISOLATES: bool = false
 );
 pattern!(
-    /// Of gpt-4 and Llama 3.
+    /// The pattern of gpt-4 and Llama 3.
     Cl100k, cl100k,
     CASES: bool = false,
     CONTRACTIONS: Contractions = Contractions::First,
@@ -156,7 +156,7 @@ pattern!(
     ISOLATES: bool = false
 );
 pattern!(
-    /// Of Qwen 2 and 3.
+    /// The pattern of Qwen 2 and 3.
     Qwen, cl100k,
     CASES: bool = false,
     CONTRACTIONS: Contractions = Contractions::First,
@@ -165,7 +165,7 @@ pattern!(
     ISOLATES: bool = false
 );
 pattern!(
-    /// Of DeepSeek V3.
+    /// The pattern of DeepSeek V3.
     DeepSeek, deepseek,
     CASES: bool = false,
     CONTRACTIONS: Contractions = Contractions::None,

@@ -57,15 +57,15 @@ pub fn character(word: &[u8], at: usize) -> (u32, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::embedded::{Embedded, bytes_of};
+    use crate::embedded::{O200kTables, bytes_of};
     use crate::merge::tests::{Random, plain};
 
     fn pieces(word: &[u8]) -> Vec<&[u8]> {
         let mut pieces = Vec::new();
         let mut at = 0;
         while at < word.len() {
-            let end = at + piece_end(&Embedded, &word[at..], 0);
-            assert_eq!(piece_end(&Embedded, word, at), end);
+            let end = at + piece_end(&O200kTables, &word[at..], 0);
+            assert_eq!(piece_end(&O200kTables, word, at), end);
             pieces.push(&word[at..end]);
             at = end;
         }
@@ -88,7 +88,7 @@ mod tests {
         for id in 0..199_998 {
             let token = bytes_of(id).unwrap();
             if str::from_utf8(token).is_ok() {
-                assert_eq!(piece_end(&Embedded, token, 0), token.len(), "{id}");
+                assert_eq!(piece_end(&O200kTables, token, 0), token.len(), "{id}");
             }
             let rest = token.iter().take_while(|&&byte| byte & 0xc0 == 0x80).count();
             let heads: &[&[u8]] = match rest {
@@ -164,14 +164,15 @@ mod tests {
         let first_bytes = || (b' '..=b'~').chain(0xc2..=0xf0);
         let last_bytes = || (b' '..=b'~').chain(0x80..=0xbf);
         for middle in ('\u{80}'..'\u{3000}').chain('\u{1f300}'..'\u{1f700}') {
-            let character = Embedded.character_at(middle.to_string().as_bytes(), 0);
-            for taken in last_bytes().filter(|&byte| !Embedded.is_whole_after(character, byte)) {
+            let character = O200kTables.character_at(middle.to_string().as_bytes(), 0);
+            for taken in last_bytes().filter(|&byte| !O200kTables.is_whole_after(character, byte)) {
                 for other in first_bytes().filter(|&byte| byte > b'~' || byte % 16 == 1) {
                     let word = [with_last(taken), middle, with_first(other)];
                     check(String::from_iter(word).as_bytes());
                 }
             }
-            for taken in first_bytes().filter(|&byte| !Embedded.is_whole_before(character, byte)) {
+            for taken in first_bytes().filter(|&byte| !O200kTables.is_whole_before(character, byte))
+            {
                 for other in last_bytes() {
                     let word = [with_last(other), middle, with_first(taken)];
                     check(String::from_iter(word).as_bytes());

@@ -91,7 +91,7 @@ pub fn cut<T: Tables, P: Pattern>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::embedded::Embedded;
+    use crate::embedded::O200kTables;
     use crate::merge::tests::Random;
     use crate::pattern::{Cl100k, DeepSeek, O200k, Qwen};
     use crate::scan::pre_token_end;
@@ -126,7 +126,7 @@ mod tests {
                     let most = 1 + random.below(3);
                     loop {
                         let (mut done, mut left) = (at, most);
-                        let found = cut::<_, P>(&Embedded, text, at, |from, to| {
+                        let found = cut::<_, P>(&O200kTables, text, at, |from, to| {
                             assert!(from == done && to > done && left > 0);
                             (done, left) = (to, left - 1);
                             left > 0

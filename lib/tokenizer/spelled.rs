@@ -48,9 +48,9 @@ impl Place {
 
 /// The slots of a word.
 #[derive(Clone, Copy)]
-pub struct Spelled<'a>(&'a [u64]);
+pub struct SpelledWord<'a>(&'a [u64]);
 
-impl Spelled<'_> {
+impl SpelledWord<'_> {
     /// Returns the tokens if they are few.
     #[inline(always)]
     pub fn few(self) -> Option<Tokens> {
@@ -178,12 +178,12 @@ impl SpelledCache {
         text: &[u8],
         start: usize,
         length: usize,
-    ) -> Option<Spelled<'_>> {
+    ) -> Option<SpelledWord<'_>> {
         let line = &self.room.lines()[line as usize];
         while same != 0 {
             let first = same.trailing_zeros() as usize % SLOTS;
             same &= same - 1;
-            let spelled = Spelled(word_at(line, first));
+            let spelled = SpelledWord(word_at(line, first));
             if spelled.is_at(tables, text, start, length) {
                 return Some(spelled);
             }
@@ -265,7 +265,7 @@ impl SpelledCache {
             for first in (0..line.len()).rev().filter(|&at| line[at] >> TAG_SHIFT != 0) {
                 let slots = word_at(line, first);
                 word.clear();
-                for id in Spelled(slots).tokens() {
+                for id in SpelledWord(slots).tokens() {
                     word.extend_from_slice(tables.bytes_of(id).unwrap_or_default());
                 }
                 self.push(self.line(hash_word(&word)), slots);
@@ -287,23 +287,23 @@ fn word_at(line: &Line, first: usize) -> &[u64] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::embedded::Embedded;
+    use crate::embedded::O200kTables;
     use crate::encoded;
     use gristmill_simd::Portable;
 
     /// Looks a word up, with this hash, in all ways.
     fn found(cache: &SpelledCache, word: &str, hash: u64) -> Option<Vec<i32>> {
-        let place = cache.place::<Portable, _>(&Embedded, hash);
+        let place = cache.place::<Portable, _>(&O200kTables, hash);
         let get = |text: &[u8]| {
             let mut tokens = Vec::new();
-            cache.get_at(&Embedded, place, text, 0, word.len())?.append_to(&mut tokens);
+            cache.get_at(&O200kTables, place, text, 0, word.len())?.append_to(&mut tokens);
             Some(tokens)
         };
         let found = get(word.as_bytes());
         let text = [word.as_bytes(), &[b'a'; VIEW]].concat();
         assert_eq!(get(&text), found, "{word}");
         if !word.is_empty()
-            && let Some(few) = cache.few_at(&Embedded, place, &text, 0, word.len())
+            && let Some(few) = cache.few_at(&O200kTables, place, &text, 0, word.len())
         {
             assert_eq!(found.as_deref(), Some(&few.ids()[..few.count()]), "{word}");
         }
@@ -312,7 +312,7 @@ mod tests {
 
     /// Puts a word with hash 3 until it is there, also in a full line.
     fn put(cache: &mut SpelledCache, tokens: &[i32]) {
-        (0..REPLACING).for_each(|_| cache.put(&Embedded, 3, tokens));
+        (0..REPLACING).for_each(|_| cache.put(&O200kTables, 3, tokens));
     }
 
     /// Returns the words with one, two and three tokens; a long token is compared elsewhere.
@@ -325,17 +325,17 @@ mod tests {
             let tokens = encoded(word);
             assert!(tokens.len() <= SLOT_TOKENS, "{word}");
             let mut cache = SpelledCache::new(9 << 14);
-            cache.put_few(&Embedded, 7, slot_of(&tokens));
+            cache.put_few(&O200kTables, 7, slot_of(&tokens));
             assert_eq!(found(&cache, word, 7).as_ref(), Some(&tokens));
             let text = [word.as_bytes(), &[b'a'; VIEW]].concat();
-            let place = cache.place::<Portable, _>(&Embedded, 7);
+            let place = cache.place::<Portable, _>(&O200kTables, 7);
             assert_eq!(
-                cache.few_at(&Embedded, place, &text, 0, word.len()).is_some(),
+                cache.few_at(&O200kTables, place, &text, 0, word.len()).is_some(),
                 is_at_once,
                 "{word}"
             );
             for other in [word.len() - 1, word.len() + 1] {
-                assert!(cache.few_at(&Embedded, place, &text, 0, other).is_none(), "{word}");
+                assert!(cache.few_at(&O200kTables, place, &text, 0, other).is_none(), "{word}");
             }
         }
     }
@@ -368,11 +368,11 @@ mod tests {
         let mut cache = SpelledCache::new(9 << 14);
         let text = " indeedindeed and more of the text".as_bytes();
         let tokens = encoded(" indeedindeed");
-        cache.put(&Embedded, 3, &tokens);
+        cache.put(&O200kTables, 3, &tokens);
         for end in [13, 14, text.len()] {
             for length in 0..=end {
-                let place = cache.place::<Portable, _>(&Embedded, 3);
-                let is_found = cache.get_at(&Embedded, place, &text[..end], 0, length).is_some();
+                let place = cache.place::<Portable, _>(&O200kTables, 3);
+                let is_found = cache.get_at(&O200kTables, place, &text[..end], 0, length).is_some();
                 assert_eq!(is_found, length == 13, "{length} of {end}");
             }
         }
@@ -399,7 +399,7 @@ mod tests {
         let kept = words.iter().filter(|(word, _)| found(&cache, word, 3).is_some()).count();
         assert!((1..=SLOTS).contains(&kept), "{kept}");
         // One with more tokens than a line is not kept.
-        cache.put(&Embedded, 3, &[5; MOST_TOKENS + 1]);
+        cache.put(&O200kTables, 3, &[5; MOST_TOKENS + 1]);
         assert!(found(&cache, &words[words.len() - 1].0, 3).is_some());
     }
 
@@ -411,7 +411,7 @@ mod tests {
         while cache.room.lines().len() < cache.most {
             words += 1;
             let word = word(words);
-            cache.put(&Embedded, hash_word(word.as_bytes()), &encoded(&word));
+            cache.put(&O200kTables, hash_word(word.as_bytes()), &encoded(&word));
         }
         let is_found = |&number: &usize| {
             let word = word(number);

@@ -19,7 +19,7 @@ use gristmill::publish::TargetLock;
 
 /// Write ROOT/manifest.json from the part manifests
 ///
-/// Of a folder of conversations, as synth-harmony writes them, it is made from the footers of the shards.
+/// For a folder of conversations, as synth-harmony writes them, it is made from the footers of the shards.
 /// All parts must have the same config, policy, tokenizer and input manifest, and every file that
 /// they name must exist with the stated size. The manifest is written last: a root that has one is
 /// complete. A summary goes to stdout.

@@ -14,7 +14,7 @@ use gristmill::error::{Error, Result};
 use gristmill::harmony::Alignment;
 use gristmill::stream::{Reader, Request};
 use gristmill::view::page::PageArgs;
-use gristmill::view::term::{Artist, Drawing, Head, film, head};
+use gristmill::view::term::{Artist, DrawingOptions, Head, film, head};
 use gristmill::view::{Shown, Viewer};
 
 /// Look at the records of a dataset or stream
@@ -170,7 +170,7 @@ fn print(
     }
 }
 
-fn drawing(args: &Args) -> Drawing {
+fn drawing(args: &Args) -> DrawingOptions {
     let (width, height) = screen_size();
     let is_named = !args.select.id.is_empty() || matches!(args.select.choice(), Choice::Named(_));
     let is_chosen = args.select.is_given() || args.lines.is_some() || !args.step.is_empty();
@@ -179,7 +179,7 @@ fn drawing(args: &Args) -> Drawing {
         None if is_named => None,
         given => Some(given.unwrap_or(4)),
     };
-    Drawing {
+    DrawingOptions {
         width,
         colour: args.color.color.on_stdout(),
         height: (!is_chosen).then_some(height),

@@ -60,7 +60,7 @@ pub struct Args {
 
     /// Positions of a row
     ///
-    /// Of unpacked rows the most tokens of a sequence.
+    /// Rows that are not packed have one sequence, of at most N tokens.
     #[arg(short = 'n', long, add = ForPipelines, value_name = "N")]
     seq_length: Option<u32>,
 

@@ -12,7 +12,7 @@ use gristmill::harmony::{Alignment, ChannelSpan};
 use gristmill::record::TOKENS;
 use gristmill::record::tokens::{masked_schema, unmasked_schema};
 use gristmill::runner::Runner;
-use gristmill::stage::Masking;
+use gristmill::stage::MaskRules;
 use gristmill::stream::Writer;
 
 /// Add the supervision signals to token sequences
@@ -62,7 +62,7 @@ pub fn main() -> ExitCode {
 
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
     args.input.is_shown = args.output.shows();
-    let masking = Masking::new(&args.span, args.align);
+    let masking = MaskRules::new(&args.span, args.align);
     let mut reader = dataset::open(&args.input, WantedRecords::records(&TOKENS))?;
     if reader.is_dataset() {
         // The masks of a triple are made again.

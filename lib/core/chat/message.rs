@@ -192,7 +192,7 @@ fn read_fields<'r>(
             // In a message of another role such a value has no place.
             Some(Meaning::Said) => left_out.count(key, !is_assistant && value.is_true()),
             Some(Meaning::Misplaced(_)) => left_out.count(key, value.is_true()),
-            // It is counted above, or read.
+            // All other known fields are counted above, or read.
             Some(_) => {}
             None => left_out.count(key, !is_read && value.is_true()),
         }

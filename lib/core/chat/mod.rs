@@ -84,7 +84,7 @@ pub enum TrainOn {
 /// Which answers are taken, if the data have answers that are not to be trained on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AnswerChoice {
-    /// Of chosen and rejected answers the chosen one.
+    /// The chosen answer, where a record has a chosen and a rejected one.
     Chosen,
     /// The records whose label is not false.
     Wanted,

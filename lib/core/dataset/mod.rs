@@ -15,7 +15,7 @@ use crate::files;
 use crate::format::data_files::LINES;
 use crate::format::stated::{Comparison, refuse_other_sizes};
 use crate::format::unchanged::InputSnapshot;
-use crate::format::{FORMATS, Format, Open, parquet};
+use crate::format::{FORMATS, Format, Opener, parquet};
 use crate::stream::{Reader, Request};
 use crate::walk;
 
@@ -84,7 +84,7 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
         return Reader::open(&args, request);
     };
     match format.open {
-        Open::Records(open) => {
+        Opener::Records(open) => {
             if let Some(other) = files::find(&args.files, |path| Ok(!is_of(path, format)?))? {
                 let cause = format!("{} and other files cannot be read together", format.name);
                 return Err(Error::usage(cause).at(other.as_path()));
@@ -106,7 +106,7 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
                 Some(_) => reader,
             })
         }
-        Open::Files(files_of) => {
+        Opener::Files(files_of) => {
             let unchanged = InputSnapshot::of(&args.files)?;
             let mut all = Vec::new();
             for path in &args.files {

@@ -35,7 +35,7 @@ pub struct Format {
     /// Whether a path is, or was meant to be, a dataset of this format: a damaged one counts.
     pub knows: fn(&Path) -> Result<bool>,
     /// How the format is read as records.
-    pub open: Open,
+    pub open: Opener,
     /// Returns the files of a dataset as its manifests state them; none where nothing is stated.
     pub stated: fn(&Path) -> Result<Vec<FileEntry>>,
     /// Refuses a dataset that lacks a file which its own manifests name. Readers use the files that
@@ -48,7 +48,7 @@ pub struct Format {
 type OpenRecords = fn(&[PathBuf], Option<Slice>) -> Result<Box<dyn RecordSource>>;
 
 /// How a format is opened.
-pub enum Open {
+pub enum Opener {
     /// The format's own reader reads all datasets together, or a slice of them.
     Records(OpenRecords),
     /// Returns the files of a directory, which are read one by one.

@@ -25,7 +25,7 @@ use std::{fmt, fs, io};
 
 use serde::{Deserialize, Serialize};
 
-pub use descriptor::{Format, Open};
+pub use descriptor::{Format, Opener};
 
 use crate::batch::{Counts, SkippedRecords};
 use crate::error::{Error, Result};

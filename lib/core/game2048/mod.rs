@@ -15,7 +15,7 @@ mod step_rows;
 mod text;
 
 pub use board::{
-    Board, CELLS, Direction, MAX_EXPONENT, Packed, Slide, unpack, unpack_is_ambiguous,
+    Board, CELLS, Direction, MAX_EXPONENT, PackedBoard, Slide, unpack, unpack_is_ambiguous,
 };
 pub use columns::{ALL_BRANCHES, BranchColumn, ItemColumn, NullableColumn, known_values};
 pub use eval::{Survey, board_eval, board_eval_interactive, survey};

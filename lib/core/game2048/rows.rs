@@ -4,7 +4,7 @@
 //!
 //! The `.npy` headers that go with them are in `format::npy`.
 
-use super::board::{Board, CELLS, Packed, unpack, unpack_is_ambiguous};
+use super::board::{Board, CELLS, PackedBoard, unpack, unpack_is_ambiguous};
 use super::columns::{NullableColumn, known_values};
 use super::game::{Game, Steps};
 
@@ -133,7 +133,7 @@ impl StepRow {
         }
         let name = steps.valuation_type.get(position).ok_or(null("valuation_type"))?;
         let seed = steps.seed.get(position).or(game.seed).ok_or(null("seed"))?;
-        let Packed { nibbles, tile_65536_mask } = board.pack();
+        let PackedBoard { nibbles, tile_65536_mask } = board.pack();
         Ok(StepRow {
             run_id,
             step_index,
@@ -172,8 +172,8 @@ impl StepRow {
     }
 
     /// Returns the row's packed board.
-    pub fn packed_board(&self) -> Packed {
-        Packed { nibbles: self.board, tile_65536_mask: self.tile_65536_mask }
+    pub fn packed_board(&self) -> PackedBoard {
+        PackedBoard { nibbles: self.board, tile_65536_mask: self.tile_65536_mask }
     }
 
     /// Whether the row states the exact exponent of each cell of its board.
@@ -304,7 +304,7 @@ impl<'a> KnownColumns<'a> {
         if ev_legal & 15 & !self.branch_known.get(position)? != 0 {
             return None;
         }
-        let Packed { nibbles, tile_65536_mask } = self.boards.get(position)?.pack();
+        let PackedBoard { nibbles, tile_65536_mask } = self.boards.get(position)?.pack();
         Some(StepRow {
             run_id,
             step_index: *self.step_index.get(position)?,

@@ -284,7 +284,7 @@ impl Pen {
         self.text.clear();
         match (message.role, &message.name) {
             (Role::Tool, Some(name)) => name.decode_onto(&mut self.text)?,
-            // It was refused when it was read.
+            // (The reader of records refuses a tool without a name.)
             (Role::Tool, None) => {}
             (role, name) => {
                 self.encoder.encode(role.as_str(), out);

@@ -26,7 +26,7 @@ impl TextSegment {
 
 /// The tokens of a text, by segment.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Encoded {
+pub struct EncodedText {
     /// The tokens of each segment, counted from the first token of the text.
     pub segments: Vec<Range<usize>>,
     /// How many places were inside a token, and were cut.
@@ -40,7 +40,7 @@ pub fn encode(
     segments: &[TextSegment],
     tokens: &mut Vec<i32>,
     ends: &mut Vec<usize>,
-) -> Result<Encoded, EncodeError> {
+) -> Result<EncodedText, EncodeError> {
     let first = tokens.len();
     ends.clear();
     encoder.encode_with_ends(text, Special::Tokens, tokens, ends)?;
@@ -74,7 +74,7 @@ pub fn encode(
         ranges.push(start..end);
         start = end;
     }
-    Ok(Encoded { segments: ranges, cuts: cuts.len() as u64 })
+    Ok(EncodedText { segments: ranges, cuts: cuts.len() as u64 })
 }
 
 /// Returns the places at which what is trained on begins or ends.

@@ -25,7 +25,7 @@ use crate::batch::TokenizerLocation;
 use crate::error::{Error, Result};
 use crate::visible;
 
-pub use encode::{Encoded, TextSegment, encode};
+pub use encode::{EncodedText, TextSegment, encode};
 pub use stated::{
     NOT_CHECKED, TokenizerName, Vocabulary, end_of, eos_of, locate, open_of_header, open_stated,
     state_end, state_model, stated_files,

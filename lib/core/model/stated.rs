@@ -48,7 +48,7 @@ pub enum Vocabulary {
     /// o200k, whose control tokens and texts are known here.
     #[default]
     O200k,
-    /// That of another tokenizer: its number of ids, if that is stated.
+    /// The vocabulary of another tokenizer; `size` is its number of ids, if that is stated.
     Other { size: Option<i32> },
 }
 
@@ -244,7 +244,7 @@ pub fn stated_files(
         }
     }
     if let Some(path) = template {
-        // It took the place of all the folder's own.
+        // That template took the place of all templates of the folder.
         files.retain(|(name, _)| !name.ends_with(".jinja"));
         files.push(("chat_template.jinja".to_string(), path.clone()));
     }

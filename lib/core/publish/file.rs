@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::publication::{change, prepare};
 use super::{
-    PendingFile, Standing, Target, TargetLock, directory_of, is_there, publish, refuse_existing,
+    PendingFile, StandingFiles, Target, TargetLock, directory_of, is_there, publish,
+    refuse_existing,
 };
 use crate::error::Result;
 
@@ -19,9 +20,9 @@ impl Target for OneFile<'_> {
         self.0.to_path_buf()
     }
 
-    fn standing(&self) -> Result<Standing> {
+    fn standing(&self) -> Result<StandingFiles> {
         let files = if is_there(self.0)? { vec![self.manifest()] } else { Vec::new() };
-        Ok(Standing { files, dependents: Vec::new() })
+        Ok(StandingFiles { files, dependents: Vec::new() })
     }
 }
 

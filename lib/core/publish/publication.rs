@@ -24,7 +24,7 @@ use crate::signals;
 
 /// The files that stand where a dataset is to be published.
 #[derive(Debug, Default)]
-pub struct Standing {
+pub struct StandingFiles {
     /// The files of a dataset, with its manifest: without `--overwrite` they stay.
     pub files: Vec<PathBuf>,
     /// Files that were made from these files, or describe them together with others. They are
@@ -41,7 +41,7 @@ pub trait Target {
     fn manifest(&self) -> PathBuf;
 
     /// Returns the files that stand there. Fails if a dataset of another kind does.
-    fn standing(&self) -> Result<Standing>;
+    fn standing(&self) -> Result<StandingFiles>;
 
     /// Whether other programs find the dataset by this file: it is withdrawn with the manifest.
     fn is_index(&self, _path: &Path) -> bool {
@@ -139,7 +139,11 @@ fn refuse_linked<'p>(target: &impl Target, files: impl Iterator<Item = &'p Path>
 }
 
 /// Returns the first file that stands there and may not be replaced.
-fn conflict(target: &impl Target, standing: &Standing, overwrite: bool) -> Result<Option<PathBuf>> {
+fn conflict(
+    target: &impl Target,
+    standing: &StandingFiles,
+    overwrite: bool,
+) -> Result<Option<PathBuf>> {
     if overwrite || standing.files.is_empty() {
         return Ok(None);
     }
@@ -151,7 +155,7 @@ fn exists(path: &Path) -> Error {
     Error::usage("exists already").at(shown(path)).hint("--overwrite")
 }
 
-fn rename_one(file: &mut PendingFile, standing: &Standing) -> Result<()> {
+fn rename_one(file: &mut PendingFile, standing: &StandingFiles) -> Result<()> {
     let _held = signals::hold();
     file.rename()?;
     let synced = sync_directory(&directory_of(file.path()));
@@ -165,7 +169,7 @@ fn rename_one(file: &mut PendingFile, standing: &Standing) -> Result<()> {
 struct Change<'a, T> {
     target: &'a T,
     files: &'a mut [PendingFile],
-    standing: Standing,
+    standing: StandingFiles,
     /// Files that the new dataset does not have.
     gone: Vec<PathBuf>,
     /// Whether the old dataset is no longer complete.
@@ -194,7 +198,7 @@ impl<T: Target> Change<'_, T> {
 
     /// Removes the files that say that the dataset is complete.
     fn withdraw(&mut self, manifest: &Path) -> Result<()> {
-        let Standing { files, dependents } = &self.standing;
+        let StandingFiles { files, dependents } = &self.standing;
         dependents.iter().try_for_each(|path| remove_if_there(path))?;
         let (manifests, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
             files.iter().partition(|path| *path == manifest);

@@ -142,7 +142,7 @@ impl RowSource {
         wanted: usize,
     ) -> impl Iterator<Item = Result<PuzzleGroup>> + 'a {
         let mut rows = file.selected.set_indices().skip(skipped).take(wanted);
-        // It is opened with the first group; it has the number of rows read so far.
+        // The open file, and the number of rows that were read of it.
         let mut reading = None;
         let mut is_done = false;
         std::iter::from_fn(move || {

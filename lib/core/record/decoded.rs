@@ -21,7 +21,7 @@ record_fields! {
         id: Option<String>,
         /// The whole sequence, control tokens by their names.
         text: String,
-        /// The same text, one struct for each message.
+        /// The text by message, one struct for each.
         messages: List<MessageFields>,
         /// The masks of the sequence, one struct for each run of tokens in one message that are
         /// trained on with one span id; null if it has none.
@@ -128,13 +128,13 @@ impl DecodedBuilder {
 
 /// A batch of decoded records, by column.
 #[derive(Debug)]
-pub struct Decoded<'a>(DecodedColumns<'a>);
+pub struct DecodedBatch<'a>(DecodedColumns<'a>);
 
-impl<'a> Decoded<'a> {
+impl<'a> DecodedBatch<'a> {
     /// Returns the view of a batch in the schema of [`DECODED`]. Other schemas are an error (the
     /// stream readers conform every batch first).
-    pub fn of(batch: &'a RecordBatch) -> Result<Decoded<'a>, ArrowError> {
-        DecodedColumns::of_columns(batch.columns()).map(Decoded)
+    pub fn of(batch: &'a RecordBatch) -> Result<DecodedBatch<'a>, ArrowError> {
+        DecodedColumns::of_columns(batch.columns()).map(DecodedBatch)
     }
 
     pub fn id(&self, row: usize) -> Option<&'a str> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_array::cast::AsArray;
 use gristmill_models::Encoder;
 use gristmill_template::{
-    Channel, Chat, Error as TemplateError, Finder, Found, Role, Template, Unseen, Value,
+    Channel, Chat, Error as TemplateError, Finder, Found, Role, Template, UnseenText, Value,
 };
 
 use super::chat::raw_json;
@@ -280,7 +280,7 @@ impl Worker<'_> {
                 Err(format!("message {index}: the template does not show its {what}"))
             };
             match *unseen {
-                Unseen::Content(message) => {
+                UnseenText::Content(message) => {
                     let content = chat.messages[message].value.get("content");
                     let is_text = content.and_then(Value::as_text).is_some();
                     return refused(
@@ -288,20 +288,20 @@ impl Worker<'_> {
                         if is_text { "content" } else { "content, which is no text" },
                     );
                 }
-                Unseen::Call(message) => {
+                UnseenText::Call(message) => {
                     return refused(message, "tool calls; a template for tools would");
                 }
-                Unseen::Tools => {
+                UnseenText::Tools => {
                     let cause = "the template does not show the tools of the chat";
                     return Err(format!("{cause}; try: --ignore-field tools"));
                 }
-                Unseen::Reasoning(message) if chat.messages[message].is_trained => {
+                UnseenText::Reasoning(message) if chat.messages[message].is_trained => {
                     if self.stage.settings.keeps_reasoning {
                         return refused(message, "reasoning (--reasoning keep)");
                     }
                     left_out.count(REASONING, true);
                 }
-                Unseen::Reasoning(_) => left_out.count(CONTEXT, !is_split),
+                UnseenText::Reasoning(_) => left_out.count(CONTEXT, !is_split),
             }
         }
         Ok(())

@@ -23,7 +23,7 @@ pub use conversions::{ConversationOutputArgs, SourceArgs};
 pub use decode::decode;
 pub use json_members::check_json_members;
 pub use render::{Budget, render};
-pub use span_mask::Masking;
+pub use span_mask::MaskRules;
 pub use synth::{ReasoningEffort, Reference, SynthHarmony, SynthSettings};
 pub use synth_args::SynthArgs;
 pub use vocabulary::describe_tokenizer;

@@ -14,7 +14,7 @@ use crate::record::tokens::{self, Segment, Tokens, with_masks};
 use crate::wording::counted;
 
 /// The masks that are made.
-pub struct Masking {
+pub struct MaskRules {
     spans: Spans,
     alignment: Alignment,
     /// The channels that the user named and that have not come yet.
@@ -28,10 +28,10 @@ pub struct Masking {
     unsupervised: AtomicU64,
 }
 
-impl Masking {
+impl MaskRules {
     /// Uses the contract's spans, changed and extended by `named`.
-    pub fn new(named: &[ChannelSpan], alignment: Alignment) -> Masking {
-        Masking {
+    pub fn new(named: &[ChannelSpan], alignment: Alignment) -> MaskRules {
+        MaskRules {
             spans: Spans::synth_kd_v1(named),
             alignment,
             awaited: Mutex::new(named.iter().map(|span| span.channel.clone()).collect()),

@@ -164,7 +164,7 @@ impl Distribution {
                 break (number as f64, after.map_or(number, |(next, _)| next) as f64);
             }
         };
-        // It is computed from the nearer of the two numbers, as NumPy does.
+        // As NumPy does, the sum begins with the nearer of the two numbers.
         Some(if part < 50.0 {
             low + (high - low) * (part / 100.0)
         } else {

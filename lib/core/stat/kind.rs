@@ -149,7 +149,7 @@ impl Group {
         self.records = self.records.saturating_add(other.records);
         self.bytes = self.bytes.saturating_add(other.bytes);
         match (self.records == other.records, &self.numbers) {
-            // This is the first part of a new group.
+            // The group is new: `other` is its first part.
             (true, KindStat::Other) => self.numbers = other.numbers,
             _ => self.numbers.merge(other.numbers)?,
         }

@@ -147,7 +147,7 @@ impl Members {
             Some((typed(items.as_mut())?, ends))
         }
         let mut columns = self.columns.iter_mut().map(|member| member.column.as_mut());
-        // They are in the order of their fields, which the caller has compared.
+        // The columns are in the order of their fields, which the caller has compared.
         Some(StepRows {
             step_index: typed(columns.next()?)?,
             board: list(columns.next()?)?,

@@ -42,7 +42,7 @@ pub(super) fn form_of(text: &[u8]) -> Option<Form> {
         _ => return None,
     }
     let (line, rest) = text.split_once_str(b"\n")?;
-    let Open { inside, is_text, .. } = open_at_end(line);
+    let OpenBrackets { inside, is_text, .. } = open_at_end(line);
     let container = inside.last().filter(|_| !is_text)?;
     let next = rest.trim_ascii_start().first()?;
     let is_value = matches!(next, b'{' | b'[' | b'"' | b't' | b'f' | b'n' | b'-' | b'0'..=b'9');
@@ -71,15 +71,15 @@ pub(super) fn is_form_known(text: &[u8]) -> bool {
 
 /// The brackets that are open where a text ends.
 #[derive(Default)]
-struct Open {
+struct OpenBrackets {
     /// The closing brackets that are needed, the innermost last.
     inside: Vec<u8>,
     is_text: bool,
     is_escaped: bool,
 }
 
-fn open_at_end(line: &[u8]) -> Open {
-    let mut open = Open::default();
+fn open_at_end(line: &[u8]) -> OpenBrackets {
+    let mut open = OpenBrackets::default();
     for &byte in line {
         match byte {
             _ if std::mem::take(&mut open.is_escaped) => {}
@@ -127,7 +127,7 @@ pub(super) struct Values {
     /// How many bytes of `lines` were handed out.
     given: usize,
     at: ScanState,
-    open: Open,
+    open: OpenBrackets,
     /// Whether white space came since the last byte of the record.
     is_spaced: bool,
     line: u64,
@@ -168,7 +168,7 @@ impl Values {
                 Form::Array => ScanState::Begin,
                 Form::Objects => ScanState::Before { first: false },
             },
-            open: Open::default(),
+            open: OpenBrackets::default(),
             is_spaced: false,
             line: 1,
             has_records: false,

@@ -313,7 +313,7 @@ impl Printer for JsonPrinter<'_> {
         };
         match value {
             Some(value) => write_line(out, value),
-            // It should be an object and is not: printing the text itself loses nothing.
+            // A text that should be an object and is not: it is printed as it is, so that nothing is lost.
             None => json::write_string(out, text),
         }
         Ok(())

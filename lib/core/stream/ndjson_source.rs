@@ -30,7 +30,7 @@ use crate::way_on;
 
 pub(super) struct NdjsonSource {
     lines: Lines<Bytes>,
-    decoding: Decoding,
+    decoding: BlockDecoder,
     /// Blocks that were read to look at their lines.
     pending: VecDeque<Vec<u8>>,
     /// The lines from the first of the file on, if the lines that are read begin elsewhere.
@@ -46,7 +46,7 @@ pub(super) struct NdjsonSource {
 const TYPED_BYTES: usize = 10 << 20;
 
 /// Makes batches from blocks of lines.
-struct Decoding {
+struct BlockDecoder {
     name: Arc<str>,
     is_piped: bool,
     /// Made when the schema is known; the first line may decide it.
@@ -76,7 +76,8 @@ impl NdjsonSource {
             None => (bytes, 1, None),
         };
         let lines = Lines::new(lines, most);
-        let decoding = Decoding { name, is_piped, decoder: None, next_line, starts: None, most };
+        let decoding =
+            BlockDecoder { name, is_piped, decoder: None, next_line, starts: None, most };
         let dropped = DroppedRecords::without_header(None, is_piped);
         let file = (!is_piped).then(|| path.to_path_buf());
         Ok(NdjsonSource { lines, decoding, pending: VecDeque::new(), from_first, dropped, file })
@@ -147,7 +148,7 @@ impl NdjsonSource {
     }
 }
 
-impl Decoding {
+impl BlockDecoder {
     /// Returns what is known of the records: filters before may have left no trace.
     fn header(&self, record: Option<&RecordType>) -> Header {
         DroppedRecords::without_header(record, self.is_piped).header()
@@ -261,7 +262,7 @@ impl RecordSource for NdjsonSource {
             let header = self.decoding.header(wanted.map(|wanted| wanted.record));
             return Ok((header, SchemaRef::new(Schema::empty())));
         };
-        let Decoding { name, next_line, starts, most, is_piped, .. } = &self.decoding;
+        let BlockDecoder { name, next_line, starts, most, is_piped, .. } = &self.decoding;
         let made = starts.as_ref().and_then(Starts::peek);
         let place = Place::line(name.clone(), made.unwrap_or(next_line + number));
         if line.len() as u64 > *most {
@@ -355,7 +356,7 @@ fn cut_line(place: Place, is_piped: bool) -> Error {
 
 fn next_block<'a>(
     lines: &'a mut Lines<Bytes>,
-    decoding: &Decoding,
+    decoding: &BlockDecoder,
 ) -> Result<Option<Cow<'a, [u8]>>> {
     lines.next_block().map_err(|error| decoding.read_error(&error))
 }
@@ -364,7 +365,7 @@ fn next_block<'a>(
 fn look_at_first(
     inference: &mut Inference,
     lines: &mut Lines<Bytes>,
-    decoding: &Decoding,
+    decoding: &BlockDecoder,
 ) -> Result<bool> {
     let mut bytes = 0;
     while bytes < TYPED_BYTES {

@@ -39,9 +39,9 @@ pub struct ShownMessage {
 pub struct Piece {
     pub kind: PieceKind,
     pub text: String,
-    pub trained: Trained,
+    pub trained: TokenTraining,
     /// What the masks should say, where they say something else.
-    pub expected: Option<Trained>,
+    pub expected: Option<TokenTraining>,
     /// The tokens of the text, if it is tokenized.
     pub tokens: Vec<TokenBorder>,
     pub mark: Option<Mark>,
@@ -63,7 +63,7 @@ pub enum PieceKind {
 /// How a token is trained on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Trained {
+pub enum TokenTraining {
     /// The record has no masks.
     #[default]
     Unknown,
@@ -96,9 +96,9 @@ pub struct TokenBorder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Mark {
     pub border: Border,
-    pub next: Trained,
+    pub next: TokenTraining,
     /// What should stand there, if it is something else.
-    pub expected: Option<Trained>,
+    pub expected: Option<TokenTraining>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -110,13 +110,13 @@ pub enum Border {
     Last,
 }
 
-impl Trained {
+impl TokenTraining {
     /// Returns what the masks say at one position.
-    pub fn of(mask: u8, span: u8) -> Trained {
+    pub fn of(mask: u8, span: u8) -> TokenTraining {
         match (mask, span) {
-            (0, 0) => Trained::Not,
-            (1, 1..) => Trained::As(span),
-            _ => Trained::Odd { mask, span },
+            (0, 0) => TokenTraining::Not,
+            (1, 1..) => TokenTraining::As(span),
+            _ => TokenTraining::Odd { mask, span },
         }
     }
 
@@ -124,25 +124,25 @@ impl Trained {
     /// token that a weight keeps from being trained on, `!` for masks that contradict themselves.
     pub fn letter(self) -> char {
         match self {
-            Trained::Unknown => ' ',
-            Trained::Not => '·',
-            Trained::ByWeight => 'W',
-            Trained::As(1) => 'R',
-            Trained::As(2) => 'F',
-            Trained::As(span @ 0..=9) => char::from(b'0' + span),
-            Trained::As(_) => '+',
-            Trained::Odd { .. } => '!',
+            TokenTraining::Unknown => ' ',
+            TokenTraining::Not => '·',
+            TokenTraining::ByWeight => 'W',
+            TokenTraining::As(1) => 'R',
+            TokenTraining::As(2) => 'F',
+            TokenTraining::As(span @ 0..=9) => char::from(b'0' + span),
+            TokenTraining::As(_) => '+',
+            TokenTraining::Odd { .. } => '!',
         }
     }
 
     /// Returns how the token is trained on, in words.
     pub fn name(self) -> String {
         match self {
-            Trained::Unknown => "not known".to_string(),
-            Trained::Not => "not trained on".to_string(),
-            Trained::ByWeight => "not trained on, by weight".to_string(),
-            Trained::As(span) => super::span_name(span),
-            Trained::Odd { mask, span } => format!("odd (mask {mask}, span {span})"),
+            TokenTraining::Unknown => "not known".to_string(),
+            TokenTraining::Not => "not trained on".to_string(),
+            TokenTraining::ByWeight => "not trained on, by weight".to_string(),
+            TokenTraining::As(span) => super::span_name(span),
+            TokenTraining::Odd { mask, span } => format!("odd (mask {mask}, span {span})"),
         }
     }
 }
@@ -163,7 +163,7 @@ impl ShownConversation {
     /// Whether the record has masks.
     pub fn has_masks(&self) -> bool {
         let mut pieces = self.messages.iter().flat_map(|message| &message.pieces);
-        pieces.any(|piece| piece.trained != Trained::Unknown)
+        pieces.any(|piece| piece.trained != TokenTraining::Unknown)
     }
 }
 
@@ -191,7 +191,7 @@ impl Piece {
         Piece {
             kind: PieceKind::Text,
             text: text.into(),
-            trained: Trained::Unknown,
+            trained: TokenTraining::Unknown,
             expected: None,
             tokens: Vec::new(),
             mark: None,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::conversation::Trained;
+use super::conversation::TokenTraining;
 use crate::wording::exactly;
 
 /// How masks relate to the messages of their sequence.
@@ -28,8 +28,8 @@ pub const SHIFTS: [i32; 4] = [1, -1, 2, -2];
 
 impl MaskFit {
     /// Compares how each token is trained on with how it should be.
-    pub fn of(found: &[Trained], expected: &[Trained]) -> MaskFit {
-        let differs = |(found, expected): (&Trained, &Trained)| found != expected;
+    pub fn of(found: &[TokenTraining], expected: &[TokenTraining]) -> MaskFit {
+        let differs = |(found, expected): (&TokenTraining, &TokenTraining)| found != expected;
         let mut pairs = found.iter().zip(expected);
         let Some(first) = pairs.clone().position(differs) else { return MaskFit::Fits };
         let fits = |by: &i32| {

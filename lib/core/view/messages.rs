@@ -6,9 +6,9 @@ use std::ops::Range;
 use arrow_array::RecordBatch;
 use serde_json::Value;
 
-use super::conversation::{Piece, PieceKind, ShownConversation, ShownMessage, Trained};
+use super::conversation::{Piece, PieceKind, ShownConversation, ShownMessage, TokenTraining};
 use crate::error::Result;
-use crate::record::decoded::{Decoded, Span};
+use crate::record::decoded::{DecodedBatch, Span};
 
 /// Shows the text of `{"messages": [...]}`. A value that cannot be read is shown as text. `beside`
 /// are the record's other fields, as names and texts of JSON; they come before the messages.
@@ -109,7 +109,7 @@ fn line(text: &mut String, line: &str) {
 
 /// Shows a sequence as `harmony-tok --decode` writes it, with its spans.
 pub fn of_decoded(batch: &RecordBatch, row: usize) -> Result<ShownConversation> {
-    let decoded = Decoded::of(batch)?;
+    let decoded = DecodedBatch::of(batch)?;
     let text = decoded.text(row);
     let trained = Runs::of(text, decoded.spans(row));
     let mut shown = ShownConversation {
@@ -132,8 +132,8 @@ pub fn of_decoded(batch: &RecordBatch, row: usize) -> Result<ShownConversation> 
         pieces.extend(trained.pieces(text, start..end, PieceKind::Text));
         pieces.extend(trained.pieces(text, end..after, PieceKind::Control));
         if message.train == Some(false) {
-            let not = pieces.iter_mut().filter(|piece| piece.trained == Trained::Not);
-            not.for_each(|piece| piece.trained = Trained::ByWeight);
+            let not = pieces.iter_mut().filter(|piece| piece.trained == TokenTraining::Not);
+            not.for_each(|piece| piece.trained = TokenTraining::ByWeight);
         }
         from = after;
         shown.messages.push(ShownMessage {
@@ -157,26 +157,26 @@ pub fn of_decoded(batch: &RecordBatch, row: usize) -> Result<ShownConversation> 
 }
 
 /// How each part of a text is trained on: the end of each part in bytes, ascending.
-struct Runs(Vec<(usize, Trained)>);
+struct Runs(Vec<(usize, TokenTraining)>);
 
 impl Runs {
     fn of(text: &str, spans: Option<Vec<Span>>) -> Runs {
-        let Some(spans) = spans else { return Runs(vec![(text.len(), Trained::Unknown)]) };
+        let Some(spans) = spans else { return Runs(vec![(text.len(), TokenTraining::Unknown)]) };
         let offsets: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
         let offset = |character: u64| {
             let place = usize::try_from(character).ok().and_then(|place| offsets.get(place));
             place.copied().unwrap_or(text.len())
         };
-        let mut runs: Vec<(usize, Trained)> = Vec::new();
+        let mut runs: Vec<(usize, TokenTraining)> = Vec::new();
         for span in spans {
             let before = runs.last().map_or(0, |(end, _)| *end);
             let (start, end) = (offset(span.start).max(before), offset(span.end).max(before));
             if before < start {
-                runs.push((start, Trained::Not));
+                runs.push((start, TokenTraining::Not));
             }
-            runs.push((end.max(start), Trained::of(1, span.span_id)));
+            runs.push((end.max(start), TokenTraining::of(1, span.span_id)));
         }
-        runs.push((text.len(), Trained::Not));
+        runs.push((text.len(), TokenTraining::Not));
         Runs(runs)
     }
 

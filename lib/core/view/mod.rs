@@ -43,7 +43,7 @@ use crate::record::{DECODED, RecordType, Rows, TOKENS, each_kind, each_rows};
 use crate::stream::Reader;
 
 pub use conversation::{
-    Border, Mark, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, Trained,
+    Border, Mark, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, TokenTraining,
 };
 pub use fields::{ShownField, ShownFields};
 pub use fit::MaskFit;
@@ -215,16 +215,16 @@ pub fn span_name(id: u8) -> String {
 
 /// Counts of tokens by how they are trained on, in the order of first occurrence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct TrainedCounts(pub Vec<(Trained, usize)>);
+pub struct TrainedCounts(pub Vec<(TokenTraining, usize)>);
 
 impl TrainedCounts {
-    fn remove(&mut self, trained: Trained, tokens: usize) {
+    fn remove(&mut self, trained: TokenTraining, tokens: usize) {
         let known = self.0.iter_mut().find(|(known, _)| *known == trained);
         known.into_iter().for_each(|(_, count)| *count = count.saturating_sub(tokens));
         self.0.retain(|(_, count)| *count > 0);
     }
 
-    fn add(&mut self, trained: Trained, tokens: usize) {
+    fn add(&mut self, trained: TokenTraining, tokens: usize) {
         match self.0.iter_mut().find(|(known, _)| *known == trained) {
             Some((_, count)) => *count += tokens,
             None => self.0.push((trained, tokens)),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::conversation::{
-    Border, Mark, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, Trained,
+    Border, Mark, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, TokenTraining,
 };
 use super::fit::{MaskFit, SHIFTS};
 use super::texts::TokenTexts;
@@ -57,7 +57,8 @@ pub fn of_tokens(
     if let Some(trained) = &mut trained {
         for place in places.iter().filter(|place| !place.is_trained) {
             let not = trained[place.tokens.clone()].iter_mut();
-            not.filter(|trained| **trained == Trained::Not).for_each(|t| *t = Trained::ByWeight);
+            not.filter(|trained| **trained == TokenTraining::Not)
+                .for_each(|t| *t = TokenTraining::ByWeight);
         }
     }
     let stated = masks.map(|(_, span)| span).zip(trained.as_deref());
@@ -149,13 +150,17 @@ fn wrong_masks(
 }
 
 /// Returns how each token is trained on.
-fn by_token((mask, span): (&[u8], &[u8]), alignment: Alignment, length: usize) -> Vec<Trained> {
+fn by_token(
+    (mask, span): (&[u8], &[u8]),
+    alignment: Alignment,
+    length: usize,
+) -> Vec<TokenTraining> {
     let shift = usize::from(alignment == Alignment::Label);
     let of = |token: usize| {
         let position = token.checked_sub(shift)?;
-        Some(Trained::of(*mask.get(position)?, *span.get(position)?))
+        Some(TokenTraining::of(*mask.get(position)?, *span.get(position)?))
     };
-    (0..length).map(|token| of(token).unwrap_or(Trained::Not)).collect()
+    (0..length).map(|token| of(token).unwrap_or(TokenTraining::Not)).collect()
 }
 
 /// Returns how each token should be trained on: what span-mask makes of the messages. Where the
@@ -165,17 +170,17 @@ fn by_token((mask, span): (&[u8], &[u8]), alignment: Alignment, length: usize) -
 fn expected_masks(
     places: &[Place],
     spans: Option<&Spans>,
-    stated: Option<(&[u8], &[Trained])>,
+    stated: Option<(&[u8], &[TokenTraining])>,
     alignment: Alignment,
     length: usize,
-) -> Vec<Trained> {
+) -> Vec<TokenTraining> {
     let by_token = |derive: &dyn Fn(&mut Vec<u8>) -> Result<(), String>| {
         let mut ids = Vec::new();
         // (Tokens that are not messages one after another have no spans; another note says so.)
         let _ = derive(&mut ids);
         let mut expected = by_token((&loss_mask(&ids), &ids), alignment, length);
         for place in places.iter().filter(|place| !place.is_trained) {
-            expected[place.tokens.clone()].fill(Trained::ByWeight);
+            expected[place.tokens.clone()].fill(TokenTraining::ByWeight);
         }
         expected
     };
@@ -216,8 +221,8 @@ fn segments(places: &[Place]) -> impl Iterator<Item = Segment<'_>> {
 struct Sequence<'a> {
     tokens: &'a [i32],
     texts: &'a TokenTexts,
-    trained: Option<&'a [Trained]>,
-    expected: &'a [Trained],
+    trained: Option<&'a [TokenTraining]>,
+    expected: &'a [TokenTraining],
 }
 
 impl Sequence<'_> {
@@ -231,7 +236,7 @@ impl Sequence<'_> {
         let mut pieces = Pieces::default();
         for at in place.tokens.clone() {
             let id = self.tokens[at];
-            let trained = self.trained.map_or(Trained::Unknown, |trained| trained[at]);
+            let trained = self.trained.map_or(TokenTraining::Unknown, |trained| trained[at]);
             let kind = self.texts.kind(id);
             let expected = self.expected_unless(at);
             pieces.add(id, self.texts, Piece { kind, trained, expected, ..Piece::plain("") });
@@ -244,14 +249,14 @@ impl Sequence<'_> {
         {
             let border = if Some(next) == end { Border::Last } else { Border::Before };
             let expected = self.expected_unless(next);
-            let next = trained.get(next).copied().unwrap_or(Trained::Not);
+            let next = trained.get(next).copied().unwrap_or(TokenTraining::Not);
             last.mark = Some(Mark { border, next, expected });
         }
         message
     }
 
     /// Returns how a token should be trained on, if the masks say something else.
-    fn expected_unless(&self, at: usize) -> Option<Trained> {
+    fn expected_unless(&self, at: usize) -> Option<TokenTraining> {
         let (found, expected) = (self.trained?.get(at)?, self.expected.get(at)?);
         (found != expected).then_some(*expected)
     }

@@ -98,10 +98,13 @@ fn a_shift_of_the_masks_is_seen() {
     assert_eq!(of(&late.messages[2])[..12], *"<|start|>R a");
     assert_eq!(of(&late.messages[3]), "<|endoftext|>F");
     let mark = late.messages[0].pieces.last().unwrap().mark.unwrap();
-    let expected =
-        Mark { border: Border::Before, next: Trained::Not, expected: Some(Trained::As(1)) };
+    let expected = Mark {
+        border: Border::Before,
+        next: TokenTraining::Not,
+        expected: Some(TokenTraining::As(1)),
+    };
     assert_eq!(mark, expected);
-    let counts: Vec<(Trained, usize)> = whole.counts.0.clone();
+    let counts: Vec<(TokenTraining, usize)> = whole.counts.0.clone();
     assert_eq!(counts[1..].iter().map(|(trained, _)| trained.letter()).collect::<String>(), "RF");
     assert_eq!(counts.iter().map(|(_, count)| count).sum::<usize>(), whole.tokens.unwrap());
 }
@@ -121,9 +124,9 @@ impl Concat for Vec<(&str, char)> {
 
 #[test]
 fn fits_are_told_apart() {
-    use Trained::{As, Not};
+    use TokenTraining::{As, Not};
     let expected = [Not, Not, As(1), As(1), As(2), As(2), Not];
-    let fit = |found: [Trained; 7]| MaskFit::of(&found, &expected);
+    let fit = |found: [TokenTraining; 7]| MaskFit::of(&found, &expected);
     assert_eq!(fit(expected), MaskFit::Fits);
     assert_eq!(fit([Not, Not, Not, As(1), As(1), As(2), As(2)]), MaskFit::Shifted { by: 1 });
     assert_eq!(fit([Not, As(1), As(1), As(2), As(2), Not, Not]), MaskFit::Shifted { by: -1 });

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
 
-use gristmill_template::{Chat, Date, Error, Finder, Found, Template, Unseen, Value};
+use gristmill_template::{Chat, Date, Error, Finder, Found, Template, UnseenText, Value};
 
 fn main() -> std::io::Result<()> {
     let mut finders = HashMap::new();
@@ -86,10 +86,10 @@ fn shown(found: &Found) -> String {
         format!("[{start},{end},\"{:?}\",{channel},{}]", segment.role, segment.message)
     });
     let unseen = found.unseen.iter().map(|unseen| match unseen {
-        Unseen::Content(message) => format!("[\"content\",{message}]"),
-        Unseen::Reasoning(message) => format!("[\"reasoning\",{message}]"),
-        Unseen::Call(message) => format!("[\"call\",{message}]"),
-        Unseen::Tools => "[\"tools\",null]".into(),
+        UnseenText::Content(message) => format!("[\"content\",{message}]"),
+        UnseenText::Reasoning(message) => format!("[\"reasoning\",{message}]"),
+        UnseenText::Call(message) => format!("[\"call\",{message}]"),
+        UnseenText::Tools => "[\"tools\",null]".into(),
     });
     let joined = |items: Vec<String>| items.join(",");
     format!(

@@ -38,7 +38,7 @@ pub fn attr(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Val
     }
     match run.own_attribute(&value, &name)? {
         Some(found) => Ok(found),
-        None => Ok(Value::Undefined(crate::value::Missing {
+        None => Ok(Value::Undefined(crate::value::MissingValue {
             of: crate::value::Of::Type(value.kind()),
             name,
         })),

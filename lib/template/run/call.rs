@@ -168,7 +168,7 @@ impl Run<'_> {
         let uses_caller = of.caller.is_some();
         if uses_caller && !has_caller {
             caller = Some(match take("caller") {
-                None | Some(Value::None) => Value::Undefined(crate::value::Missing {
+                None | Some(Value::None) => Value::Undefined(crate::value::MissingValue {
                     of: crate::value::Of::Hint,
                     name: "No caller defined".into(),
                 }),

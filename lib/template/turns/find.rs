@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::difference::{Places, cause, head, kinds};
 use super::mark::Kind;
-use super::{Channel, Finder, Found, Turn, Unseen, segments};
+use super::{Channel, Finder, Found, Turn, UnseenText, segments};
 use crate::chat::Chat;
 use crate::error::Error;
 use crate::template::Template;
@@ -104,15 +104,15 @@ fn disagreement(message: usize, said: &Range<usize>, stated: Option<Range<usize>
 }
 
 /// Lists the texts of the chat that the rendering does not show.
-fn unseen(chat: &Chat, places: &mut Places<'_>) -> Result<Vec<Unseen>, Error> {
+fn unseen(chat: &Chat, places: &mut Places<'_>) -> Result<Vec<UnseenText>, Error> {
     let mut unseen = Vec::new();
     for (message, of) in chat.messages().iter().enumerate() {
         for kind in kinds(of) {
             if places.of(message, kind)?.is_none() {
                 let text = match kind {
-                    Kind::Content => Unseen::Content(message),
-                    Kind::Reasoning => Unseen::Reasoning(message),
-                    Kind::Name(_) | Kind::Arguments(_) => Unseen::Call(message),
+                    Kind::Content => UnseenText::Content(message),
+                    Kind::Reasoning => UnseenText::Reasoning(message),
+                    Kind::Name(_) | Kind::Arguments(_) => UnseenText::Call(message),
                 };
                 if !unseen.contains(&text) {
                     unseen.push(text);
@@ -122,7 +122,7 @@ fn unseen(chat: &Chat, places: &mut Places<'_>) -> Result<Vec<Unseen>, Error> {
     }
     let has_tools = chat.tools().as_list().is_some_and(|tools| !tools.is_empty());
     if has_tools && !places.shows_tools()? {
-        unseen.push(Unseen::Tools);
+        unseen.push(UnseenText::Tools);
     }
     Ok(unseen)
 }

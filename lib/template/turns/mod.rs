@@ -79,7 +79,7 @@ pub struct Turn {
 
 /// A text of a chat that the rendering does not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Unseen {
+pub enum UnseenText {
     /// The content of a message.
     Content(usize),
     /// The reasoning of a message.
@@ -100,7 +100,7 @@ pub struct Found {
     /// The whole text in segments.
     pub segments: Vec<Segment>,
     /// The texts of the chat that are not shown.
-    pub unseen: Vec<Unseen>,
+    pub unseen: Vec<UnseenText>,
 }
 
 /// Finds what the model said in the text of a chat.

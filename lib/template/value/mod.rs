@@ -21,7 +21,7 @@ use crate::error::{Result, fault, limit};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Value {
     /// The value of a name or attribute that does not exist.
-    Undefined(Missing),
+    Undefined(MissingValue),
     /// `None`.
     #[default]
     None,
@@ -91,7 +91,7 @@ pub struct Items {
 
 /// Why a value is undefined.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Missing {
+pub struct MissingValue {
     pub(crate) of: Of,
     pub(crate) name: Arc<str>,
 }
@@ -200,7 +200,7 @@ impl std::ops::Deref for Items {
     }
 }
 
-impl Missing {
+impl MissingValue {
     pub(crate) fn message(&self) -> String {
         let name = &self.name;
         match self.of {
@@ -249,7 +249,7 @@ impl Value {
     }
 
     pub(crate) fn hint(message: &str) -> Value {
-        Value::Undefined(Missing { of: Of::Hint, name: message.into() })
+        Value::Undefined(MissingValue { of: Of::Hint, name: message.into() })
     }
 
     /// The text of a `str`.
@@ -361,7 +361,7 @@ impl Value {
     }
 }
 
-impl Eq for Missing {}
+impl Eq for MissingValue {}
 
 impl From<&str> for Value {
     fn from(text: &str) -> Value {

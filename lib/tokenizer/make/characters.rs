@@ -77,9 +77,9 @@ pub fn table(tokens: &[&[u8]], pairs: &Pairs, known: impl Fn(u32) -> bool) -> Op
 
 struct Steps {
     bytes: [u32; 256],
-    /// Of parts of characters.
+    /// The id that two parts of a character are merged to.
     merges: HashMap<(u32, u32), u32>,
-    /// By the token that is the first part of a character, and of the one that is its last.
+    /// The merges that may take a part of a character away, by the token of its first part and by that of its last one.
     into_first: HashMap<u32, Vec<Crossing>>,
     into_last: HashMap<u32, Vec<Crossing>>,
 }

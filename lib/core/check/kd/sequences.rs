@@ -74,8 +74,7 @@ pub(crate) struct SequenceRules {
     /// Whether messages may have no span because of weights that are not known: a message is then
     /// trained on as a whole or not at all.
     pub is_weighted: bool,
-    /// Of another vocabulary than o200k only what concerns ids and masks is checked, and texts if its tokenizer is
-    /// at hand.
+    /// If it is not o200k, only ids and masks are checked, and texts if the tokenizer is at hand.
     pub vocabulary: Vocabulary,
     pub tokenizer: Option<Tokenizer>,
     /// The last token of each sequence, if the tokenizer is not o200k and one is stated.

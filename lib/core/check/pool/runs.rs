@@ -174,7 +174,7 @@ impl RunChecker {
                 }
                 None
             }
-            // It is reported as a journal.
+            // (A journal is reported by its own check.)
             Err(DatabaseError { cause: DatabaseCause::Journal(_), .. }) => None,
             Err(error) => {
                 bad(&error.or_unavailable()?.cause);

@@ -7,7 +7,7 @@ use super::{KdListing, KdPart, KdReader, ROOT_SCHEMA};
 use crate::error::Result;
 use crate::files;
 use crate::format::whole::{all_there, understood};
-use crate::format::{Format, Open};
+use crate::format::{Format, Opener};
 
 /// Roots, directories and prefixes of Megatron datasets.
 pub const FORMAT: Format = Format {
@@ -22,7 +22,7 @@ pub const FORMAT: Format = Format {
     },
     schema: Some(ROOT_SCHEMA),
     knows: |path| Ok(KdListing::of(path)?.is_some()),
-    open: Open::Records(|paths, slice| Ok(Box::new(KdReader::open(paths, slice)?))),
+    open: Opener::Records(|paths, slice| Ok(Box::new(KdReader::open(paths, slice)?))),
     stated: |path| KdListing::of(path)?.map_or(Ok(Vec::new()), |listing| listing.stated()),
     refuse_missing,
 };

@@ -19,7 +19,7 @@ use crate::format::hashed_file::FinishedFile;
 use crate::format::mmidx::{FinishedSplit, MmidxDtype, PrefixLayout, SplitWriter};
 use crate::harmony::is_unsupervised;
 use crate::model::Vocabulary;
-use crate::publish::{PendingFile, Standing, Target, directory_of, is_there};
+use crate::publish::{PendingFile, StandingFiles, Target, directory_of, is_there};
 use crate::record::tokens::Tokens;
 use crate::wording::exactly;
 
@@ -127,7 +127,7 @@ impl Target for KdTarget {
         KdTarget::manifest(self)
     }
 
-    fn standing(&self) -> Result<Standing> {
+    fn standing(&self) -> Result<StandingFiles> {
         let directories = match self {
             KdTarget::Root { root, .. } => {
                 ["", "train", "valid"].map(|place| root.join(place)).to_vec()
@@ -137,7 +137,7 @@ impl Target for KdTarget {
         for directory in &directories {
             refuse_other_formats(directory, &FORMAT)?;
         }
-        let mut standing = Standing::default();
+        let mut standing = StandingFiles::default();
         for path in self.files() {
             if is_there(&path)? {
                 standing.files.push(path);

@@ -14,7 +14,7 @@ use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::hashed_file::HashedFile;
 use crate::model::{TokenizerName, locate, stated_files};
-use crate::publish::{Standing, Target, TargetLock, half_published, publish, withdraw};
+use crate::publish::{StandingFiles, Target, TargetLock, half_published, publish, withdraw};
 
 /// The folder of a root in which its tokenizer is.
 pub const TOKENIZER: &str = "tokenizer";
@@ -243,7 +243,7 @@ impl Target for KeptIn<'_> {
         self.0.join(TOKENIZER).join(LAST)
     }
 
-    fn standing(&self) -> Result<Standing> {
-        Ok(Standing { files: kept_files(self.0)?, dependents: Vec::new() })
+    fn standing(&self) -> Result<StandingFiles> {
+        Ok(StandingFiles { files: kept_files(self.0)?, dependents: Vec::new() })
     }
 }

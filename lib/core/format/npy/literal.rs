@@ -203,7 +203,9 @@ impl Literal<'_> {
             text.push(match rest.next() {
                 Some(next) if next == quote => break,
                 None | Some('\n' | '\r') => return Err(self.expected("a closed string")),
-                Some('\\') => escaped(&mut rest).ok_or(self.expected("a string of known escapes"))?,
+                Some('\\') => {
+                    escaped(&mut rest).ok_or(self.expected("a string of known escapes"))?
+                }
                 Some(next) => next,
             });
         }

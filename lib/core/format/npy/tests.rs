@@ -241,9 +241,12 @@ fn names_have_the_escapes_of_repr() {
         Ok::<String, Error>(fields[0].name.clone())
     };
     assert_eq!(
-        name(r#"'\ ' " 
+        name(
+            r#"'\ ' " 
 
-	  é € 😀'"#).unwrap(),
+	  é € 😀'"#
+        )
+        .unwrap(),
         "\\ ' \" \n\r\t \u{1f} \u{e9} \u{20ac} \u{1f600}"
     );
     for broken in [r"'\q'", r"'\x1'", r"'\x+1'", r"'\ud800'", r"'\U00110000'", r"'\N{DASH}'"] {
@@ -263,7 +266,8 @@ fn hostile_headers_end_soon_and_in_little_memory() {
     let sixteen = read(&of(&nested(16, "'<i4'"), "(3,)")).unwrap();
     assert_eq!(sixteen.item_bytes().unwrap(), 4);
     let fewer = "broken .npy header: fewer structures inside structures expected at byte ";
-    for text in [of(&nested(18, "'<i4'"), "(3,)"), "{'descr': ".to_string() + &"[('', ".repeat(10_000)]
+    for text in
+        [of(&nested(18, "'<i4'"), "(3,)"), "{'descr': ".to_string() + &"[('', ".repeat(10_000)]
     {
         assert!(error_text(&text).starts_with(fewer), "{}", error_text(&text));
     }

@@ -30,7 +30,7 @@ use crate::batch::GameForm;
 use crate::cli::{ForPipelines, WithoutEffect};
 use crate::error::{Error, Result};
 use crate::game2048::{Game, StepRows, remove_padding};
-use crate::publish::{PendingFile, Standing, Target, publish, refuse_existing};
+use crate::publish::{PendingFile, StandingFiles, Target, publish, refuse_existing};
 
 pub use self::manifest::{MANIFEST, PackFile, PackManifest, SCHEMA};
 pub use self::selfplay_v1::LARGE_TILES;
@@ -48,7 +48,7 @@ pub enum PackLayout {
     /// 48 bytes, aligned
     #[default]
     Macroxue,
-    /// The same in 46 bytes, without padding, as the published packer writes it
+    /// 46 bytes, without padding, as the published packer writes it
     MacroxuePacked,
     /// Run, step, sixteen exponents
     SelfplayV1,
@@ -365,7 +365,7 @@ impl Target for PackTarget<'_> {
         self.0.join(MANIFEST)
     }
 
-    fn standing(&self) -> Result<Standing> {
+    fn standing(&self) -> Result<StandingFiles> {
         refuse_other_formats(self.0, &pools::FORMAT)?;
         let files = present(self.0)?;
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_os_string();
@@ -375,7 +375,7 @@ impl Target for PackTarget<'_> {
             let error = Error::usage("belongs to the rows of another pool");
             return Err(error.at(path.as_path()).hint("remove it first"));
         }
-        Ok(Standing { files, dependents: Vec::new() })
+        Ok(StandingFiles { files, dependents: Vec::new() })
     }
 
     /// Rows without their database are not a pool of this layout, for any reader.

@@ -44,7 +44,7 @@ use crate::digest::sha256_hex;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::format::data_files::{PARQUET as PARQUET_FILES, refuse_left_out};
-use crate::format::{Format, Open};
+use crate::format::{Format, Opener};
 use crate::panics::caught;
 use crate::record::column_twice;
 use crate::wording::exactly;
@@ -67,7 +67,7 @@ pub const FOLDER_FORMAT: Format = Format {
     is_sign: |_, _| false,
     schema: Some(crate::format::synth_shards::SCHEMA),
     knows: |path| Ok(files::is_directory(path)? && !files_in(path)?.is_empty()),
-    open: Open::Files(all_files_in),
+    open: Opener::Files(all_files_in),
     // Its manifest is compared where its files are listed.
     stated: |_| Ok(Vec::new()),
     refuse_missing: |_| Ok(()),

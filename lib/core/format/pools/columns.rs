@@ -3,7 +3,7 @@
 
 use crate::format::npy::{DType, Field, Scalar, TypeChar, descr, elements, field, is_padding};
 use crate::game2048::{
-    ALIGNED_ROW, Board, CELLS, Direction, MAX_EXPONENT, PACKED_ROW, Packed, Step, unpack,
+    ALIGNED_ROW, Board, CELLS, Direction, MAX_EXPONENT, PACKED_ROW, PackedBoard, Step, unpack,
 };
 
 /// The fields of a row.
@@ -210,7 +210,7 @@ impl Columns {
         match self.cells {
             Cells::Packed(board, mask) => {
                 let mask = narrow::<u16>(mask, row, "tile_65536_mask")?.unwrap_or_default();
-                let packed = Packed { nibbles: board.bits(row, 0), tile_65536_mask: mask };
+                let packed = PackedBoard { nibbles: board.bits(row, 0), tile_65536_mask: mask };
                 if !packed.mask_is_sound() {
                     return Err("tile_65536_mask has the bit of a cell that is not 15".to_string());
                 }

@@ -23,7 +23,7 @@ use crate::files;
 use crate::format::npy::DType;
 use crate::format::pack::{self, PackManifest};
 use crate::format::whole::{all_there, understood};
-use crate::format::{Format, Open};
+use crate::format::{Format, Opener};
 
 pub use pool::Pool;
 pub use reader::PoolReader;
@@ -43,7 +43,7 @@ pub const FORMAT: Format = Format {
         let has_database = || files::is_member(&path.join(DATABASE));
         Ok(is_pool(path)? || (files::is_directory(path)? && has_database()?))
     },
-    open: Open::Records(|paths, slice| Ok(Box::new(PoolReader::open(paths, slice)?))),
+    open: Opener::Records(|paths, slice| Ok(Box::new(PoolReader::open(paths, slice)?))),
     stated: PackManifest::stated_in,
     refuse_missing: |path| {
         let manifest = path.join(pack::MANIFEST);

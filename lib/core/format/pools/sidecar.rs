@@ -18,7 +18,7 @@ pub(super) fn fill(game: &mut Game, text: &str) -> Result<(), json::Error> {
             game.max_rank = small(value).and_then(|n| n.try_into().ok());
             game.max_rank.is_some()
         } else if key.eq_str("num_moves") && small(value).is_some() {
-            // It is here only if it differs from the number of rows, which `runs` has.
+            // The number is stated only if it differs from the number of rows, which `runs` has.
             game.num_moves = small(value);
             true
         } else if key.eq_str("seconds") && game.seconds.is_none() {

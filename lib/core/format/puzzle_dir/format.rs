@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::files;
 use crate::format::json_file;
 use crate::format::whole::{all_there, understood};
-use crate::format::{Format, Open};
+use crate::format::{Format, Opener};
 
 /// Puzzle sets; a path may name one of the splits.
 pub const FORMAT: Format = Format {
@@ -21,7 +21,7 @@ pub const FORMAT: Format = Format {
     is_sign: |_, name| name == DATASET || (name.starts_with("all__") && name.ends_with(".npy")),
     schema: None,
     knows,
-    open: Open::Records(|paths, slice| Ok(Box::new(PuzzleReader::open(paths, slice)?))),
+    open: Opener::Records(|paths, slice| Ok(Box::new(PuzzleReader::open(paths, slice)?))),
     stated: |path| PuzzleRoot::open(path)?.stated(),
     refuse_missing: |path| {
         let manifest = path.join(BUILD);

@@ -22,7 +22,7 @@ use crate::format::{RecordCounts, json_file, standing_in};
 use crate::json::PythonFormatter;
 use crate::ordered::Flow;
 use crate::provenance::BuildRun;
-use crate::publish::{PendingFile, Standing, Target, is_there, publish, refuse_existing};
+use crate::publish::{PendingFile, StandingFiles, Target, is_there, publish, refuse_existing};
 use crate::puzzle::{BLANK_IDENTIFIER, SET, Split};
 use crate::record::puzzle::{self, Puzzle, Puzzles};
 use crate::wording::{counted, exactly};
@@ -338,11 +338,11 @@ impl Target for PuzzleTarget<'_> {
         self.0.join(BUILD)
     }
 
-    fn standing(&self) -> Result<Standing> {
+    fn standing(&self) -> Result<StandingFiles> {
         for place in ["", "train", "test"] {
             refuse_other_formats(&self.0.join(place), &super::FORMAT)?;
         }
-        Ok(Standing { files: present(self.0)?, dependents: Vec::new() })
+        Ok(StandingFiles { files: present(self.0)?, dependents: Vec::new() })
     }
 
     /// Loaders open a set by these files.

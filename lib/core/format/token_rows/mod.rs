@@ -30,7 +30,7 @@ mod store;
 use std::path::Path;
 
 use crate::batch::RecordSource;
-use crate::format::{Format, Open};
+use crate::format::{Format, Opener};
 
 pub use columns::PAD;
 pub use columns::{ExtraColumn, Form};
@@ -60,7 +60,7 @@ pub const FORMAT: Format = Format {
     is_sign: |_, _| false,
     schema: None,
     knows: |path| Ok(OpenedRows::if_rows(path)?.is_some()),
-    open: Open::Records(|paths, slice| {
+    open: Opener::Records(|paths, slice| {
         let reader: Box<dyn RecordSource> = Box::new(reader::RowsReader::open(paths, slice)?);
         Ok(reader)
     }),

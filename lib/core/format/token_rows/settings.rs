@@ -10,7 +10,7 @@ use super::columns::{ExtraColumn, Form};
 use crate::error::{Error, Result};
 use crate::model::Vocabulary;
 use crate::packing::{Algorithm, Overflow, Packing};
-use crate::publish::{Standing, Target, directory_of, is_there, refuse_existing};
+use crate::publish::{StandingFiles, Target, directory_of, is_there, refuse_existing};
 
 /// How the columns of a file of rows are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -66,8 +66,8 @@ impl Target for RowsTarget {
         self.files().last().cloned().unwrap_or_default()
     }
 
-    fn standing(&self) -> Result<Standing> {
-        let mut standing = Standing::default();
+    fn standing(&self) -> Result<StandingFiles> {
+        let mut standing = StandingFiles::default();
         for path in self.files() {
             if is_there(path)? {
                 standing.files.push(path.clone());

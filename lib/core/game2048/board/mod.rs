@@ -61,7 +61,7 @@ pub struct Board([u8; CELLS]);
 
 /// A board as the 48-byte row stores it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Packed {
+pub struct PackedBoard {
     /// Four bits a cell, cell 0 in the most significant ones; 15 means 15 and above.
     pub nibbles: u64,
     /// Bit i is set where the exponent of cell i is 16 or more.
@@ -112,13 +112,13 @@ impl Board {
 
     /// Packs to nibbles; 16 and 17 become the same.
     #[inline]
-    pub fn pack(&self) -> Packed {
+    pub fn pack(&self) -> PackedBoard {
         let (first, last) = self.halves();
         let nibbles =
             nibbles_of(u64::from_be_bytes(first)) << 32 | nibbles_of(u64::from_be_bytes(last));
         let tile_65536_mask =
             mask_of(u64::from_le_bytes(first)) | mask_of(u64::from_le_bytes(last)) << 8;
-        Packed { nibbles, tile_65536_mask }
+        PackedBoard { nibbles, tile_65536_mask }
     }
 
     fn halves(&self) -> ([u8; 8], [u8; 8]) {
@@ -188,7 +188,7 @@ fn transposed(cells: u128) -> u128 {
     swap(cells, 48, 0x0000_0000_0000_0000_ffff_0000_ffff_0000)
 }
 
-impl Packed {
+impl PackedBoard {
     /// Whether every bit of the mask belongs to a nibble of 15, as [`Board::pack`] leaves it.
     pub fn mask_is_sound(&self) -> bool {
         let mut mask = self.tile_65536_mask;
@@ -204,7 +204,7 @@ impl Packed {
 /// Returns the board of a packed form. A masked cell is 16, or 17 if it is the only masked cell and
 /// `max_rank` is 17 (see [`unpack_is_ambiguous`]).
 #[inline]
-pub fn unpack(packed: Packed, max_rank: u8) -> Board {
+pub fn unpack(packed: PackedBoard, max_rank: u8) -> Board {
     let mut cells = [0; CELLS];
     let (first, last) = cells.split_at_mut(CELLS / 2);
     first.copy_from_slice(&bytes_of(packed.nibbles >> 32).to_be_bytes());
@@ -222,7 +222,7 @@ pub fn unpack(packed: Packed, max_rank: u8) -> Board {
 
 /// Whether the packed form does not say which masked cells are 16 and which 17: it has several
 /// masked cells and `max_rank` is 17.
-pub fn unpack_is_ambiguous(packed: Packed, max_rank: u8) -> bool {
+pub fn unpack_is_ambiguous(packed: PackedBoard, max_rank: u8) -> bool {
     packed.tile_65536_mask.count_ones() > 1 && max_rank >= MAX_EXPONENT
 }
 

@@ -113,9 +113,9 @@ fn exponents_over_17_are_no_board() {
 #[test]
 fn packing_puts_cell_0_first() {
     let packed = board([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0]).pack();
-    assert_eq!(packed, Packed { nibbles: 0x1234_5678_9abc_def0, tile_65536_mask: 0 });
+    assert_eq!(packed, PackedBoard { nibbles: 0x1234_5678_9abc_def0, tile_65536_mask: 0 });
     let packed = board([16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 17]).pack();
-    assert_eq!(packed, Packed { nibbles: 0xf000_0000_0000_000f, tile_65536_mask: 0x8001 });
+    assert_eq!(packed, PackedBoard { nibbles: 0xf000_0000_0000_000f, tile_65536_mask: 0x8001 });
 }
 
 #[test]
@@ -133,16 +133,16 @@ fn unpacking_is_the_inverse_up_to_16_and_17() {
 
 #[test]
 fn a_masked_cell_is_16_or_the_only_17() {
-    let one = Packed { nibbles: 0xf000_0000_0000_0000, tile_65536_mask: 1 };
-    let two = Packed { nibbles: 0xff00_0000_0000_0000, tile_65536_mask: 3 };
+    let one = PackedBoard { nibbles: 0xf000_0000_0000_0000, tile_65536_mask: 1 };
+    let two = PackedBoard { nibbles: 0xff00_0000_0000_0000, tile_65536_mask: 3 };
     assert_eq!(unpack(one, 16).cells()[0], 16);
     assert_eq!(unpack(one, 17).cells()[0], 17);
     assert_eq!(unpack(two, 17).cells()[..2], [16, 16]);
     assert!(!unpack_is_ambiguous(one, 17) && !unpack_is_ambiguous(two, 16));
     assert!(unpack_is_ambiguous(two, 17));
-    let none = Packed { nibbles: 0xf000_0000_0000_0000, tile_65536_mask: 0 };
+    let none = PackedBoard { nibbles: 0xf000_0000_0000_0000, tile_65536_mask: 0 };
     assert_eq!(unpack(none, 15).cells()[0], 15);
-    assert!(!Packed { nibbles: 0xe000_0000_0000_0000, tile_65536_mask: 1 }.mask_is_sound());
+    assert!(!PackedBoard { nibbles: 0xe000_0000_0000_0000, tile_65536_mask: 1 }.mask_is_sound());
 }
 
 #[test]

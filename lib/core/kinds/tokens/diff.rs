@@ -33,9 +33,9 @@ impl DiffView for Tokens<'_> {
         b: &DiffRecord<'_, Self>,
     ) -> Result<Vec<String>> {
         let (x, y) = (a.rows, b.rows);
-        let of_a = Spelled { tokens: x.tokens(a.row), texts: a.texts };
+        let of_a = TokenRow { tokens: x.tokens(a.row), texts: a.texts };
         Ok(match part {
-            "tokens" => shown_tokens(of_a, Spelled { tokens: y.tokens(b.row), texts: b.texts }),
+            "tokens" => shown_tokens(of_a, TokenRow { tokens: y.tokens(b.row), texts: b.texts }),
             "mask" => shown_values(x.loss_mask(a.row), y.loss_mask(b.row), of_a),
             "span" => shown_values(x.span_id(a.row), y.span_id(b.row), of_a),
             "segments" => shown_segments(
@@ -63,13 +63,13 @@ fn shown_segments(a: &[Segment<'_>], b: &[Segment<'_>]) -> Vec<String> {
 
 /// Tokens and their texts.
 #[derive(Clone, Copy)]
-struct Spelled<'a> {
+struct TokenRow<'a> {
     tokens: &'a [i32],
     texts: &'a TokenTexts,
 }
 
 /// Returns the tokens around a place as text; the token at that place is in double brackets.
-fn around(Spelled { tokens, texts }: Spelled<'_>, at: usize) -> String {
+fn around(TokenRow { tokens, texts }: TokenRow<'_>, at: usize) -> String {
     const AROUND: usize = 8;
     const BEFORE: usize = 24;
     let text = |range: std::ops::Range<usize>| {
@@ -98,14 +98,14 @@ fn around(Spelled { tokens, texts }: Spelled<'_>, at: usize) -> String {
     format!("{before}[[{}]]{}", text(at..at + 1), text(at + 1..end))
 }
 
-fn shown_tokens(a: Spelled<'_>, b: Spelled<'_>) -> Vec<String> {
+fn shown_tokens(a: TokenRow<'_>, b: TokenRow<'_>) -> Vec<String> {
     let at = first_different(a.tokens, b.tokens);
     let mut lines = vec![format!("at token {at}, of {} and {}", a.tokens.len(), b.tokens.len())];
     lines.extend(pair(&around(a, at), &around(b, at)));
     lines
 }
 
-fn shown_values(a: Option<&[u8]>, b: Option<&[u8]>, tokens: Spelled<'_>) -> Vec<String> {
+fn shown_values(a: Option<&[u8]>, b: Option<&[u8]>, tokens: TokenRow<'_>) -> Vec<String> {
     let (Some(a), Some(b)) = (a, b) else {
         let has = |side: Option<&[u8]>| if side.is_some() { "there" } else { "not there" };
         return pair(has(a), has(b));

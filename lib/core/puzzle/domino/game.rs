@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(chosen(&[[1, 2]], &[[1, 2]]), Some((0, TablePlace::Left)));
         assert_eq!(chosen(&[[1, 2]], &[[2, 4], [1, 5]]), Some((1, TablePlace::Left)));
         assert_eq!(chosen(&[[1, 1]], &[[0, 2], [1, 3], [4, 0]]), Some((1, TablePlace::Left)));
-        // The same end and pips: the lowest index.
+        // If end and pips are the same, the lowest index comes first.
         assert_eq!(chosen(&[[3, 4], [4, 3]], &[[6, 3], [3, 6]]), Some((0, TablePlace::Left)));
         assert_eq!(chosen(&[[1, 2]], &[[3, 4]]), None);
         assert_eq!(chosen(&[], &[]), None);

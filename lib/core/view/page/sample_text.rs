@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use super::escape::visible;
 use super::room;
 use super::sample::{Parts, beginning, short};
-use crate::view::{Border, Mark, Piece, ShownConversation, ShownMessage, Trained, TrainedCounts};
+use crate::view::{
+    Border, Mark, Piece, ShownConversation, ShownMessage, TokenTraining, TrainedCounts,
+};
 use crate::wording::grouped;
 
 /// About how many bytes a piece and a token of it need, beside the text.
@@ -32,7 +34,7 @@ pub fn parts(of: &ShownConversation, bytes: usize) -> Parts {
 }
 
 fn counts(of: &TrainedCounts) -> String {
-    let named = of.0.iter().filter(|(trained, _)| *trained != Trained::Unknown);
+    let named = of.0.iter().filter(|(trained, _)| *trained != TokenTraining::Unknown);
     let named =
         named.map(|(trained, count)| format!("{} {}", grouped(*count as u64), trained.name()));
     named.collect::<Vec<String>>().join(", ")
@@ -140,14 +142,14 @@ fn mark_json(mark: &Mark) -> Value {
     json!({"text": text, "says": says, "wrong": mark.expected.is_some()})
 }
 
-fn class(trained: Trained) -> Option<&'static str> {
+fn class(trained: TokenTraining) -> Option<&'static str> {
     Some(match trained {
-        Trained::Unknown => return None,
-        Trained::Not => "c-not",
-        Trained::ByWeight => "c-weight",
-        Trained::As(1) => "c-reasoning",
-        Trained::As(2) => "c-final",
-        Trained::As(_) => "c-span",
-        Trained::Odd { .. } => "c-odd",
+        TokenTraining::Unknown => return None,
+        TokenTraining::Not => "c-not",
+        TokenTraining::ByWeight => "c-weight",
+        TokenTraining::As(1) => "c-reasoning",
+        TokenTraining::As(2) => "c-final",
+        TokenTraining::As(_) => "c-span",
+        TokenTraining::Odd { .. } => "c-odd",
     })
 }

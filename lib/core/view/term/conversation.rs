@@ -1,11 +1,12 @@
 //! A conversation in lines: messages under their roles, and before each line what it is trained on as.
 
-use super::Drawing;
+use super::DrawingOptions;
 use super::line::{Line, Style, facts};
 use super::text::{Row, piece_style, rows, style_of};
 use crate::tokenizer::token_bytes;
 use crate::view::{
-    MaskFit, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, Trained, TrainedCounts,
+    MaskFit, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, TokenTraining,
+    TrainedCounts,
 };
 use crate::visible::visible;
 use crate::wording::counted;
@@ -18,7 +19,7 @@ const INDENT: usize = 2;
 /// first pair that fits the screen is taken.
 const LINES: [(usize, usize); 7] = [(4, 4), (2, 4), (1, 3), (0, 3), (0, 2), (0, 1), (0, 0)];
 
-pub fn lines(shown: &ShownConversation, number: &str, drawing: &Drawing) -> Vec<Line> {
+pub fn lines(shown: &ShownConversation, number: &str, drawing: &DrawingOptions) -> Vec<Line> {
     let drawn = |(context, trained): (usize, usize)| {
         lines_of(shown, number, drawing, (Some(context), Some(trained)))
     };
@@ -41,7 +42,7 @@ pub fn lines(shown: &ShownConversation, number: &str, drawing: &Drawing) -> Vec<
 fn lines_of(
     shown: &ShownConversation,
     number: &str,
-    drawing: &Drawing,
+    drawing: &DrawingOptions,
     most: (Option<usize>, Option<usize>),
 ) -> Vec<Line> {
     let has_masks = shown.has_masks();
@@ -58,7 +59,8 @@ fn lines_of(
         if message.role.is_some() || !is_end {
             lines.extend(title(message, has_masks).wrapped(drawing.width));
         }
-        let is_context = |piece: &Piece| piece.trained == Trained::Not && piece.expected.is_none();
+        let is_context =
+            |piece: &Piece| piece.trained == TokenTraining::Not && piece.expected.is_none();
         let most = if message.pieces.iter().all(is_context) { most.0 } else { most.1 };
         let has_tokens = message.pieces.iter().any(|piece| !piece.tokens.is_empty());
         lines.extend(match drawing.tokens && has_tokens {
@@ -83,7 +85,7 @@ fn head(shown: &ShownConversation, number: &str, has_masks: bool) -> Line {
 
 /// Returns "300 reasoning, 100 final", without tokens that are not trained on.
 fn in_words(counts: &TrainedCounts) -> String {
-    let is_not = |trained| matches!(trained, Trained::Not | Trained::ByWeight);
+    let is_not = |trained| matches!(trained, TokenTraining::Not | TokenTraining::ByWeight);
     let trained = counts.0.iter().filter(|(trained, _)| !is_not(*trained));
     let words: Vec<String> = trained
         .map(|(trained, count)| {
@@ -109,10 +111,10 @@ fn title(message: &ShownMessage, has_masks: bool) -> Line {
     let size = match (&message.counts.0[..], has_masks) {
         ([], _) => return line,
         (_, false) => counted(all as u64, "token"),
-        ([(Trained::Not, _)], _) => counted(all as u64, "token"),
+        ([(TokenTraining::Not, _)], _) => counted(all as u64, "token"),
         ([(only, _)], _) => format!("{}, all {}", counted(all as u64, "token"), only.name()),
         (_, true) => {
-            let of = |count: &(Trained, usize)| format!("{} {}", count.1, count.0.name());
+            let of = |count: &(TokenTraining, usize)| format!("{} {}", count.1, count.0.name());
             let parts: Vec<String> = message.counts.0.iter().map(of).collect();
             format!("{}: {}", counted(all as u64, "token"), parts.join(", "))
         }
@@ -121,7 +123,7 @@ fn title(message: &ShownMessage, has_masks: bool) -> Line {
 }
 
 /// Returns what stands before a line of text.
-fn gutter(trained: Trained, is_bad: bool, has_masks: bool) -> Line {
+fn gutter(trained: TokenTraining, is_bad: bool, has_masks: bool) -> Line {
     if !has_masks {
         return Line::new().add(Style::PLAIN, "  ");
     }
@@ -147,7 +149,7 @@ struct Column {
     text: String,
     id: String,
     style: Style,
-    trained: Trained,
+    trained: TokenTraining,
     is_bad: bool,
     width: usize,
 }

@@ -1,6 +1,6 @@
 //! A record of any other type in lines: each value after its name.
 
-use super::Drawing;
+use super::DrawingOptions;
 use super::line::{Line, Style, width_of};
 use super::text::rows;
 use crate::view::{Piece, ShownField, ShownFields, ShownMessage};
@@ -8,7 +8,7 @@ use crate::view::{Piece, ShownField, ShownFields, ShownMessage};
 /// The widest column of names.
 const NAME: usize = 24;
 
-pub fn lines(shown: &ShownFields, number: &str, drawing: &Drawing) -> Vec<Line> {
+pub fn lines(shown: &ShownFields, number: &str, drawing: &DrawingOptions) -> Vec<Line> {
     let mut lines = vec![Line::new().add(Style::BOLD, &format!("{number}record"))];
     let widest = shown.fields.iter().map(|field| width_of(&field.name)).max().unwrap_or(0);
     let column = 2 + widest.min(NAME) + 2;

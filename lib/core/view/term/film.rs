@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::Drawing;
+use super::DrawingOptions;
 use super::game::{step_lines, title};
 use super::line::{Line, Style};
 use crate::cli::{Screen, TerminalEvent, screen_size};
@@ -74,8 +74,14 @@ fn frame(
     colour: bool,
 ) -> Vec<String> {
     let (width, height) = screen_size();
-    let drawing =
-        Drawing { width, colour, height: None, lines: None, tokens: false, steps: Vec::new() };
+    let drawing = DrawingOptions {
+        width,
+        colour,
+        height: None,
+        lines: None,
+        tokens: false,
+        steps: Vec::new(),
+    };
     let mut lines = title(game, "").wrapped(width);
     if let Some(step) = game.step(place) {
         lines.extend(step_lines(&step, game.len(), &drawing));

@@ -1,13 +1,13 @@
 //! A game in lines: its result, and steps with their boards and the values of the four moves.
 
-use super::Drawing;
+use super::DrawingOptions;
 use super::line::{Line, Style, facts};
 use crate::cli::RecordRange;
 use crate::game2048::Direction;
 use crate::view::{ShownBranch, ShownGame, ShownStep, tile};
 use crate::wording::{counted, grouped};
 
-pub fn lines(shown: &ShownGame, number: &str, drawing: &Drawing) -> Vec<Line> {
+pub fn lines(shown: &ShownGame, number: &str, drawing: &DrawingOptions) -> Vec<Line> {
     let mut lines = title(shown, number).wrapped(drawing.width);
     let detail = detail(shown);
     if detail.width() > 0 {
@@ -85,7 +85,7 @@ fn places(length: usize, few: usize, wanted: &[RecordRange]) -> Vec<usize> {
 }
 
 /// Returns the lines of a step.
-pub fn step_lines(step: &ShownStep, length: usize, drawing: &Drawing) -> Vec<Line> {
+pub fn step_lines(step: &ShownStep, length: usize, drawing: &DrawingOptions) -> Vec<Line> {
     let value = step.value.map(|value| format!(" {}", number(value)));
     let valuation = step.valuation.clone().map(|name| name + &value.unwrap_or_default());
     let facts = facts(&[

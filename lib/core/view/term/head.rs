@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::Drawing;
+use super::DrawingOptions;
 use super::line::{Line, Style, facts};
 use crate::dataset::size_on_disk;
 use crate::error::{Result, shown};
@@ -59,7 +59,7 @@ const NARROW: usize = 60;
 const LOW: usize = 24;
 
 /// Returns the lines of the head.
-pub fn head(head: &Head, drawing: &Drawing) -> Vec<Line> {
+pub fn head(head: &Head, drawing: &DrawingOptions) -> Vec<Line> {
     let width = drawing.width;
     let is_small = width < NARROW && drawing.height.is_some_and(|lines| lines <= LOW);
     let inputs: Vec<String> = head.inputs.iter().map(|path| shown(path)).collect();

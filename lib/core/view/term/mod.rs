@@ -18,7 +18,7 @@ mod line;
 mod puzzle;
 mod text;
 
-use super::{Shown, ShownPuzzle, Trained, TrainedCounts};
+use super::{Shown, ShownPuzzle, TokenTraining, TrainedCounts};
 use crate::cli::RecordRange;
 
 pub use film::film;
@@ -27,7 +27,7 @@ pub use line::{Line, Style};
 
 /// Options of drawing.
 #[derive(Debug, Clone)]
-pub struct Drawing {
+pub struct DrawingOptions {
     pub width: usize,
     pub colour: bool,
     /// The lines of the screen that a record may take; the record is then shown in short. If
@@ -43,17 +43,17 @@ pub struct Drawing {
 
 /// Draws one record after another.
 pub struct Artist {
-    pub drawing: Drawing,
+    pub drawing: DrawingOptions,
     /// The example before this one: a new puzzle begins with a title.
     last_puzzle: Option<ShownPuzzle>,
     /// How many examples of the same puzzle were drawn.
     examples: usize,
     /// What was drawn so far has these letters beside those that the head names.
-    letters: Vec<Trained>,
+    letters: Vec<TokenTraining>,
 }
 
 impl Artist {
-    pub fn new(drawing: Drawing) -> Artist {
+    pub fn new(drawing: DrawingOptions) -> Artist {
         Artist { drawing, last_puzzle: None, examples: 0, letters: Vec::new() }
     }
 
@@ -74,7 +74,7 @@ impl Artist {
             Shown::Conversation(shown) => {
                 let new = new_letters(&mut self.letters, &shown.counts);
                 let height = drawing.height.map(|lines| lines.saturating_sub(new.len()));
-                let below = Drawing { height, ..drawing.clone() };
+                let below = DrawingOptions { height, ..drawing.clone() };
                 [new, conversation::lines(&shown, &number, &below)].concat()
             }
             Shown::Game(shown) => game::lines(&shown, &number, drawing),
@@ -98,10 +98,13 @@ impl Artist {
 }
 
 /// A line that names the letters that come for the first time, if there are such.
-fn new_letters(known: &mut Vec<Trained>, counts: &TrainedCounts) -> Vec<Line> {
+fn new_letters(known: &mut Vec<TokenTraining>, counts: &TrainedCounts) -> Vec<Line> {
     let mut line = Line::new();
     for (trained, _) in &counts.0 {
-        let is_in_head = matches!(trained, Trained::Unknown | Trained::Not | Trained::As(1 | 2));
+        let is_in_head = matches!(
+            trained,
+            TokenTraining::Unknown | TokenTraining::Not | TokenTraining::As(1 | 2)
+        );
         if !is_in_head && !known.contains(trained) {
             let space = if line.width() > 0 { "  " } else { "" };
             line =

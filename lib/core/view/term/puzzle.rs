@@ -1,6 +1,6 @@
 //! A puzzle in lines: both sides beside each other where they fit, else below each other.
 
-use super::Drawing;
+use super::DrawingOptions;
 use super::line::{Line, Style, facts, width_of};
 use crate::puzzle::BLANK_IDENTIFIER;
 use crate::puzzle::picture::{Cell, CellKind, GridPicture, Picture};
@@ -14,7 +14,7 @@ const INDENT: usize = 2;
 pub fn lines(
     shown: &ShownPuzzle,
     (number, example): (&str, usize),
-    drawing: &Drawing,
+    drawing: &DrawingOptions,
 ) -> Vec<Line> {
     let mut lines = title(shown, number, example).wrapped(drawing.width);
     for broken in &shown.broken {

@@ -2,13 +2,13 @@
 //! that the column before it says of every character what it is trained on as.
 
 use super::line::{Line, Style, shown};
-use crate::view::{Piece, PieceKind, ShownMessage, Trained};
+use crate::view::{Piece, PieceKind, ShownMessage, TokenTraining};
 use crate::visible::Visible;
 use crate::wording::counted;
 
 /// A line of a message.
 pub struct Row {
-    pub trained: Trained,
+    pub trained: TokenTraining,
     /// Whether the masks should say something else.
     pub is_bad: bool,
     pub line: Line,
@@ -19,7 +19,7 @@ struct Glyph {
     text: Visible,
     width: usize,
     style: Style,
-    trained: Trained,
+    trained: TokenTraining,
     is_bad: bool,
     kind: GlyphKind,
 }
@@ -37,13 +37,13 @@ enum GlyphKind {
 const TAB: &str = "    ";
 
 /// Returns the style of text that is trained on in this way.
-pub fn style_of(trained: Trained) -> Style {
+pub fn style_of(trained: TokenTraining) -> Style {
     match trained {
-        Trained::Unknown | Trained::Not | Trained::ByWeight => Style::PLAIN,
-        Trained::As(1) => Style::REASONING,
-        Trained::As(2) => Style::FINAL,
-        Trained::As(_) => Style::OTHER,
-        Trained::Odd { .. } => Style::BAD,
+        TokenTraining::Unknown | TokenTraining::Not | TokenTraining::ByWeight => Style::PLAIN,
+        TokenTraining::As(1) => Style::REASONING,
+        TokenTraining::As(2) => Style::FINAL,
+        TokenTraining::As(_) => Style::OTHER,
+        TokenTraining::Odd { .. } => Style::BAD,
     }
 }
 
