@@ -24,9 +24,16 @@ pub struct Threads {
     pub waiting: usize,
 }
 
+impl Threads {
+    /// Returns threads, of which each may have so many items waiting.
+    pub fn with_waiting(jobs: NonZeroUsize, waiting: usize) -> Threads {
+        Threads { jobs, waiting: waiting * jobs.get().min(MOST_THREADS) }
+    }
+}
+
 impl From<NonZeroUsize> for Threads {
     fn from(jobs: NonZeroUsize) -> Threads {
-        Threads { jobs, waiting: WAITING * jobs.get().min(MOST_THREADS) }
+        Threads::with_waiting(jobs, WAITING)
     }
 }
 

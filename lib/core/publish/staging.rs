@@ -194,12 +194,10 @@ fn sweep(directory: &Path) {
         if !is_staging || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
-        let lock = open_lock(&entry.path(), false);
-        if lock.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            // Its owner ended before the lock was there, or after removing it. (A maker that is about to make the
-            // lock fails, and begins again.)
-            let _ = fs::remove_dir(entry.path());
-        }
+        let lock = match open_lock(&entry.path(), false) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => open_lost(&entry.path()),
+            opened => opened,
+        };
         // A staging that was removed while this waited has no name any more.
         if let Ok(lock) = lock
             && lock.try_lock().is_ok()
@@ -221,6 +219,17 @@ pub fn sweep_below(root: &Path) {
     let walk = walk.filter_entry(|entry| entry.depth() == 0 || is_plain(entry.file_name()));
     let folders = walk.flatten().filter(|entry| entry.file_type().is_dir());
     folders.for_each(|folder| sweep(folder.path()));
+}
+
+/// Takes a staging without a lock: its owner ended before the lock was there, or after removing it.
+/// If its maker is about to make the lock, the staging is empty and is removed: the maker fails and
+/// begins again.
+fn open_lost(staging: &Path) -> io::Result<File> {
+    fs::remove_dir(staging).or_else(|error| match error.kind() {
+        io::ErrorKind::DirectoryNotEmpty => Ok(()),
+        _ => Err(error),
+    })?;
+    open_lock(staging, true)
 }
 
 /// Removes a staging, its lock last. SQLite may make a journal in it meanwhile, in a thread that a

@@ -22,7 +22,7 @@ use super::pages::{Chunk, chunk, is_of_tokens};
 use crate::error::{Error, Result, shown};
 use crate::format::hashed_file::HashedFile;
 use crate::format::parquet::{end_error, write_error, writer_properties};
-use crate::ordered::{Flow, one, ordered_map};
+use crate::ordered::{Flow, Threads, one, ordered_map};
 use crate::packing::{Packing, Piece, Rows};
 use crate::publish::PendingFile;
 
@@ -96,8 +96,10 @@ impl RowsFile {
         let mut sums = GroupTotals::default();
         let most = layout.form.group_rows();
         let groups = groups(rows, most, source.packing).map(Ok::<_, Error>);
+        // (A group takes up to 14 MB: twice as many in memory make no more speed.)
+        let threads = Threads::with_waiting(jobs, 2);
         ordered_map(
-            jobs,
+            threads,
             groups,
             || one(&encode),
             |encoded: Result<EncodedGroup>| {
