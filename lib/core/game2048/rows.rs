@@ -29,10 +29,10 @@ pub const KNOWN_VALUATIONS: [&str; 3] = ["search", "tuple10", "tuple11"];
 pub struct StepRow {
     pub run_id: u32,
     pub step_index: u32,
-    /// See [`Packed::nibbles`].
+    /// See [`PackedBoard::nibbles`].
     pub board: u64,
     pub board_eval: i32,
-    /// See [`Packed::tile_65536_mask`].
+    /// See [`PackedBoard::tile_65536_mask`].
     pub tile_65536_mask: u16,
     pub move_dir: u8,
     /// Index into the pack's `valuation_types.json`.
