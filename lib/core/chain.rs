@@ -94,8 +94,7 @@ pub fn run(filters: Vec<Filter>) -> io::Result<u8> {
             }
         }
     }
-    let codes = threads.into_iter().map(|thread| thread.join().unwrap_or(101));
-    let codes: Vec<u8> = codes.collect();
+    let codes: Vec<u8> = threads.into_iter().map(|thread| thread.join().unwrap_or(101)).collect();
     failed.map(|()| first_cause(&codes))
 }
 

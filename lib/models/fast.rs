@@ -42,7 +42,7 @@ impl Fast {
         check(file)?;
         let count = count_ids(model)?;
         let (spelled, merges) = both(|| spell(model, count), || read_in_order(model, count));
-        let ((bytes, places), merges) = (spelled?, merges?);
+        let ((bytes, places), merges) = (spelled, merges?);
         let tokens: Vec<&[u8]> =
             places.iter().map(|&(start, end)| &bytes[start as usize..end as usize]).collect();
         if pattern == PatternName::O200k && is_o200k(model, &tokens, &merges) {
@@ -171,19 +171,17 @@ fn count_ids(model: &Model) -> Result<usize, String> {
     Ok(count)
 }
 
-fn spell(model: &Model, count: usize) -> Result<TokenBytes, String> {
+/// Returns the bytes of all tokens; `count` is larger than all ids.
+fn spell(model: &Model, count: usize) -> TokenBytes {
     let mut bytes = Vec::with_capacity(8 * count);
     let mut places = vec![(0, 0); count];
     for (token, id) in &model.vocabulary.0 {
         let start = bytes.len() as u32;
-        if places[*id as usize] != (0, 0) {
-            return Err("two tokens of one id".to_owned());
-        }
         // A token with a character that is no byte is an added token; no merges make it.
         let _ = append_bytes(token, &mut bytes);
         places[*id as usize] = (start, bytes.len() as u32);
     }
-    Ok((bytes, places))
+    (bytes, places)
 }
 
 /// Whether all tokens that merges make are the tokens of o200k.

@@ -245,10 +245,9 @@ fn open(
     shown: Option<File>,
 ) -> Result<Box<dyn RecordSource>> {
     let InputPart { path, range, .. } = of;
-    let range = range.clone();
     let (name, is_piped) = (input.name.clone(), input.is_piped);
-    let lines = |bytes: Bytes, range| -> Result<NdjsonSource> {
-        let source = NdjsonSource::open(name, is_piped, bytes, path, range, most)?;
+    let lines = |bytes: Bytes| -> Result<NdjsonSource> {
+        let source = NdjsonSource::open(name, is_piped, bytes, path, range.clone(), most)?;
         Ok(match shown {
             Some(pipe) => source.showing(pipe),
             None => source,
@@ -258,14 +257,16 @@ fn open(
         Box::new(ArrowSource::open(input.name.clone(), is_piped, frames, range.clone(), most))
     };
     Ok(match input.content {
-        Content::Ndjson(bytes) => Box::new(lines(bytes, range.clone())?),
+        Content::Ndjson(bytes) => Box::new(lines(bytes)?),
         Content::Values(values) => {
             let starts = values.starts.clone();
-            Box::new(lines(Box::new(values), range.clone())?.of_values(starts))
+            Box::new(lines(Box::new(values))?.of_values(starts))
         }
         Content::Arrow(bytes) => arrow(FrameSource::Bytes(Frames::new(bytes, most))),
         Content::Linked(link) => arrow(FrameSource::Link(link)),
-        Content::Parquet(file) => Box::new(ParquetSource::open(input.name, file, range, most)?),
+        Content::Parquet(file) => {
+            Box::new(ParquetSource::open(input.name, file, range.clone(), most)?)
+        }
     })
 }
 

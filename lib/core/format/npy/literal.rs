@@ -192,8 +192,10 @@ impl Literal<'_> {
     /// Reads a string, with the escapes that Python's `repr` writes.
     fn text(&mut self) -> Result<String, Error> {
         // Python 2 wrote u'...' for some names.
-        self.take_if("u");
-        let Some(quote) = self.next().filter(|next| matches!(next, '\'' | '"')) else {
+        let is_prefixed = self.take_if("u");
+        let quote = self.text[self.at..].chars().next();
+        let Some(quote) = quote.filter(|next| matches!(next, '\'' | '"')) else {
+            self.at -= usize::from(is_prefixed);
             return Err(self.expected("a string"));
         };
         self.at += 1;

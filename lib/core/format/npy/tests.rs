@@ -96,6 +96,7 @@ fn broken_headers_are_refused_with_the_place() {
     assert_eq!(of("'<i3'", "(3,)"), "the .npy type '<i3' is not known");
     assert_eq!(of("'|i4'", "(3,)"), "the .npy type '|i4' is not known");
     assert_eq!(of("''", "(3,)"), "the .npy type '' is not known");
+    assert_eq!(of("u '<i4'", "(3,)"), "broken .npy header: a string expected at byte 10");
     assert_eq!(of("[]", "(3,)"), "broken .npy header: a structure without fields");
     assert_eq!(
         of("[('a', '<i4'), ('a', '<i4')]", "(3,)"),
