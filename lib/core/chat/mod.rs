@@ -12,6 +12,7 @@
 //! | `value.rs` | JSON as a tree |
 //! | `normalize.rs` | the forms that a list of messages comes in, names that the user gives, what is left out |
 //! | `shapes.rs` | the table of shapes: how each is recognised, and read |
+//! | `drafts.rs` | messages from lists, questions and columns, for `shapes.rs` and `preference.rs` |
 //! | `preference.rs` | chosen and rejected answers |
 //! | `message.rs` | one message, under the keys of any of them |
 //! | `tools.rs` | declarations of functions |
@@ -25,6 +26,7 @@
 //! The measure is the official template and `openai-harmony`; where the template loses or garbles what a
 //! chat says, nothing is lost here. A new shape is an entry in the table of `shapes.rs`.
 
+mod drafts;
 mod left_out;
 mod message;
 mod messages;

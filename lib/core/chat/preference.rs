@@ -2,9 +2,9 @@
 //! The chosen answer is a completion, as TRL has it: what comes before it, and what it has in common with the rejected
 //! one where both are whole conversations, is context.
 
+use super::drafts::{self, Messages};
 use super::left_out::LeftOut;
 use super::message::Draft;
-use super::shapes::{self, Messages};
 use super::value::Json;
 use crate::harmony::Role;
 
@@ -46,17 +46,17 @@ pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages
         let (answers, _) = self::answers(chosen, drafts.len(), left_out)?;
         let completion = Some(answers.len());
         drafts.extend(answers);
-        return Ok(Messages { completion, ..shapes::with_system(record, drafts, left_out)? });
+        return Ok(Messages { completion, ..drafts::with_system(record, drafts, left_out)? });
     }
     // A prompt of messages comes before the answer, unless the answer repeats it.
     let prompt = record.get("prompt").and_then(Json::list).unwrap_or_default();
     let repeated = in_common(chosen.list().unwrap_or_default(), prompt);
     if !prompt.is_empty() && repeated < prompt.len() {
-        let mut drafts = shapes::list(record.get("prompt"), 0, left_out)?;
+        let mut drafts = drafts::list(record.get("prompt"), 0, left_out)?;
         let (answers, _) = self::answers(chosen, drafts.len(), left_out)?;
         let completion = Some(answers.len());
         drafts.extend(answers);
-        return Ok(Messages { completion, ..shapes::with_system(record, drafts, left_out)? });
+        return Ok(Messages { completion, ..drafts::with_system(record, drafts, left_out)? });
     }
     let completion = Some(match rejected(record) {
         Some(Json::List(rejected)) => {
@@ -73,7 +73,7 @@ pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages
     let is_said = |prompt: &str| answers.iter().any(|answer| answer.text() == Some(prompt));
     let prompt = record.get("prompt").and_then(Json::text);
     left_out.count("prompt", prompt.is_some_and(|prompt| !prompt.is_empty() && !is_said(prompt)));
-    Ok(Messages { completion, ..shapes::with_system(record, answers, left_out)? })
+    Ok(Messages { completion, ..drafts::with_system(record, answers, left_out)? })
 }
 
 /// Returns how many messages at the end are the chosen answer, where a rejected one stands beside
@@ -120,7 +120,7 @@ fn answers<'r>(
             Some(drafts) => drafts,
             None => vec![Draft::of_text(from, Role::Assistant, text)],
         },
-        value => shapes::list(Some(value), from, left_out)?,
+        value => drafts::list(Some(value), from, left_out)?,
     };
     let is_whole = drafts.first().is_some_and(|first| first.role != Role::Assistant);
     Ok((drafts, is_whole))
@@ -131,8 +131,8 @@ fn context<'r>(
     record: &'r Json<'r>,
     left_out: &mut LeftOut,
 ) -> Result<Option<Vec<Draft<'r>>>, String> {
-    if let Some(messages) = shapes::messages(record) {
-        let drafts = shapes::list(Some(messages), 0, left_out)?;
+    if let Some(messages) = drafts::messages(record) {
+        let drafts = drafts::list(Some(messages), 0, left_out)?;
         if drafts.last().is_some_and(|last| last.role != Role::Assistant) {
             return Ok(Some(drafts));
         }
@@ -145,9 +145,9 @@ fn context<'r>(
             drafts.pop_if(|last| last.role == Role::Assistant && last.text() == Some(""));
             Ok(Some(drafts))
         }
-        Some(prompt) => shapes::list(Some(prompt), 0, left_out).map(Some),
+        Some(prompt) => drafts::list(Some(prompt), 0, left_out).map(Some),
         None => match ["instruction", "query"].into_iter().find(|key| record.get(key).is_some()) {
-            Some(key) => shapes::question(record, key).map(Some),
+            Some(key) => drafts::question(record, key).map(Some),
             None => Ok(None),
         },
     }

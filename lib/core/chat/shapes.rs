@@ -4,9 +4,12 @@
 use std::borrow::Cow;
 
 use super::AnswerChoice;
+use super::drafts::{
+    Messages, after, column, has_list, list, list_of, messages, question, with_system,
+};
 use super::left_out::LeftOut;
-use super::message::{self, Call, Content, Draft, Keys, OPENAI, SHAREGPT, read_call, text};
-use super::normalize::{MESSAGES, for_recognition};
+use super::message::{self, Call, Content, Draft, OPENAI, read_call, text};
+use super::normalize::for_recognition;
 use super::preference;
 use super::value::Json;
 use crate::harmony::Role;
@@ -18,14 +21,6 @@ struct Shape {
     wanted: &'static str,
     knows: fn(&Json<'_>) -> bool,
     read: for<'r> fn(&'r Json<'r>, &mut LeftOut) -> Result<Messages<'r>, String>,
-}
-
-/// The messages of a record, in order.
-#[derive(Debug, Default)]
-pub struct Messages<'r> {
-    pub drafts: Vec<Draft<'r>>,
-    /// How many messages at the end are the only ones trained on, if the shape says so.
-    pub completion: Option<usize>,
 }
 
 /// All shapes.
@@ -169,92 +164,10 @@ fn named_fields(record: &Json<'_>) -> Option<String> {
     Some(format!("--prompt-field {prompt} --completion-field {answer}"))
 }
 
-fn has_list(record: &Json<'_>, key: &str) -> bool {
-    record.get(key).is_some_and(|value| value.list().is_some())
-}
-
-/// Returns the list of messages of a record.
-pub fn messages<'r>(record: &'r Json<'r>) -> Option<&'r Json<'r>> {
-    MESSAGES.iter().find(|key| has_list(record, key)).and_then(|key| record.get(key))
-}
-
 fn of_messages<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages<'r>, String> {
     let is_sharegpt = !has_list(record, "messages") && !has_list(record, "traj");
     let drafts = list_of(messages(record), 0, is_sharegpt, left_out)?;
     with_system(record, drafts, left_out)
-}
-
-/// Reads the messages of a list, or a single one; the first has the index `from`.
-pub fn list<'r>(
-    value: Option<&'r Json<'r>>,
-    from: usize,
-    left_out: &mut LeftOut,
-) -> Result<Vec<Draft<'r>>, String> {
-    list_of(value, from, false, left_out)
-}
-
-fn list_of<'r>(
-    value: Option<&'r Json<'r>>,
-    from: usize,
-    is_sharegpt: bool,
-    left_out: &mut LeftOut,
-) -> Result<Vec<Draft<'r>>, String> {
-    let items = match value {
-        Some(Json::List(items)) => items.as_slice(),
-        Some(message) => std::slice::from_ref(message),
-        None => &[],
-    };
-    let has_from = |item: &Json| item.get(SHAREGPT.role).is_some();
-    let keys = match items.first().is_some_and(has_from) {
-        true => SHAREGPT,
-        false => Keys { is_sharegpt, ..OPENAI },
-    };
-    items
-        .iter()
-        .zip(from..)
-        .map(|(item, index)| message::read(item, index, keys, left_out))
-        .collect()
-}
-
-/// Columns that hold the text of a system message.
-const SYSTEM: [&str; 2] = ["system", "system_prompt"];
-
-/// Puts the text of such a column first. If the messages begin with a system message of their own,
-/// the column is left out.
-pub fn with_system<'r>(
-    record: &'r Json<'r>,
-    drafts: Vec<Draft<'r>>,
-    left_out: &mut LeftOut,
-) -> Result<Messages<'r>, String> {
-    let is_system = |draft: &Draft| matches!(draft.role, Role::System | Role::Developer);
-    if !drafts.first().is_some_and(is_system) {
-        return after(record, None, drafts);
-    }
-    for column in SYSTEM {
-        left_out.count(column, record.get(column).is_some_and(Json::is_true));
-    }
-    Ok(Messages { drafts, completion: None })
-}
-
-/// Puts the texts of the columns first, each once; `own` is the column of the shape.
-fn after<'r>(
-    record: &'r Json<'r>,
-    own: Option<&str>,
-    drafts: Vec<Draft<'r>>,
-) -> Result<Messages<'r>, String> {
-    let mut texts: Vec<Cow<'r, str>> = Vec::new();
-    for column in SYSTEM.into_iter().chain(own) {
-        let Some(system) = record.get(column) else { continue };
-        let text = text(system, column)?;
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
-    let first = texts.into_iter().map(|text| {
-        let content = Some(Content::Text(text));
-        Draft { content, ..Draft::new(0, Role::System) }
-    });
-    Ok(Messages { drafts: first.chain(drafts).collect(), completion: None })
 }
 
 fn prompt_completion<'r>(
@@ -282,12 +195,6 @@ fn prompt_completion<'r>(
     Ok(Messages { completion, ..with_system(record, drafts, left_out)? })
 }
 
-/// Returns the text of a column; a missing column is empty.
-fn column<'r>(record: &'r Json<'r>, name: &str) -> Result<&'r str, String> {
-    let Some(value) = record.get(name) else { return Ok("") };
-    value.text().ok_or_else(|| format!("{name} is a {}, wanted a string", value.type_name()))
-}
-
 /// Reads a question in one column and its answer in another.
 fn question_and_answer<'r>(
     record: &'r Json<'r>,
@@ -297,33 +204,6 @@ fn question_and_answer<'r>(
     let mut drafts = question(record, asked)?;
     drafts.push(Draft::of_text(drafts.len(), Role::Assistant, column(record, answer)?));
     after(record, None, drafts)
-}
-
-/// Reads the question in a column, after the pairs of `history`; an instruction continues with
-/// `input`.
-pub fn question<'r>(record: &'r Json<'r>, asked: &str) -> Result<Vec<Draft<'r>>, String> {
-    let mut drafts = Vec::new();
-    let history = record.get("history").filter(|history| history.is_true());
-    if let Some(other) = history.filter(|history| history.list().is_none()) {
-        return Err(format!("history is a {}, wanted a list of pairs", other.type_name()));
-    }
-    for pair in history.and_then(Json::list).unwrap_or_default() {
-        let Some([Json::Text(question), Json::Text(answer)]) = pair.list() else {
-            return Err("history: wanted pairs of strings".to_string());
-        };
-        let index = drafts.len();
-        drafts.push(Draft::of_text(index, Role::User, question));
-        drafts.push(Draft::of_text(index + 1, Role::Assistant, answer));
-    }
-    let said = column(record, asked)?;
-    let input = if asked == "instruction" { column(record, "input")? } else { "" };
-    let question = match input {
-        "" => Cow::Borrowed(said),
-        input => Cow::Owned(format!("{said}\n{input}")),
-    };
-    let index = drafts.len();
-    drafts.push(Draft { content: Some(Content::Text(question)), ..Draft::new(index, Role::User) });
-    Ok(drafts)
 }
 
 fn columns<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, String> {

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use super::ReadSettings;
+use super::drafts::Messages;
 use super::left_out::LeftOut;
 use super::message::{Call, Content, Draft, flag, refuse_trained_part};
-use super::shapes::{self, Messages};
+use super::shapes;
 use super::tools::{Tool, remove_padding, tools_of};
 use super::value::Json;
 use crate::harmony::{OF_PARTS, Role, is_of_parts};

@@ -81,7 +81,7 @@ pub fn print_catalogue(checks: &[&Check], json: bool) -> String {
             let _ = writeln!(out, "{line}");
         } else {
             let _ = writeln!(out, "{:7}  {}", check.severity.name(), check.id);
-            for line in super::report::wrapped(check.meaning, 80 - 9) {
+            for line in crate::wording::wrapped(check.meaning, 80 - 9) {
                 let _ = writeln!(out, "         {line}");
             }
         }

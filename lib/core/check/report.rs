@@ -13,7 +13,7 @@ use super::catalogue::Severity;
 use super::findings::{Finding, FindingGroup, Outcome};
 use crate::error::shown;
 use crate::visible;
-use crate::wording::{counted, grouped, of_plural};
+use crate::wording::{counted, grouped, of_plural, wrapped};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
@@ -228,21 +228,6 @@ fn indented(out: &mut String, indent: usize, text: &str) {
         let indent = if number == 0 { indent } else { indent + hanging };
         let _ = writeln!(out, "{:indent$}{line}", "");
     }
-}
-
-/// Breaks a text into lines of at most `width` characters; a longer word has its own line.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_string()),
-        }
-    }
-    lines
 }
 
 fn size(bytes: u64) -> String {

@@ -4,6 +4,7 @@
 mod args;
 mod generate;
 mod memory;
+mod messages;
 mod progress;
 mod rejects;
 mod rejects_file;

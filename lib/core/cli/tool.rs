@@ -1,14 +1,9 @@
 //! The filter that runs: its name, and its arguments as recorded in the provenance.
 
-use std::io::IsTerminal;
-
 use clap::builder::ArgExt;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use serde_json::{Value, json};
-
-use super::args::CommonArgs;
-use super::progress::When;
 
 /// Marks an argument that does not change the records: it is not in the provenance, so that any
 /// number of threads, and any place of the output, gives the same bytes.
@@ -80,31 +75,6 @@ impl Tool {
     /// Prints a line for the user on stderr, after the tool's name.
     pub fn tell(&self, line: &str) {
         super::tell(&format!("{}: {line}", self.name));
-    }
-
-    /// Tells a user at a terminal that facts known to earlier filters did not arrive.
-    pub fn advise_arrow(&self, common: &CommonArgs) {
-        if !common.quiet && std::io::stderr().is_terminal() {
-            let lost = "what earlier filters dropped and were told did not come with NDJSON";
-            self.tell(&format!("{lost}; try: export GRISTMILL_TO=arrow"));
-        }
-    }
-
-    /// Prints what was made, if somebody looks: on a terminal, or with `--progress always`.
-    pub fn tell_made(&self, made: Option<&str>, common: &CommonArgs) {
-        let is_told = match common.progress.unless(common.quiet) {
-            When::Auto => std::io::stderr().is_terminal(),
-            When::Always => true,
-            When::Never => false,
-        };
-        made.filter(|_| is_told).into_iter().for_each(|made| self.tell(made));
-    }
-
-    /// Prints warnings, unless only errors are wanted.
-    pub fn warn(&self, warnings: &[String], common: &CommonArgs) {
-        for warning in warnings.iter().filter(|_| !common.quiet) {
-            self.tell(&format!("warning: {warning}"));
-        }
     }
 }
 

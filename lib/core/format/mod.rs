@@ -38,7 +38,7 @@ const ALL: &[&Format] = &[
     &pools::FORMAT,
     &puzzle_dir::FORMAT,
     &token_rows::FORMAT,
-    &parquet::FOLDER_FORMAT,
+    &synth_shards::FORMAT,
 ];
 
 /// The records that came into a pipeline and what became of them, as every manifest states it: read

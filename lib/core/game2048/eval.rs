@@ -4,8 +4,8 @@
 //! t(x) >= t(y), else 12*(t(x)-t(y)); when they are equal, t(x) is added; t(r) = r * 2^r.
 //! Exponents of 16 and 17 are not clamped.
 
+use super::board::lines::{self, Line, Lines};
 use super::board::{Board, Direction};
-use super::lines::{self, Line, Lines};
 
 /// The result of one pass over all lines of a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,6 @@ mod columns;
 mod eval;
 mod game;
 mod large_tiles;
-mod lines;
 mod rows;
 mod run_summary;
 mod step_rows;

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::format::json_file;
 use crate::format::kd_root::MANIFEST;
-use crate::format::parquet::{self, ParquetFile, read_error};
+use crate::format::parquet::{ParquetFile, read_error};
 use crate::format::synth_shards::{
     self, ConversationJoin, ConversationPart, SynthManifest, SynthSource,
 };
@@ -21,7 +21,7 @@ use crate::provenance::BuildRun;
 use crate::publish::TargetLock;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    refuse: |directory| parquet::FOLDER_FORMAT.refuse_others(directory),
+    refuse: |directory| synth_shards::FORMAT.refuse_others(directory),
     unit: "rows",
     sources: "shards",
     look: rows::look,

@@ -27,35 +27,9 @@ use arrow_array::{
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
-use super::declare::DeclaredField;
+use super::declare::{ColumnBuilder, DeclaredField, FieldType};
 use super::{JsonForm, mark_rare};
 use crate::game2048::NullableColumn;
-
-/// A type that a field may have: its form in an Arrow schema, and how its columns are read and
-/// built.
-pub trait FieldType {
-    type View<'a>: Copy;
-    type Builder: ColumnBuilder + Default;
-
-    /// Returns the field of that name in a schema.
-    fn field(name: &str) -> Field;
-
-    /// Returns a view of a column; `None` if the column has another type.
-    fn view(column: &ArrayRef) -> Option<Self::View<'_>>;
-
-    /// Returns the fields of the structs that it holds.
-    fn members() -> Vec<DeclaredField> {
-        Vec::new()
-    }
-}
-
-/// A column that is being built.
-pub trait ColumnBuilder {
-    /// Returns the rows so far.
-    fn rows(&self) -> usize;
-
-    fn build(self) -> Result<ArrayRef, ArrowError>;
-}
 
 pub(super) fn wrong_column(name: &str) -> ArrowError {
     ArrowError::SchemaError(format!("no column {name} of its record type"))

@@ -6,7 +6,7 @@ use arrow_array::{StringArray, StringViewArray, UInt64Array};
 use arrow_schema::SchemaRef;
 
 use super::chat::of_records;
-use super::declare::prelude::*;
+use super::prelude::*;
 use super::{JsonForm, OTHERS};
 use crate::json::{self, Reader, write_string};
 

@@ -1,10 +1,36 @@
 //! How a record type is declared: its fields once, each with its type and its documentation.
 //! `record_fields!` makes the schema, the view and the builder of them.
 
-use arrow_schema::{DataType, Field, Schema};
+use arrow_array::ArrayRef;
+use arrow_schema::{ArrowError, DataType, Field, Schema};
 
-use super::columns::FieldType;
 use super::{JsonForm, ndjson_name};
+
+/// A type that a field may have: its form in an Arrow schema, and how its columns are read and
+/// built.
+pub trait FieldType {
+    type View<'a>: Copy;
+    type Builder: ColumnBuilder + Default;
+
+    /// Returns the field of that name in a schema.
+    fn field(name: &str) -> Field;
+
+    /// Returns a view of a column; `None` if the column has another type.
+    fn view(column: &ArrayRef) -> Option<Self::View<'_>>;
+
+    /// Returns the fields of the structs that it holds.
+    fn members() -> Vec<DeclaredField> {
+        Vec::new()
+    }
+}
+
+/// A column that is being built.
+pub trait ColumnBuilder {
+    /// Returns the rows so far.
+    fn rows(&self) -> usize;
+
+    fn build(self) -> Result<ArrayRef, ArrowError>;
+}
 
 /// A field as it is declared.
 #[derive(Debug, Clone)]
@@ -150,17 +176,6 @@ macro_rules! record_fields {
 }
 
 pub(super) use record_fields;
-
-/// The imports of a record type's file: `use crate::record::declare::prelude::*`.
-pub mod prelude {
-    pub(in crate::record) use super::record_fields;
-    pub use super::{DeclaredField, schema_of};
-    pub use crate::record::RecordType;
-    pub use crate::record::columns::*;
-    pub use arrow_array::{Array, ArrayRef, RecordBatch, StructArray, cast::AsArray};
-    pub use arrow_schema::{ArrowError, DataType, Field, Schema};
-    pub use std::sync::Arc;
-}
 
 #[cfg(test)]
 mod tests {

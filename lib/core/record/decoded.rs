@@ -1,6 +1,6 @@
 //! The `decoded` record: a token sequence as text, as `harmony-tok --decode` writes it.
 
-use super::declare::prelude::*;
+use super::prelude::*;
 
 pub const DECODED: RecordType = RecordType {
     name: "decoded",

@@ -1,7 +1,7 @@
 //! The rows of an ids file, which stands beside a Megatron triple: which record each of its
 //! sequences is. They are in Parquet only, no stream carries them.
 
-use super::declare::prelude::*;
+use super::prelude::*;
 use super::tokens::Identity;
 
 record_fields! {

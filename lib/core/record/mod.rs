@@ -13,6 +13,7 @@ pub mod declare;
 pub mod decoded;
 pub mod game;
 pub mod ids;
+mod prelude;
 pub mod puzzle;
 pub mod python;
 pub mod raw_synth;

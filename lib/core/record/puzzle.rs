@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::declare::prelude::*;
+use super::prelude::*;
 
 /// Examples of puzzles: the fields of [`NameFields`] and [`ExampleFields`].
 pub const PUZZLE: RecordType = RecordType {

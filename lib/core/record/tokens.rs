@@ -7,7 +7,7 @@ use arrow_array::types::{ArrowPrimitiveType, Int32Type, UInt8Type};
 use arrow_array::{ListArray, PrimitiveArray, UInt8Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 
-use super::declare::prelude::*;
+use super::prelude::*;
 use crate::stream::NdjsonEncoder;
 
 /// Tokens: the fields of [`SequenceFields`] and, once masked, of [`MaskFields`].

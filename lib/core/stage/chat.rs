@@ -15,8 +15,9 @@ use crate::chat::{AllLeftOut, Conversations, EARLIER_THINKING, Json, LeftOut};
 use crate::error::{Error, Result};
 use crate::harmony::Policy;
 use crate::json::write_ascii_string;
-use crate::record::columns::{ColumnBuilder, TextBuilder};
+use crate::record::columns::TextBuilder;
 use crate::record::conversation::{CONVERSATION, POLICY, raw_place, turn_id};
+use crate::record::declare::ColumnBuilder;
 use crate::wording::times;
 
 /// Converts chats to conversations.

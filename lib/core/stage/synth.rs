@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::json::{PythonFormatter, write_ascii_string};
-use crate::record::columns::{ColumnBuilder, TextBuilder};
+use crate::record::columns::TextBuilder;
 use crate::record::conversation::raw_place;
+use crate::record::declare::ColumnBuilder;
 use crate::record::python::PythonValues;
 use crate::record::raw_synth::{ANSWER, ID, QUERY, REASONING, REFERENCE, columns};
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+use super::bytes::{Bytes, cut, read_error};
 use super::conversion::Conversion;
 use super::frames::{Frame, FrameError, Frames};
-use super::input::{Bytes, cut, read_error};
 use super::links::LinkReader;
 use super::parquet_source::{batches, pieces};
 use super::rare::announce;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema};
 
+use super::json_column::{JsonColumn, Problem, problem};
 use super::scalar_columns::{BooleanColumn, JsonTextColumn, TextColumn};
 use crate::game2048::NullableColumn;
 use crate::json::{Kind, Reader, Str};
@@ -34,19 +35,6 @@ impl MemberColumn {
     fn is_named(&self, key: &Str<'_>) -> bool {
         self.has_name(key) || self.text_name.as_ref().is_some_and(|name| key.eq_str(name))
     }
-}
-
-/// Why a line is not a record of the type.
-pub(super) struct Problem(pub(super) String);
-
-impl From<crate::json::Error> for Problem {
-    fn from(error: crate::json::Error) -> Problem {
-        Problem(format!("invalid JSON: {error}"))
-    }
-}
-
-pub(super) fn problem<T>(text: impl Into<String>) -> Result<T, Problem> {
-    Err(Problem(text.into()))
 }
 
 /// The members of objects, and their columns.
@@ -243,50 +231,6 @@ fn add_member(object: &mut String, key: &Str<'_>, value: &str) {
 /// Puts a field's name before its error; a syntax error has its own place.
 fn within(name: &str, text: String) -> String {
     if text.starts_with("invalid JSON") { text } else { format!("{name}: {text}") }
-}
-
-/// A column that is being built.
-pub(super) trait JsonColumn: Any + Send {
-    /// Reads a value that is not null.
-    fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem>;
-
-    /// Reads the value of a JSON column that is given as text.
-    fn read_text(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
-        self.read(reader)
-    }
-
-    /// Reads a list of values. This is compiled for every type of column, so that a long list costs
-    /// one call through a pointer, not one for each of its items.
-    fn read_items(&mut self, reader: &mut Reader<'_>, nullable: bool) -> Result<(), Problem> {
-        reader.array(|reader| {
-            if self.read_some_items(reader) {
-                return Ok(());
-            }
-            if reader.peek()? == Kind::Null {
-                if !nullable {
-                    return problem("a null in the list");
-                }
-                reader.null()?;
-                self.push_null();
-                return Ok(());
-            }
-            self.read(reader)
-        })
-    }
-
-    /// Reads items of a list in a faster way, if there is one, up to a comma or the end of the
-    /// list; returns whether it has read any.
-    fn read_some_items(&mut self, _reader: &mut Reader<'_>) -> bool {
-        false
-    }
-
-    fn push_null(&mut self);
-    /// Returns the rows so far.
-    fn len(&self) -> usize;
-    /// Keeps the first rows.
-    fn truncate(&mut self, rows: usize);
-    /// Takes the column out; the builder is empty again.
-    fn finish(&mut self) -> Result<ArrayRef, ArrowError>;
 }
 
 /// Makes an empty column for a field.

@@ -8,13 +8,14 @@ use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::bytes::{Bytes, cut, read_error};
 use super::foreign;
 use super::json_values::{Values, form_of, is_form_known};
 use super::lines::read_some;
 use super::links::LinkReader;
 use crate::batch::STDIN;
 use crate::chain::Stdin;
-use crate::error::{Error, Place, Result, shown};
+use crate::error::{Error, Result, shown};
 use crate::gzip::GzipReader;
 use crate::program;
 
@@ -47,9 +48,6 @@ pub enum Content {
     /// A Parquet file.
     Parquet(File),
 }
-
-/// A stream of bytes; the bytes that were read to find out its kind are returned again first.
-pub type Bytes = Box<dyn Read + Send>;
 
 /// How many bytes the sniffer reads: enough for every magic number.
 const SNIFFED: usize = 32;
@@ -279,23 +277,4 @@ fn peek<R: Read>(mut reader: R) -> io::Result<(Vec<u8>, PeekedReader<R>)> {
         }
     }
     Ok((first.clone(), Cursor::new(first).chain(reader)))
-}
-
-/// Returns the error of reading an input. A stdin that ends too early means that its producer died,
-/// and another try may help; a file that ends too early is broken.
-pub fn read_error(name: &str, is_piped: bool, error: &io::Error) -> Error {
-    if error.kind() == io::ErrorKind::UnexpectedEof {
-        return cut(name, is_piped, "the compressed data ends too early");
-    }
-    Error::io(name, error)
-}
-
-/// Returns the error of an input that was cut short.
-pub fn cut(place: impl Into<Place>, is_piped: bool, cause: &str) -> Error {
-    let error = if is_piped {
-        Error::unavailable(format!("{cause} (the program before this one died?)"))
-    } else {
-        Error::data(format!("{cause}; the file is truncated"))
-    };
-    error.at(place).truncation()
 }

@@ -10,8 +10,9 @@ use arrow_schema::SchemaRef;
 use serde_json::Value;
 
 use super::arrow_source::{ArrowSource, FrameSource};
+use super::bytes::Bytes;
 use super::frames::Frames;
-use super::input::{Bytes, Content, Input};
+use super::input::{Content, Input};
 use super::joined::{joined, surplus, with_rest};
 use super::ndjson_source::NdjsonSource;
 use super::parquet_source::ParquetSource;

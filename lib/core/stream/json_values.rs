@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bstr::ByteSlice;
 
-use super::input::{Bytes, cut};
+use super::bytes::{Bytes, cut};
 use crate::error::{Error, Place};
 
 /// How records follow one another.

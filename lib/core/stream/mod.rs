@@ -3,6 +3,7 @@
 
 mod arrow_source;
 mod buffers;
+mod bytes;
 mod chats;
 mod choose;
 mod columns;
@@ -16,6 +17,7 @@ mod inferred;
 mod input;
 mod input_queue;
 mod joined;
+mod json_column;
 mod json_values;
 mod lines;
 mod links;
@@ -27,6 +29,7 @@ mod output;
 mod parquet_source;
 mod rare;
 mod reader;
+mod refused_rows;
 mod scalar_columns;
 mod slices;
 mod texts;

@@ -12,8 +12,8 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType, FieldRef};
 
+use super::json_column::object;
 use super::typed_cast::plain_cast;
-use super::validity::object;
 use crate::digest::hex;
 use crate::json::{self, FLOAT_TEXT, Float, python_repr};
 use crate::record::game::json::StepTexts;

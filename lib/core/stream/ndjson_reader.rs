@@ -9,7 +9,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray};
 use arrow_schema::{ArrowError, DataType, FieldRef, Schema, SchemaRef};
 
-use super::columns::{Members, Problem, Unknown};
+use super::columns::{Members, Unknown};
+use super::json_column::Problem;
 use super::typed_cast::plain_cast;
 use crate::json::Reader;
 

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 use bstr::ByteSlice;
 
+use super::bytes::{Bytes, cut, read_error};
 use super::inferred::Inference;
-use super::input::{Bytes, Content, Input, cut, read_error};
+use super::input::{Content, Input};
 use super::json_values::{Defect, Starts};
 use super::lines::{Lines, first_line};
 use super::ndjson_reader::{NdjsonDecoder, member_names};

@@ -12,9 +12,9 @@ use arrow_schema::{FieldRef, Schema, SchemaRef};
 use super::conform::ColumnPlaces;
 use super::conversion::Conversion;
 use super::rare::announce;
+use super::refused_rows::{RefusedRow, Run};
 use super::texts::restored;
 use super::typed::typed_columns;
-use super::validity::{RefusedRow, Run};
 use crate::batch::{
     Batch, DroppedRecords, Header, Origin, Pieces, RecordSource, TooLarge, WantedRecords,
 };

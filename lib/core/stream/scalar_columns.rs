@@ -5,12 +5,12 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BooleanArray};
 use arrow_schema::ArrowError;
 
-use super::columns::{JsonColumn, Problem, problem};
-use super::validity::object;
+use super::json_column::{JsonColumn, Problem, object, problem};
 use crate::game2048::NullableColumn;
 use crate::json::{Kind, Reader, integer_i64, integer_u64};
 use crate::record::JsonForm;
-use crate::record::columns::{ColumnBuilder, Number, TextBuilder, null_buffer};
+use crate::record::columns::{Number, TextBuilder, null_buffer};
+use crate::record::declare::ColumnBuilder;
 
 /// A number that JSON can have.
 trait JsonNumber: Number + Send {

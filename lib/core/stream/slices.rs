@@ -7,7 +7,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::arrow_source::count_records;
-use super::input::{Bytes, Content, Input, MARK};
+use super::bytes::Bytes;
+use super::input::{Content, Input, MARK};
 use super::parquet_source::open_parquet;
 use crate::cli::Slice;
 use crate::error::{Error, Result, shown};

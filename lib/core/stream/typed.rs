@@ -8,8 +8,8 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use super::conform::ColumnPlaces;
+use super::refused_rows::{RefusedRow, Run, input_of};
 use super::typed_cast::{can_cast, cast_column};
-use super::validity::{RefusedRow, Run, input_of};
 use crate::batch::WantedRecords;
 
 /// Returns the columns of a schema that `names` has, in its order, with the types that are handed

@@ -3,36 +3,19 @@
 //! reasons. Most batches are good, which one look at their columns shows; a row that is not is written
 //! as a line, and the decoder of NDJSON says why it is refused.
 
-use std::collections::HashMap;
-
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float16Type, Float32Type, Float64Type};
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, FieldRef, Schema, SchemaRef};
 
 use super::conform::{ColumnMapping, ColumnPlaces};
 use super::conversion::Conversion;
+use super::json_column::object;
 use super::ndjson_reader::NdjsonDecoder;
 use super::ndjson_writer::NdjsonEncoder;
-use super::texts::{Part, lossy, parts};
-use crate::batch::row_sizes;
-use crate::cli::RejectedContent;
-use crate::json::{self, Kind, Reader};
+use super::refused_rows::{RefusedRow, Run, input_of, plain};
+use super::texts::{Part, parts};
 use crate::record::{JsonForm, OTHERS};
-
-/// Rows of a batch that follow one another.
-pub struct Run {
-    /// The first rows, which are records.
-    pub records: RecordBatch,
-    /// Why the rows after them are not records.
-    pub refused: Vec<RefusedRow>,
-}
-
-/// Why a row is refused, and its JSON as far as it has one.
-pub struct RefusedRow {
-    pub reason: String,
-    pub input: RejectedContent,
-}
 
 impl Conversion {
     /// Returns the rows of a batch, in pieces: a value that does not fit refuses its row.
@@ -113,27 +96,6 @@ fn run(
     Ok(Run { records: mapping.apply(&good)?, refused })
 }
 
-/// The most bytes of a row that is kept: its JSON may be far larger.
-const MOST_KEPT: u64 = 16 << 20;
-
-/// Returns the JSON of a row, made when it is written. Values that JSON does not have are written
-/// as Python names them, so that the row is kept as text, and invalid bytes are replaced.
-pub(super) fn input_of(row: &RecordBatch) -> RejectedContent {
-    if row_sizes(row).iter().any(|&bytes| bytes > MOST_KEPT) {
-        return RejectedContent::Nothing;
-    }
-    let row = row.clone();
-    RejectedContent::json(move || {
-        let mut line = Vec::new();
-        let encoded =
-            lossy(&row).and_then(|row| NdjsonEncoder::shown(plain(&row)).encode(&row, &mut line));
-        match encoded {
-            Ok(()) => String::from_utf8_lossy(&line).trim_end().to_string(),
-            Err(_) => "null".to_string(),
-        }
-    })
-}
-
 /// Finds out why rows are refused.
 struct RefusalReasons {
     /// The columns of the batch that the target has.
@@ -194,18 +156,6 @@ fn readable(field: &FieldRef) -> Option<FieldRef> {
     Some(field.into())
 }
 
-/// Without their mark, JSON columns are written as the texts that they are.
-fn plain(batch: &RecordBatch) -> SchemaRef {
-    let plain = |field: &FieldRef| match field.data_type() {
-        // (The metadata of bytes says what they are.)
-        DataType::FixedSizeBinary(_) => field.as_ref().clone(),
-        _ if JsonForm::is_rest(field) => field.as_ref().clone(),
-        _ => field.as_ref().clone().with_metadata(HashMap::new()),
-    };
-    let fields = batch.schema_ref().fields().iter().map(plain);
-    SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))
-}
-
 /// Whether no row has a value that NDJSON would refuse, beyond what the types show.
 fn is_valid(batch: &RecordBatch) -> bool {
     let fields = batch.schema_ref().fields().iter();
@@ -241,15 +191,5 @@ fn is_finite(column: &dyn Array) -> bool {
         DataType::Struct(_) => column.as_struct().columns().iter().all(|part| is_finite(part)),
         // Other types with floats are only read by readers that refuse values without JSON.
         _ => true,
-    }
-}
-
-/// Fails, with the cause, if a text is not a JSON object.
-pub fn object(text: &str) -> Result<(), String> {
-    let no_json = |error: json::Error| format!("holds no JSON: {error}");
-    let mut reader = Reader::new(text);
-    match reader.peek().map_err(no_json)? {
-        Kind::Object => reader.skip().and_then(|()| reader.end()).map_err(no_json),
-        kind => Err(format!("{kind} where an object should be")),
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::TrainedCounts;
-use super::fit::MaskFit;
+use super::training::{MaskFit, TokenTraining};
 
 /// A conversation, or a token sequence that may be one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -60,25 +60,6 @@ pub enum PieceKind {
     Unknown,
 }
 
-/// How a token is trained on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TokenTraining {
-    /// The record has no masks.
-    #[default]
-    Unknown,
-    Not,
-    /// Not trained on, though its channel is: a weight says so.
-    ByWeight,
-    /// Trained on with this span id.
-    As(u8),
-    /// Masks that contradict each other (1 and span 0, 0 and span 1), or are neither 0 nor 1.
-    Odd {
-        mask: u8,
-        span: u8,
-    },
-}
-
 /// A token of a piece.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TokenBorder {
@@ -108,43 +89,6 @@ pub enum Border {
     Before,
     /// The last token of a message, and none follows.
     Last,
-}
-
-impl TokenTraining {
-    /// Returns what the masks say at one position.
-    pub fn of(mask: u8, span: u8) -> TokenTraining {
-        match (mask, span) {
-            (0, 0) => TokenTraining::Not,
-            (1, 1..) => TokenTraining::As(span),
-            _ => TokenTraining::Odd { mask, span },
-        }
-    }
-
-    /// Returns one character: R for reasoning, F for final, the digit of another span, W for a
-    /// token that a weight keeps from being trained on, `!` for masks that contradict themselves.
-    pub fn letter(self) -> char {
-        match self {
-            TokenTraining::Unknown => ' ',
-            TokenTraining::Not => '·',
-            TokenTraining::ByWeight => 'W',
-            TokenTraining::As(1) => 'R',
-            TokenTraining::As(2) => 'F',
-            TokenTraining::As(span @ 0..=9) => char::from(b'0' + span),
-            TokenTraining::As(_) => '+',
-            TokenTraining::Odd { .. } => '!',
-        }
-    }
-
-    /// Returns how the token is trained on, in words.
-    pub fn name(self) -> String {
-        match self {
-            TokenTraining::Unknown => "not known".to_string(),
-            TokenTraining::Not => "not trained on".to_string(),
-            TokenTraining::ByWeight => "not trained on, by weight".to_string(),
-            TokenTraining::As(span) => super::span_name(span),
-            TokenTraining::Odd { mask, span } => format!("odd (mask {mask}, span {span})"),
-        }
-    }
 }
 
 impl ShownConversation {

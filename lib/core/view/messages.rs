@@ -6,7 +6,8 @@ use std::ops::Range;
 use arrow_array::RecordBatch;
 use serde_json::Value;
 
-use super::conversation::{Piece, PieceKind, ShownConversation, ShownMessage, TokenTraining};
+use super::conversation::{Piece, PieceKind, ShownConversation, ShownMessage};
+use super::training::TokenTraining;
 use crate::error::Result;
 use crate::record::decoded::{DecodedBatch, Span};
 

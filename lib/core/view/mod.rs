@@ -6,7 +6,7 @@
 //! | `conversation.rs` | messages in pieces of text, each with what its tokens are trained on |
 //! | `sequence.rs` | the same from tokens and masks |
 //! | `messages.rs` | the same from messages in JSON, and from decoded sequences |
-//! | `fit.rs` | whether masks fit the messages, or how they are shifted |
+//! | `training.rs` | how a token is trained on; whether masks fit the messages, or how they are shifted |
 //! | `game.rs` | boards with their moves and values |
 //! | `puzzle.rs` | both sides of an example; `puzzle::picture` is drawn by the domains |
 //! | `fields.rs` | records of any other type: names and values |
@@ -19,7 +19,6 @@
 
 mod conversation;
 mod fields;
-mod fit;
 mod game;
 pub(crate) mod messages;
 pub mod page;
@@ -27,6 +26,7 @@ mod puzzle;
 pub(crate) mod sequence;
 pub mod term;
 mod texts;
+mod training;
 mod verdict;
 
 use std::path::Path;
@@ -43,14 +43,14 @@ use crate::record::{DECODED, RecordType, Rows, TOKENS, each_kind, each_rows};
 use crate::stream::Reader;
 
 pub use conversation::{
-    Border, Mark, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, TokenTraining,
+    Border, Mark, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder,
 };
 pub use fields::{ShownField, ShownFields};
-pub use fit::MaskFit;
 pub use game::{ShownBranch, ShownGame, ShownStep, tile};
 pub use page::ExtraPlots;
 pub use puzzle::ShownPuzzle;
 pub use texts::TokenTexts;
+pub use training::{MaskFit, TokenTraining};
 pub use verdict::{Tone, Verdict, VerdictLine};
 
 /// A record as it is shown.

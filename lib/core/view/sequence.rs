@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::conversation::{
-    Border, Mark, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, TokenTraining,
+    Border, Mark, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder,
 };
-use super::fit::{MaskFit, SHIFTS};
 use super::texts::TokenTexts;
+use super::training::{MaskFit, SHIFTS, TokenTraining};
 use crate::harmony::{Alignment, Spans, loss_mask};
 use crate::record::tokens::{Segment, Tokens};
 use crate::tokenizer::{CALL, CHANNEL, CONSTRAIN, END, EOD, MESSAGE, RETURN, START, token_bytes};

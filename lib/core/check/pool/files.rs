@@ -14,8 +14,8 @@ use crate::format::npy::{
     AutoSerialize, DType, Error as NpyError, MappedArray, aligned_step_row, descr, packed_step_row,
     selfplay_row,
 };
-use crate::format::pack::{MANIFEST as MANIFEST_FILE, PackLayout, PackManifest};
-use crate::format::pools::{self, Valuations, step_files};
+use crate::format::pack::{self, MANIFEST as MANIFEST_FILE, PackLayout, PackManifest};
+use crate::format::pools::{Valuations, step_files};
 use crate::format::raw_games::Legality;
 use crate::game2048::RowLayout;
 use crate::wording::exactly;
@@ -97,7 +97,7 @@ impl PoolShards {
 
 pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<PoolFiles> {
     let (whole, mut shards) = step_files(directory)?;
-    let single = directory.join(pools::STEPS);
+    let single = directory.join(pack::STEPS);
     if whole && !shards.is_empty() {
         findings.add(&BOTH, &single, format_args!("is beside {}", exactly(shards.len(), "shard")));
     } else if whole {
@@ -239,7 +239,7 @@ fn valuations(
     is_pack: bool,
     findings: &mut Findings<'_>,
 ) -> Result<Option<Valuations>> {
-    let path = directory.join(pools::VALUATION_TYPES);
+    let path = directory.join(pack::VALUATION_TYPES);
     if !files::is_member(&path)? {
         if is_pack {
             findings.add(&NO_VALUATIONS, directory, "has none");

@@ -12,7 +12,7 @@ use crate::files;
 use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseReader, RunRow, journals, run_of_key,
 };
-use crate::format::pools;
+use crate::format::pack;
 use crate::game2048::{Game, RunSummary};
 use crate::json::{Kind, Reader};
 use crate::wording::exactly;
@@ -164,7 +164,7 @@ impl RunChecker {
         required: bool,
         findings: &mut Findings<'_>,
     ) -> Result<RunChecker> {
-        let path = directory.join(pools::DATABASE);
+        let path = directory.join(pack::DATABASE);
         let mut bad = |cause: &dyn Display| findings.add(&DATABASE, &path, cause);
         let database = match DatabaseReader::open(&path) {
             Ok(database) => Some(database),

@@ -13,7 +13,8 @@ use crate::error::{Error, Kind, Result};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::kd_root::IdsFile;
-use crate::format::parquet::{FOLDER_FORMAT, ParquetFile, StatedShard, all_files_in, read_error};
+use crate::format::parquet::{ParquetFile, StatedShard, all_files_in, read_error};
+use crate::format::synth_shards;
 use crate::wording::{counted, of_plural};
 
 checks! {
@@ -62,7 +63,7 @@ impl Family for ParquetShardsFamily {
     }
 
     fn knows(&self, path: &Path) -> Result<bool> {
-        (FOLDER_FORMAT.knows)(path)
+        (synth_shards::FORMAT.knows)(path)
     }
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {

@@ -23,7 +23,7 @@ use crate::format::parquet::{
     ParquetBatches, ParquetFile, ROW_GROUP_BYTES, Text, finished, read_error, write_error,
     writer_properties,
 };
-use crate::record::columns::ColumnBuilder;
+use crate::record::declare::ColumnBuilder;
 use crate::record::ids::{IdBuilder, IdColumns, schema};
 use crate::record::tokens::Identity;
 use crate::wording::exactly;

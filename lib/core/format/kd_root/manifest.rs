@@ -11,7 +11,6 @@ use super::part::{
     KdConfig, KdFiles, KdPart, KdSplit, SourceLimits, agree_if_known, best_known, configs_agree,
     first_difference,
 };
-use super::surplus::UNEXPECTED;
 use super::{ALL, KdListing, MANIFEST, ROOT_SCHEMA, SPLITS};
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -19,6 +18,9 @@ use crate::format::{RecordCounts, json_file};
 use crate::provenance::{BuildRun, InputManifest, git_sha};
 use crate::publish::{TargetLock, manifest_of, publish_file_locked, refuse_half_published};
 use crate::wording::exactly;
+
+/// The cause for a shard that is not one of the expected ones.
+pub(super) const UNEXPECTED: &str = "is not one of the shards expected";
 
 /// `ROOT/manifest.json`. Fields with a default are not in the manifests of published builders.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

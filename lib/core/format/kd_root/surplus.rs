@@ -5,15 +5,13 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::listing::root_manifest;
+use super::manifest::UNEXPECTED;
 use super::place::is_file_name;
 use super::{KdListing, KdPart, KdTarget, SPLITS, ValidFraction, part_sink};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::format::whole::understood;
 use crate::publish::{TargetLock, marked, withdraw};
-
-/// The cause for a shard that is not one of the expected ones.
-pub(super) const UNEXPECTED: &str = "is not one of the shards expected";
 
 /// The shards and concatenations of a root that a build does not make.
 #[derive(Debug)]

@@ -23,7 +23,7 @@ use serde_json::Value;
 use self::database::PackDatabase;
 use self::shards::RowShards;
 use super::descriptor::refuse_other_formats;
-use super::pools::{self, DATABASE, STEPS, VALUATION_TYPES};
+use super::pools;
 use super::raw_games::Legality;
 use super::{RecordCounts, npy};
 use crate::batch::GameForm;
@@ -37,6 +37,12 @@ pub use self::selfplay_v1::LARGE_TILES;
 pub use self::sink::{GameRule, PackSink};
 pub use adopt::adopt;
 
+/// The table of runs.
+pub const DATABASE: &str = "metadata.db";
+/// The file with the names of valuation ids.
+pub const VALUATION_TYPES: &str = "valuation_types.json";
+/// The file with all rows; shards are `steps-NUMBER.npy`.
+pub const STEPS: &str = "steps.npy";
 /// The folder of embeddings in a self-play v1 pool, one row for each step.
 const EMBEDDINGS: &str = "embeddings";
 /// The suffixes of files that SQLite writes beside an open database.

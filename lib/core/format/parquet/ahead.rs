@@ -8,8 +8,8 @@ use std::thread::{Builder, JoinHandle};
 
 use arrow_array::RecordBatch;
 
-use super::batches::size_of;
 use super::rows::{Group, Rows, next_of};
+use crate::batch::row_sizes;
 use crate::ordered::{Flow, Threads, ordered_map};
 use crate::panics::caught;
 
@@ -104,4 +104,9 @@ fn decode(rows: &Rows, group: &Group, send: &mut dyn FnMut(Chunk) -> Flow) -> Re
     }
     send(Ok(chunk));
     Ok(())
+}
+
+/// Returns the bytes of the values of a batch.
+pub(super) fn size_of(batch: &RecordBatch) -> u64 {
+    row_sizes(batch).into_iter().fold(0, u64::saturating_add)
 }

@@ -9,10 +9,9 @@ use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::BATCH_BYTES;
-use super::ahead::ReadAhead;
+use super::ahead::{ReadAhead, size_of};
 use super::readable::ReadableFile;
 use super::rows::next_of;
-use crate::batch::row_sizes;
 use crate::error::{Error, Result};
 use crate::panics::caught;
 
@@ -124,8 +123,4 @@ impl Iterator for ParquetBatches {
         });
         read.transpose()
     }
-}
-
-pub(super) fn size_of(batch: &RecordBatch) -> u64 {
-    row_sizes(batch).into_iter().fold(0, u64::saturating_add)
 }

@@ -44,7 +44,6 @@ use crate::digest::sha256_hex;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::format::data_files::{PARQUET as PARQUET_FILES, refuse_left_out};
-use crate::format::{Format, Opener};
 use crate::panics::caught;
 use crate::record::column_twice;
 use crate::wording::exactly;
@@ -55,23 +54,6 @@ use rows::Rows;
 pub use batches::ParquetBatches;
 pub use sink::ParquetSink;
 pub(super) use sink::ROW_GROUP_BYTES;
-
-/// Folders of Parquet files, which are read one by one.
-pub const FOLDER_FORMAT: Format = Format {
-    name: "folders of Parquet shards",
-    owner: "a folder of Parquet shards",
-    signs: "no *.parquet",
-    folders: &[""],
-    endings: &["parquet", "json"],
-    // (Other datasets have Parquet files too; a folder of such files is known by its manifest.)
-    is_sign: |_, _| false,
-    schema: Some(crate::format::synth_shards::SCHEMA),
-    knows: |path| Ok(files::is_directory(path)? && !files_in(path)?.is_empty()),
-    open: Opener::Files(all_files_in),
-    // Its manifest is compared where its files are listed.
-    stated: |_| Ok(Vec::new()),
-    refuse_missing: |_| Ok(()),
-};
 
 /// About how many bytes a batch should hold.
 const BATCH_BYTES: u64 = 1 << 20;

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::npy::DType;
-use crate::format::pack::{self, PackManifest};
+use crate::format::pack::{self, DATABASE, PackManifest, STEPS};
 use crate::format::whole::{all_there, understood};
 use crate::format::{Format, Opener};
 
@@ -55,13 +55,6 @@ pub const FORMAT: Format = Format {
         all_there(path, names, &manifest)
     },
 };
-
-/// The table of runs.
-pub const DATABASE: &str = "metadata.db";
-/// The file with the names of valuation ids.
-pub const VALUATION_TYPES: &str = "valuation_types.json";
-/// The file with all rows; shards are `steps-NUMBER.npy`.
-pub const STEPS: &str = "steps.npy";
 
 /// Whether a file is a shard of rows, by its name.
 fn is_shard(name: &[u8]) -> bool {

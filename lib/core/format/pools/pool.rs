@@ -12,14 +12,14 @@ use super::index::{Gather, Rows, Run, are_there, count};
 use super::members::Members;
 use super::origin::PoolOrigin;
 use super::valuations::Valuations;
-use super::{DATABASE, row_files, sidecar, stated};
+use super::{row_files, sidecar, stated};
 use crate::batch::{DroppedRecords, GameForm};
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseReader, run_key, run_of_key,
 };
-use crate::format::pack::{LARGE_TILES, PackManifest};
+use crate::format::pack::{DATABASE, LARGE_TILES, PackManifest};
 use crate::format::raw_games::Legality;
 use crate::game2048::{Game, RowLayout, StepRows, StoredGame};
 use crate::record::game::LEFT_OUT;

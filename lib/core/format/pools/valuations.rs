@@ -24,7 +24,7 @@ impl Valuations {
     /// Reads a pool's file. Without one no id has a name: ids are per pack, and older packers gave
     /// other numbers than ours.
     pub fn of_pool(directory: &Path) -> Result<Valuations> {
-        let path = directory.join(super::VALUATION_TYPES);
+        let path = directory.join(crate::format::pack::VALUATION_TYPES);
         let no_text = |_| io::Error::new(ErrorKind::InvalidData, "is not valid UTF-8");
         let read = |text| String::from_utf8(text).map_err(no_text);
         if !files::is_member(&path)? {

@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 
 pub use join::{ConversationJoin, ConversationPart};
 
-use super::parquet::{FOLDER_FORMAT, MANIFEST, ParquetFile, files_in, read_error};
-use super::{RecordCounts, json_file};
+use super::parquet::{MANIFEST, ParquetFile, all_files_in, files_in, read_error};
+use super::{Format, Opener, RecordCounts, json_file};
 use crate::batch::{Counts, Header, SkippedRecords};
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
@@ -25,6 +25,23 @@ use crate::publish::{TargetLock, publish_file_locked};
 use crate::wording::{counted, exactly};
 
 pub const SCHEMA: &str = "synth_harmony_v1";
+/// Folders of Parquet files, which are read one by one.
+pub const FORMAT: Format = Format {
+    name: "folders of Parquet shards",
+    owner: "a folder of Parquet shards",
+    signs: "no *.parquet",
+    folders: &[""],
+    endings: &["parquet", "json"],
+    // (Other datasets have Parquet files too; a folder of such files is known by its manifest.)
+    is_sign: |_, _| false,
+    schema: Some(SCHEMA),
+    knows: |path| Ok(crate::files::is_directory(path)? && !files_in(path)?.is_empty()),
+    open: Opener::Files(all_files_in),
+    // Its manifest is compared where its files are listed.
+    stated: |_| Ok(Vec::new()),
+    refuse_missing: |_| Ok(()),
+};
+
 /// The pattern of the names of shards.
 pub const GLOB: &str = "synth_harmony_shard_*.parquet";
 /// The default number of rows of a row group.
@@ -229,7 +246,7 @@ impl SynthManifest {
 
     /// Writes `manifest.json`; `lock` is the lock under which it was collected.
     pub fn publish(&self, folder: &Path, lock: &TargetLock) -> Result<()> {
-        FOLDER_FORMAT.refuse_others(folder)?;
+        FORMAT.refuse_others(folder)?;
         publish_file_locked(json_file::pending(&folder.join(MANIFEST), self)?, lock)
     }
 

@@ -3,7 +3,7 @@
 //! A cell's exponent is 0 for empty, else the tile is 2 to that power. Cells are row-major:
 //! cell 0 is the upper left corner, cell 15 the lower right.
 
-use crate::game2048::lines;
+pub(super) mod lines;
 
 /// Cells of a board.
 pub const CELLS: usize = 16;

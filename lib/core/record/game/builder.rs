@@ -5,7 +5,7 @@ use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 
 use super::{BRANCHES, GAME, GamesBuilder, StepsBuilder};
 use crate::game2048::{CELLS, Game, NullableColumn, Steps};
-use crate::record::declare::prelude::*;
+use crate::record::prelude::*;
 
 impl GamesBuilder {
     /// Returns the number of games so far.

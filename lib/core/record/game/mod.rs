@@ -8,7 +8,7 @@ pub mod json;
 mod steps;
 
 use self::builder::{BoardsBuilder, BranchesBuilder};
-use super::declare::prelude::*;
+use super::prelude::*;
 use crate::game2048::Game;
 
 /// Games: the values of the sidecar, and the steps.

@@ -9,7 +9,7 @@
 //! | `extra.rs` | what the page has beyond the numbers of ds-stat |
 //! | `numbers.rs`, `plots.rs` | numbers as tables and SVG |
 //! | `report.rs` | findings and provenance |
-//! | `sample.rs` and `sample_*.rs` | the records as JSON for the script |
+//! | `sample/` | the records as JSON for the script |
 //! | `room.rs` | what is cut so that all fits |
 //! | `escape.rs` | text of the data, which is never markup |
 //! | `page.css`, `draw.js`, `page.js` | the style, and the script in two parts |
@@ -23,9 +23,6 @@ mod plots;
 mod report;
 mod room;
 mod sample;
-mod sample_game;
-mod sample_puzzle;
-mod sample_text;
 
 use std::fmt::Write as _;
 

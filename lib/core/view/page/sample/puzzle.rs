@@ -4,10 +4,10 @@
 
 use serde_json::{Value, json};
 
-use super::escape::visible;
-use super::sample::{Parts, short};
+use super::{Parts, short};
 use crate::puzzle::picture::{Cell, CellKind, Picture};
 use crate::view::ShownPuzzle;
+use crate::view::page::escape::visible;
 use crate::wording::grouped;
 
 /// About how many bytes a cell needs.

@@ -3,18 +3,21 @@
 //!
 //! | kind | members |
 //! |---|---|
-//! | `conversation` | `messages`: `{title, counts, pieces}`, see `sample_text.rs` |
-//! | `game` | columns with a value for each step, see `sample_game.rs` |
-//! | `puzzle` | `sides`: grids of cells, or lines of them, see `sample_puzzle.rs` |
+//! | `conversation` | `messages`: `{title, counts, pieces}`, see `text.rs` |
+//! | `game` | columns with a value for each step, see `game.rs` |
+//! | `puzzle` | `sides`: grids of cells, or lines of them, see `puzzle.rs` |
 //! | `fields` | `fields`: `{name, text}` |
 //!
 //! What does not fit the room is cut, and `left` says what.
+
+mod game;
+mod puzzle;
+mod text;
 
 use serde_json::{Value, json};
 
 use super::escape::{script_json, visible};
 use super::room;
-use super::{sample_game, sample_puzzle, sample_text};
 use crate::view::{Shown, ShownFields};
 use crate::wording::grouped;
 
@@ -72,9 +75,9 @@ fn json_in(record: &SampleRecord, limit: usize) -> Value {
 
 fn json_of(SampleRecord { number, place, shown }: &SampleRecord, bytes: usize) -> Value {
     let (title, facts, notes, mut members) = match shown {
-        Shown::Conversation(of) => sample_text::parts(of, bytes),
-        Shown::Game(of) => sample_game::parts(of, bytes),
-        Shown::Puzzle(of) => sample_puzzle::parts(of, bytes),
+        Shown::Conversation(of) => text::parts(of, bytes),
+        Shown::Game(of) => game::parts(of, bytes),
+        Shown::Puzzle(of) => puzzle::parts(of, bytes),
         Shown::Fields(of) => fields(of, bytes),
     };
     let number = number.map(|number| format!("#{number}"));

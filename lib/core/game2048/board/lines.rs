@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use super::board::MAX_EXPONENT;
+use super::MAX_EXPONENT;
 
 /// Exponents a cell can have: 0 (empty) to [`MAX_EXPONENT`].
 const RANKS: usize = MAX_EXPONENT as usize + 1;
@@ -21,14 +21,14 @@ const BACKWARD: i32 = 2;
 ///
 /// `score << 2 | can slide backward << 1 | can slide forward`. The score of a line is at least
 /// -51.3 million (0 17 0 17) and at most 22.3 million (17 17 17 17), so two more bits fit i32.
-pub(super) struct Lines(Vec<i32>);
+pub(in crate::game2048) struct Lines(Vec<i32>);
 
 /// Every line after its slide, at its [`index`].
-pub(super) struct Slides(Vec<LineSlide>);
+pub(in crate::game2048) struct Slides(Vec<LineSlide>);
 
 /// A line after sliding towards its first cell.
 #[derive(Clone, Copy)]
-pub(super) struct LineSlide {
+pub(in crate::game2048) struct LineSlide {
     /// Cells after the slide; 17 and 17 merge to 18.
     pub cells: [u8; 4],
     /// The sum of the tiles made by merging.
@@ -37,52 +37,52 @@ pub(super) struct LineSlide {
 
 /// Score and legality of a line.
 #[derive(Clone, Copy)]
-pub(super) struct Line(i32);
+pub(in crate::game2048) struct Line(i32);
 
 impl Line {
     #[inline]
-    pub(super) fn score(self) -> i32 {
+    pub(in crate::game2048) fn score(self) -> i32 {
         self.0 >> 2
     }
 
     /// Returns where the line can slide. Bit 0: towards the first cell; bit 1: towards the last.
     #[inline]
-    pub(super) fn slides(self) -> u8 {
+    pub(in crate::game2048) fn slides(self) -> u8 {
         (self.0 & (FORWARD | BACKWARD)) as u8
     }
 }
 
 impl Lines {
     #[inline]
-    pub(super) fn line(&self, index: u32) -> Line {
+    pub(in crate::game2048) fn line(&self, index: u32) -> Line {
         Line(self.0[index as usize])
     }
 }
 
 impl Slides {
     #[inline]
-    pub(super) fn slid(&self, index: u32) -> LineSlide {
+    pub(in crate::game2048) fn slid(&self, index: u32) -> LineSlide {
         self.0[index as usize]
     }
 }
 
 /// Returns the scores. The first call builds them (a tenth of a millisecond).
 #[inline]
-pub(super) fn lines() -> &'static Lines {
+pub(in crate::game2048) fn lines() -> &'static Lines {
     static LINES: LazyLock<Lines> = LazyLock::new(build_lines);
     &LINES
 }
 
 /// Returns the slides. The first call builds them (about a millisecond).
 #[inline]
-pub(super) fn slides() -> &'static Slides {
+pub(in crate::game2048) fn slides() -> &'static Slides {
     static SLIDES: LazyLock<Slides> = LazyLock::new(build_slides);
     &SLIDES
 }
 
 /// Returns the index of the line `a b c d`, whose exponents are at most [`MAX_EXPONENT`].
 #[inline]
-pub(super) fn index(a: u8, b: u8, c: u8, d: u8) -> u32 {
+pub(in crate::game2048) fn index(a: u8, b: u8, c: u8, d: u8) -> u32 {
     const R: u32 = RANKS as u32;
     (u32::from(a) * R + u32::from(b)) * (R * R) + u32::from(c) * R + u32::from(d)
 }

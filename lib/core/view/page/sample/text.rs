@@ -5,9 +5,8 @@
 
 use serde_json::{Value, json};
 
-use super::escape::visible;
-use super::room;
-use super::sample::{Parts, beginning, short};
+use super::{Parts, beginning, short};
+use crate::view::page::{escape::visible, room};
 use crate::view::{
     Border, Mark, Piece, ShownConversation, ShownMessage, TokenTraining, TrainedCounts,
 };

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::sample::{Parts, short};
+use super::{Parts, short};
 use crate::view::{ShownGame, ShownStep};
 use crate::wording::{counted, grouped, ordinal};
 

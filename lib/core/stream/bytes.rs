@@ -1,0 +1,27 @@
+//! The bytes of an input, and the errors of bytes that cannot be read or end too early.
+
+use std::io::{self, Read};
+
+use crate::error::{Error, Place};
+
+/// A stream of bytes.
+pub type Bytes = Box<dyn Read + Send>;
+
+/// Returns the error of reading an input. A stdin that ends too early means that its producer died,
+/// and another try may help; a file that ends too early is broken.
+pub fn read_error(name: &str, is_piped: bool, error: &io::Error) -> Error {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return cut(name, is_piped, "the compressed data ends too early");
+    }
+    Error::io(name, error)
+}
+
+/// Returns the error of an input that was cut short.
+pub fn cut(place: impl Into<Place>, is_piped: bool, cause: &str) -> Error {
+    let error = if is_piped {
+        Error::unavailable(format!("{cause} (the program before this one died?)"))
+    } else {
+        Error::data(format!("{cause}; the file is truncated"))
+    };
+    error.at(place).truncation()
+}
