@@ -59,7 +59,7 @@ impl SequenceGate {
             tokenizer: None,
             end,
         };
-        let all = sequences::CHECKS.to_vec();
+        let all = sequences::all();
         let warnings = all.iter().filter(|check| check.severity != Severity::Error);
         let skipped = warnings.chain(others).map(|check| check.id.to_string()).collect();
         let selection = Selection::new(all, Vec::new(), skipped, false)?;

@@ -4,7 +4,7 @@
 //! | file | checks |
 //! |---|---|
 //! | `frames.rs` | `.idx` and `.bin`: headers, lengths, pointers, documents; the three of a triple together |
-//! | `sequences.rs` | the tokens and masks of one sequence |
+//! | `sequences/` | the tokens and masks of one sequence |
 //! | `texts.rs` | the texts of another tokenizer's tokens |
 //! | `gate.rs` | the same for a sink, which refuses what is wrong |
 //! | `contents.rs` | every sequence of a prefix, on all threads |
@@ -39,7 +39,7 @@ impl Family for MegatronFamily {
     fn checks(&self) -> Vec<&'static Check> {
         let manifest = [manifest::CHECKS, manifest::compare::CHECKS].concat();
         let root = [root::CHECKS, tokenizer::CHECKS, caches::CHECKS].concat();
-        [frames::CHECKS, sequences::CHECKS, ids::CHECKS, &manifest, &root].concat()
+        [frames::CHECKS, &sequences::all(), ids::CHECKS, &manifest, &root].concat()
     }
 
     fn knows(&self, path: &Path) -> Result<bool> {

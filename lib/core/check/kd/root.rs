@@ -81,7 +81,7 @@ pub(super) fn check(
         if !holds_tokens(prefix, &valid, &manifests) {
             let cause = "nothing says that these are o200k tokens; values not checked";
             notes.push(format!("{}: {cause}", shown(&prefix.path)));
-        } else if repeats.is_some() || context.selection.wants_any(sequences::CHECKS) {
+        } else if repeats.is_some() || context.selection.wants_any(&sequences::all()) {
             let rules = manifests.rules(&prefix.path, said.clone());
             let is_unchecked = !rules.vocabulary.is_o200k() && rules.tokenizer.is_none();
             if is_unchecked && !notes.iter().any(|note| note == NOT_CHECKED) {

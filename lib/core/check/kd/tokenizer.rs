@@ -42,7 +42,7 @@ pub(super) fn check(
     if set.is_root {
         surplus(&set.base, manifests, findings)?;
     }
-    let is_wanted = context.selection.wants_any(sequences::CHECKS);
+    let is_wanted = context.selection.wants_any(&sequences::all());
     if let Some(model) = &context.options.model {
         return Ok(Some(open_stated(model, Some(stated))?.tokenizer().clone()));
     }

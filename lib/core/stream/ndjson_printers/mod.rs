@@ -1,29 +1,33 @@
-//! The values of columns as JSON, by their types.
+//! The values of columns as JSON: which printer a type has. `values.rs` and `nested.rs` have the printers.
 
-use std::collections::HashSet;
+mod nested;
+mod values;
+
 use std::ops::Range;
 
 use arrow_array::timezone::Tz;
 use arrow_array::types::*;
-use arrow_array::{
-    Array, ArrayAccessor, ArrayRef, BooleanArray, FixedSizeBinaryArray, StringArray,
-    StringViewArray, StructArray, UnionArray, cast::AsArray, make_array,
-};
+use arrow_array::{Array, ArrayRef, cast::AsArray, make_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType, FieldRef};
 
+use self::nested::{ListPrinter, MapPrinter, UnionPrinter, struct_printer};
+use self::values::{
+    ByteBooleans, BytesPrinter, DecimalPrinter, FloatPrinter, IntegerPrinter, JsonPrinter,
+    JsonTexts, NullPrinter, TextPrinter, UuidPrinter,
+};
 use super::json_column::object;
 use super::typed_cast::plain_cast;
-use crate::digest::hex;
-use crate::json::{self, FLOAT_TEXT, Float, python_repr};
-use crate::record::game::json::StepTexts;
+use crate::json;
 use crate::record::{JsonForm, is_json_text, is_rare, ndjson_name};
 
 /// The members of a schema or struct as they are printed: `"name":`.
-pub(super) struct MemberLabels(Vec<Vec<u8>>);
+pub(in crate::stream) struct MemberLabels(Vec<Vec<u8>>);
 
 impl MemberLabels {
-    pub(super) fn of<'a>(fields: impl IntoIterator<Item = &'a FieldRef>) -> MemberLabels {
+    pub(in crate::stream) fn of<'a>(
+        fields: impl IntoIterator<Item = &'a FieldRef>,
+    ) -> MemberLabels {
         let label = |field: &FieldRef| {
             let mut label = Vec::new();
             json::write_string(&mut label, ndjson_name(field));
@@ -36,7 +40,7 @@ impl MemberLabels {
 
 /// How null members of objects are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Nulls {
+pub(in crate::stream) enum Nulls {
     Written,
     LeftOut,
     /// They are left out, except in columns of nulls only, where somebody has written them. A value
@@ -49,7 +53,7 @@ pub(super) enum Nulls {
     Shown,
 }
 
-pub(super) fn write_members(
+pub(in crate::stream) fn write_members(
     out: &mut Vec<u8>,
     names: &MemberLabels,
     columns: &[ColumnPrinter<'_>],
@@ -102,7 +106,7 @@ fn no_json<T>(cause: impl Into<String>) -> Result<T, ArrowError> {
 }
 
 /// Puts a member's name before its error.
-pub(super) fn within(name: &str, error: ArrowError) -> ArrowError {
+pub(in crate::stream) fn within(name: &str, error: ArrowError) -> ArrowError {
     match error {
         ArrowError::JsonError(cause) => ArrowError::JsonError(format!("{name}: {cause}")),
         other => other,
@@ -110,7 +114,7 @@ pub(super) fn within(name: &str, error: ArrowError) -> ArrowError {
 }
 
 /// A column whose type is resolved once, not for every row.
-pub(super) struct ColumnPrinter<'a> {
+pub(in crate::stream) struct ColumnPrinter<'a> {
     nulls: Option<NullBuffer>,
     /// Whether its nulls are left out of objects.
     is_left_out: bool,
@@ -154,7 +158,7 @@ fn write_each(
 }
 
 impl<'a> ColumnPrinter<'a> {
-    pub(super) fn new(
+    pub(in crate::stream) fn new(
         field: &FieldRef,
         array: &'a ArrayRef,
         nulls: Nulls,
@@ -171,10 +175,12 @@ impl<'a> ColumnPrinter<'a> {
                 let text = array.as_string::<i32>();
                 match JsonForm::of(field) {
                     Some(form) => Box::new(JsonPrinter(text, form, ndjson_name(field).to_string())),
-                    None => Box::new(text),
+                    None => Box::new(TextPrinter(text)),
                 }
             }
-            DataType::Utf8View if JsonForm::of(field).is_none() => Box::new(array.as_string_view()),
+            DataType::Utf8View if JsonForm::of(field).is_none() => {
+                Box::new(TextPrinter(array.as_string_view()))
+            }
             DataType::Int8 if field.extension_type_name() == Some("arrow.bool8") => {
                 Box::new(ByteBooleans(array.as_primitive::<Int8Type>().values()))
             }
@@ -273,250 +279,16 @@ impl<'a> ColumnPrinter<'a> {
         Ok(ColumnPrinter { nulls: array.logical_nulls(), is_left_out, is_rest, values })
     }
 
-    pub(super) fn is_null(&self, row: usize) -> bool {
+    pub(in crate::stream) fn is_null(&self, row: usize) -> bool {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
 
-    pub(super) fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+    pub(in crate::stream) fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
         if self.is_null(row) {
             out.extend_from_slice(b"null");
             return Ok(());
         }
         self.values.write(out, row)
-    }
-}
-
-impl Printer for &StringViewArray {
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        json::write_string(out, self.value(row));
-        Ok(())
-    }
-}
-
-impl Printer for &StringArray {
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        json::write_string(out, self.value(row));
-        Ok(())
-    }
-}
-
-/// Texts that are JSON, and the field's name in NDJSON.
-struct JsonPrinter<'a>(&'a StringArray, JsonForm, String);
-
-impl Printer for JsonPrinter<'_> {
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        let JsonPrinter(texts, form, name) = self;
-        let text = texts.value(row);
-        let value = match form {
-            JsonForm::Value | JsonForm::Any | JsonForm::Record | JsonForm::Rest => Some(text),
-            JsonForm::Member => json_member(text, name).ok(),
-        };
-        match value {
-            Some(value) => write_line(out, value),
-            // A text that should be an object and is not: it is printed as it is, so that nothing is lost.
-            None => json::write_string(out, text),
-        }
-        Ok(())
-    }
-}
-
-/// Texts of another program that are JSON.
-struct JsonTexts<T>(T);
-
-impl<'a, T: ArrayAccessor<Item = &'a str>> Printer for JsonTexts<T> {
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        let text = self.0.value(row);
-        let mut reader = json::Reader::new(text);
-        let read = reader.skip().and_then(|()| reader.end());
-        read.or_else(|error| no_json(format!("holds no JSON: {error}")))?;
-        write_line(out, text);
-        Ok(())
-    }
-}
-
-struct IntegerPrinter<'a, T>(&'a [T]);
-
-impl<T: itoa::Integer + TryInto<u32> + Copy> Printer for IntegerPrinter<'_, T> {
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        out.extend_from_slice(itoa::Buffer::new().format(self.0[row]).as_bytes());
-        Ok(())
-    }
-
-    fn write_items(
-        &self,
-        out: &mut Vec<u8>,
-        range: Range<usize>,
-        nulls: Option<&NullBuffer>,
-    ) -> Result<(), ArrowError> {
-        if nulls.is_some() {
-            return write_each(self, out, range, nulls);
-        }
-        json::write_integers(out, &self.0[range]);
-        Ok(())
-    }
-}
-
-struct FloatPrinter<'a, T>(&'a [T], Nulls);
-
-impl<T: Float + Into<f64>> Printer for FloatPrinter<'_, T> {
-    /// Writes the shortest form that reads back the same. JSON has no numbers that are not finite.
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        let value = self.0[row];
-        let number = value.into();
-        if !number.is_finite() {
-            let name: &[u8] = match self.1 {
-                Nulls::Written | Nulls::LeftOut => {
-                    return no_json(format!("{} is no number of JSON", python_repr(number)));
-                }
-                Nulls::Filled => b"NaN",
-                Nulls::Verbatim | Nulls::Shown if number.is_nan() => b"NaN",
-                Nulls::Verbatim | Nulls::Shown if number > 0.0 => b"Infinity",
-                Nulls::Verbatim | Nulls::Shown => b"-Infinity",
-            };
-            out.extend_from_slice(name);
-            return Ok(());
-        }
-        let mut text = [0; FLOAT_TEXT];
-        let length = value.write(&mut text);
-        out.extend_from_slice(&text[..length]);
-        Ok(())
-    }
-}
-
-impl Printer for &BooleanArray {
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        out.extend_from_slice(if self.value(row) { b"true" } else { b"false" });
-        Ok(())
-    }
-}
-
-struct ListPrinter<'a>(&'a [i32], ColumnPrinter<'a>);
-
-impl Printer for ListPrinter<'_> {
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        let ListPrinter(offsets, items) = self;
-        let range = offsets[row] as usize..offsets[row + 1] as usize;
-        out.push(b'[');
-        items.values.write_items(out, range, items.nulls.as_ref())?;
-        out.push(b']');
-        Ok(())
-    }
-}
-
-fn struct_printer<'a>(
-    array: &'a StructArray,
-    nulls: Nulls,
-) -> Result<Box<dyn Printer + 'a>, ArrowError> {
-    let columns = array.fields().iter().zip(array.columns());
-    let columns = columns.map(|(field, column)| ColumnPrinter::new(field, column, nulls));
-    let members =
-        StructPrinter(MemberLabels::of(array.fields()), columns.collect::<Result<_, _>>()?);
-    Ok(match StepTexts::of(array) {
-        Some(steps) => Box::new(StepPrinter(steps, members)),
-        None => Box::new(members),
-    })
-}
-
-struct StructPrinter<'a>(MemberLabels, Vec<ColumnPrinter<'a>>);
-
-impl Printer for StructPrinter<'_> {
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        write_members(out, &self.0, &self.1, row)
-    }
-}
-
-/// Steps of games: steps of the usual form are written many at once, others one by one.
-struct StepPrinter<'a>(StepTexts<'a>, StructPrinter<'a>);
-
-impl Printer for StepPrinter<'_> {
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        self.1.write(out, row)
-    }
-
-    fn write_items(
-        &self,
-        out: &mut Vec<u8>,
-        range: Range<usize>,
-        nulls: Option<&NullBuffer>,
-    ) -> Result<(), ArrowError> {
-        let StepPrinter(steps, others) = self;
-        let written = if nulls.is_none() { steps.write(out, range.clone()) } else { 0 };
-        let rest = range.start + written..range.end;
-        if rest.is_empty() {
-            // The comma after the last step.
-            out.truncate(out.len() - usize::from(!range.is_empty()));
-            return Ok(());
-        }
-        write_each(others, out, rest, nulls)
-    }
-}
-
-/// Integers of 8 bits of which all but 0 are true.
-struct ByteBooleans<'a>(&'a [i8]);
-
-impl Printer for ByteBooleans<'_> {
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        out.extend_from_slice(if self.0[row] != 0 { b"true" } else { b"false" });
-        Ok(())
-    }
-}
-
-/// Values of several types, each printed with its own type; the types by their ids.
-struct UnionPrinter<'a>(&'a UnionArray, Vec<(i8, ColumnPrinter<'a>)>);
-
-impl Printer for UnionPrinter<'_> {
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        let UnionPrinter(union, members) = self;
-        let id = union.type_id(row);
-        match members.iter().find(|(own, _)| *own == id) {
-            Some((_, member)) => member.write(out, union.value_offset(row)),
-            None => no_json(format!("a union has no type {id}")),
-        }
-    }
-}
-
-/// Maps are printed as objects; their keys are text, or have a text.
-struct MapPrinter<'a> {
-    offsets: &'a [i32],
-    keys: Result<ArrayRef, String>,
-    values: ColumnPrinter<'a>,
-}
-
-impl Printer for MapPrinter<'_> {
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        let keys = match &self.keys {
-            Ok(keys) => keys.as_string::<i32>(),
-            Err(cause) => return no_json(format!("a key: {cause}")),
-        };
-        let entries = self.offsets[row] as usize..self.offsets[row + 1] as usize;
-        out.push(b'{');
-        let mut written = HashSet::new();
-        for (number, entry) in entries.enumerate() {
-            if number > 0 {
-                out.push(b',');
-            }
-            let key = keys.value(entry);
-            if keys.is_null(entry) {
-                return no_json("a key that is null");
-            }
-            if !written.insert(key) {
-                return no_json(format!("the key {key:?} twice"));
-            }
-            json::write_string(out, key);
-            out.push(b':');
-            self.values.write(out, entry)?;
-        }
-        out.push(b'}');
-        Ok(())
-    }
-}
-
-struct NullPrinter;
-
-impl Printer for NullPrinter {
-    fn write(&self, out: &mut Vec<u8>, _row: usize) -> Result<(), ArrowError> {
-        out.extend_from_slice(b"null");
-        Ok(())
     }
 }
 
@@ -548,55 +320,9 @@ impl Printer for EachPrinter {
     }
 }
 
-/// Bytes that are text.
-struct BytesPrinter<T>(T);
-
-impl<'a, T: ArrayAccessor<Item = &'a [u8]>> Printer for BytesPrinter<T> {
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        let text = std::str::from_utf8(self.0.value(row)).or_else(|_| no_json("not UTF-8"))?;
-        json::write_string(out, text);
-        Ok(())
-    }
-}
-
-/// UUIDs in their usual form: 8, 4, 4, 4 and 12 hexadecimal digits.
-struct UuidPrinter<'a>(&'a FixedSizeBinaryArray);
-
-impl Printer for UuidPrinter<'_> {
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        let digits = hex(self.0.value(row));
-        let groups = [0..8, 8..12, 12..16, 16..20, 20..32].map(|range| &digits[range]);
-        json::write_string(out, &groups.join("-"));
-        Ok(())
-    }
-}
-
 /// Whether 16 bytes are a UUID, according to Parquet's logical type and Arrow's extension.
 fn is_uuid(field: &FieldRef) -> bool {
     field.extension_type_name() == Some("arrow.uuid")
-}
-
-/// Exact decimals without an exponent: the integers, and how many of their digits are after the
-/// point.
-struct DecimalPrinter<'a, T>(&'a [T], i8);
-
-impl<T: std::fmt::Display> Printer for DecimalPrinter<'_, T> {
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        let integer = self.0[row].to_string();
-        let (sign, digits) = match integer.strip_prefix('-') {
-            Some(digits) => ("-", digits),
-            None => ("", integer.as_str()),
-        };
-        let behind = usize::try_from(self.1).unwrap_or(0);
-        // At least one digit is before the point.
-        let digits = format!("{digits:0>width$}", width = behind + 1);
-        let (whole, fraction) = digits.split_at(digits.len() - behind);
-        let zeros = if whole == "0" { 0 } else { usize::from(self.1.min(0).unsigned_abs()) };
-        let point = if behind > 0 { "." } else { "" };
-        let number = [sign, whole, &"0".repeat(zeros), point, fraction].concat();
-        out.extend_from_slice(number.as_bytes());
-        Ok(())
-    }
 }
 
 /// Values that may have no JSON; they are then printed as NaN.
@@ -664,10 +390,4 @@ pub fn json_member<'a>(text: &'a str, name: &str) -> Result<&'a str, String> {
     });
     read.and_then(|()| reader.end()).map_err(|error| format!("holds no JSON: {error}"))?;
     found.ok_or_else(|| format!("has no {name}"))
-}
-
-/// Writes JSON text without raw newlines (they can only be white space between tokens).
-fn write_line(out: &mut Vec<u8>, text: &str) {
-    let lines = text.as_bytes().split(|byte| matches!(byte, b'\n' | b'\r'));
-    lines.for_each(|line| out.extend_from_slice(line));
 }

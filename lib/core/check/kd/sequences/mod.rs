@@ -1,19 +1,27 @@
-//! Checks one sequence: its tokens and its masks. Masks are derived again from the roles and
-//! channels in the tokens; if they differ, the most likely cause is reported, once.
+//! Checks one sequence: its tokens, its messages and its masks.
+//!
+//! | file | what |
+//! |---|---|
+//! | `rules.rs` | what is known of the sequences |
+//! | `masks.rs` | the checks of masks |
+//! | `contents.rs` | contents that need not be encoded or decoded once more |
 
-use gristmill_models::Tokenizer;
+mod contents;
+mod masks;
+mod rules;
 
+pub(crate) use masks::DERIVED;
+pub(crate) use rules::SequenceRules;
+
+use self::contents::{KnownContents, Utf8Tokens};
+use self::masks::{MaskChecker, Masks};
 use super::texts::{ModelTexts, Targets, TextFault};
 use crate::check::{Check, FindingPlace, Findings, Severity, checks};
-use crate::harmony::{
-    Alignment, Channel, Policy, Role, Segment, Segments, Spans, is_unsupervised, loss_mask,
-    places_from, segments_of,
-};
+use crate::harmony::{Channel, Policy, Role, Segment, Segments, places_from, segments_of};
 use crate::model::Vocabulary;
 use crate::record::tokens;
 use crate::tokenizer::{
     EOD, Encoder, MESSAGE, PADDED_VOCABULARY_SIZE, RETURN, START_OF_TEXT, decode_into, is_produced,
-    token_bytes,
 };
 use crate::wording::exactly;
 
@@ -36,84 +44,15 @@ checks! {
         "a message does not follow the SYNTH policy (its roles, the channels analysis and final)";
     CANONICAL: Warning Content "kd.token.canonical",
         "text that the tokenizer would encode differently: the model never meets these again";
-    UNSHIFTED: Error Content "kd.mask.unshifted",
-        "masks are aligned to their own token, not to the next: training is off by one",
-        hint "masks are for labels: position t is about tokens[t+1]; try: span-mask";
-    DOUBLE_SHIFT: Error Content "kd.mask.double_shift",
-        "the masks are shifted twice: training is off by one the other way",
-        hint "span-mask shifts already; do not shift again in the pipeline or the trainer";
-    SWAPPED: Error Content "kd.mask.swapped",
-        "loss mask and span ids are swapped: losses are weighted wrongly";
-    MASK_VALUE: Error Content "kd.mask.value",
-        "a loss mask value that is neither 0 nor 1: the loss is multiplied by it";
-    SPAN_VALUE: Error Content "kd.span.value",
-        "a span id that no channel has: its loss is counted nowhere";
-    LAST: Error Content "kd.mask.last",
-        "the last position, or the one before <|endoftext|>, is supervised: it labels no message";
-    MASK_SPAN: Error Content "kd.mask.span",
-        "the loss mask is not 1 exactly where the span id is over 0: one of them is wrong";
-    pub(crate) DERIVED: Error Content "kd.mask.derived",
-        "the masks do not follow from the roles and channels in the tokens";
-    UNSUPERVISED: Warning Content "kd.mask.unsupervised",
-        "a sequence in which nothing is supervised: it costs time and teaches nothing",
-        hint "no assistant message is in a supervised channel; try: span-mask --span CHANNEL=ID";
+}
+
+/// Returns all checks of one sequence.
+pub(super) fn all() -> Vec<&'static Check> {
+    [CHECKS, masks::CHECKS].concat()
 }
 
 /// The checks of the end of a document, and of what may stand before it.
-pub(super) const ENDS: &[&Check] = &[&EOD_MISSING, &EOD_MIDDLE, &LAST];
-
-/// How the sequences were made, as far as it is known.
-#[derive(Clone)]
-pub(crate) struct SequenceRules {
-    /// `None` if no policy is stated: then SYNTH is assumed, and a violation is a warning.
-    pub policy: Option<Policy>,
-    /// The supervised channels with their span ids; `None` if they are not known.
-    pub spans: Option<Spans>,
-    /// [`Alignment::Label`] for a Megatron dataset.
-    pub alignment: Alignment,
-    /// Whether messages may have no span because of weights that are not known: a message is then
-    /// trained on as a whole or not at all.
-    pub is_weighted: bool,
-    /// If it is not o200k, only ids and masks are checked, and texts if the tokenizer is at hand.
-    pub vocabulary: Vocabulary,
-    pub tokenizer: Option<Tokenizer>,
-    /// The last token of each sequence, if the tokenizer is not o200k and one is stated.
-    pub end: Option<i32>,
-}
-
-impl SequenceRules {
-    /// Returns the rules for a dataset without a manifest; the user may state its policy.
-    pub fn assumed(policy: Option<Policy>) -> SequenceRules {
-        let spans = Some(Spans::synth_kd_v1(&[]));
-        SequenceRules {
-            policy,
-            spans,
-            alignment: Alignment::Label,
-            is_weighted: false,
-            vocabulary: Vocabulary::O200k,
-            tokenizer: None,
-            end: None,
-        }
-    }
-
-    /// Whether everything that a model says has a span: then masks show each place at which its text may have been
-    /// cut.
-    fn span_everything(&self) -> bool {
-        let has_span = |name: &str, spans: &Spans| {
-            spans.channels().iter().any(|span| span.channel == name && span.id > 0)
-        };
-        let named = ["analysis", "commentary", "final"];
-        self.spans.as_ref().is_some_and(|spans| named.iter().all(|name| has_span(name, spans)))
-    }
-
-    fn is_span(&self, id: u8) -> bool {
-        let named = |spans: &Spans| spans.channels().iter().any(|span| span.id == id);
-        id == 0 || self.spans.as_ref().is_none_or(named)
-    }
-}
-
-/// The loss mask and the span ids of a sequence.
-pub(crate) type Masks<'a> = (&'a [u8], &'a [u8]);
+pub(super) const ENDS: &[&Check] = &[&EOD_MISSING, &EOD_MIDDLE, &masks::LAST];
 
 /// Checks one sequence after another; each thread has one.
 pub(crate) struct SequenceChecker {
@@ -127,7 +66,7 @@ pub(crate) struct SequenceChecker {
     encoder: Encoder,
     text: Vec<u8>,
     encoded: Vec<i32>,
-    derived: Vec<u8>,
+    masks: MaskChecker,
     known: KnownContents,
     whole: Utf8Tokens,
     /// The texts of another tokenizer's tokens.
@@ -146,7 +85,7 @@ impl SequenceChecker {
             encoder: Encoder::new(),
             text: Vec::new(),
             encoded: Vec::new(),
-            derived: Vec::new(),
+            masks: MaskChecker::default(),
             known: KnownContents::default(),
             whole: Utf8Tokens::default(),
             texts: rules.tokenizer.as_ref().map(ModelTexts::new),
@@ -203,20 +142,9 @@ impl SequenceChecker {
                 false
             }
         };
-        let Some(masks) = masks else { return };
-        if is_unsupervised(masks.0) {
-            findings.add(&UNSUPERVISED, at, "nothing is supervised");
-        }
-        let (rules, segments) = (&self.rules, &self.segments);
-        let derived = known && derive(rules, segments, masks.1, rules.alignment, &mut self.derived);
-        let differs = |all: u8, (&mask, &span): (&u8, &u8)| all | (mask ^ u8::from(span > 0));
-        let is_mask = || masks.0.iter().zip(masks.1).fold(0, differs) == 0;
-        if derived && masks.1 == self.derived && is_mask() {
-            return;
-        }
-        let misplaced = if derived { self.misplaced(masks) } else { None };
-        if let Some((check, message)) = misplaced.or_else(|| self.wrong_value(masks, derived)) {
-            findings.add(check, at, message);
+        if let Some(masks) = masks {
+            let segments = Some(&self.segments).filter(|_| known);
+            self.masks.check(at, &self.rules, segments, masks, findings);
         }
     }
 
@@ -429,184 +357,4 @@ impl SequenceChecker {
             }
         }
     }
-
-    /// Returns the check and the cause if the masks are the derived ones, but shifted or swapped.
-    fn misplaced(&self, (mask, span): Masks<'_>) -> Option<(&'static Check, String)> {
-        let is = |span_id: &[u8]| span == span_id && mask == loss_mask(span_id);
-        if mask == self.derived && span == loss_mask(&self.derived) {
-            return Some((&SWAPPED, "the loss mask holds the span ids".to_string()));
-        }
-        if self.rules.alignment != Alignment::Label {
-            return None;
-        }
-        let (rules, segments) = (&self.rules, &self.segments);
-        let mut unshifted = Vec::new();
-        let known = derive(rules, segments, span, Alignment::Token, &mut unshifted);
-        let twice: Vec<u8> = self.derived.iter().skip(1).copied().chain([0]).collect();
-        let (check, sign) = if known && is(&unshifted) {
-            (&UNSHIFTED, '-')
-        } else {
-            is(&twice).then_some((&DOUBLE_SHIFT, '+'))?
-        };
-        let first = span.iter().position(|&id| id > 0).unwrap_or(0);
-        let message = "supervised from position";
-        Some((check, format!("{message} {first} on; it should be from {first} {sign} 1")))
-    }
-
-    /// Returns the first wrong position, in masks that differ from the derived ones or could not be
-    /// derived.
-    fn wrong_value(
-        &self,
-        (mask, span): Masks<'_>,
-        derived: bool,
-    ) -> Option<(&'static Check, String)> {
-        if let Some(place) = mask.iter().position(|&value| value > 1) {
-            return Some((&MASK_VALUE, format!("position {place} is {}", mask[place])));
-        }
-        if let Some(place) = span.iter().position(|&id| !self.rules.is_span(id)) {
-            return Some((&SPAN_VALUE, format!("position {place} is {}", span[place])));
-        }
-        let length = mask.len();
-        let both = |place: usize| format!("loss mask {} and span id {}", mask[place], span[place]);
-        // (Before the end of a document nothing is supervised; another tokenizer may have no such end.)
-        let has_end = self.rules.vocabulary.is_o200k() || self.rules.end.is_some();
-        let last = if has_end { 2 } else { 1 };
-        let end = match self.rules.alignment {
-            Alignment::Label => length.saturating_sub(last)..length,
-            Alignment::Token => 0..0,
-        };
-        if let Some(place) = end.into_iter().find(|&place| mask[place] > 0 || span[place] > 0) {
-            return Some((&LAST, format!("position {place} of {length} has {}", both(place))));
-        }
-        let mut positions = mask.iter().zip(span);
-        if let Some(place) = positions.position(|(&mask, &span)| (mask > 0) != (span > 0)) {
-            return Some((&MASK_SPAN, format!("position {place} has {}", both(place))));
-        }
-        if !derived {
-            return None;
-        }
-        let place = span.iter().zip(&self.derived).position(|(a, b)| a != b).unwrap_or(0);
-        let (found, expected) = (span[place], self.derived[place]);
-        let expected = format!("its label's message has {expected}");
-        Some((&DERIVED, format!("position {place} has span id {found}; {expected}")))
-    }
-}
-
-/// Tokens of contents that were encoded again and are right: in a dataset every sequence has the
-/// same few system and developer messages, a quarter of its tokens.
-#[derive(Default)]
-struct KnownContents {
-    list: Vec<Vec<i32>>,
-    oldest: usize,
-}
-
-impl KnownContents {
-    /// How many contents are kept; a new one replaces the oldest.
-    const MOST: usize = 8;
-    /// The most tokens of a content that is kept.
-    const LONGEST: usize = 2048;
-
-    fn contains(&self, content: &[i32]) -> bool {
-        self.list.iter().any(|known| known == content)
-    }
-
-    fn add(&mut self, content: &[i32]) {
-        if content.len() > Self::LONGEST {
-            return;
-        }
-        if self.list.len() < Self::MOST {
-            self.list.push(content.to_vec());
-        } else if let Some(known) = self.list.get_mut(self.oldest) {
-            self.oldest = (self.oldest + 1) % Self::MOST;
-            content.clone_into(known);
-        }
-    }
-}
-
-/// Which tokens are UTF-8 by themselves; only tokens between these have to be decoded. The state of
-/// each token is found once. (0.5 ns a token; 12 if all are decoded, twice what mmidx-write takes
-/// for all else: rustc -O, 2026-11-26.)
-#[derive(Default)]
-struct Utf8Tokens {
-    /// The state by id, with room for every id of 18 bits, so that no id has to be compared with a
-    /// length; `None` until the first use.
-    states: Option<Box<[Utf8State; Utf8Tokens::IDS]>>,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Utf8State {
-    Unknown,
-    Yes,
-    No,
-}
-
-impl Utf8Tokens {
-    const IDS: usize = 1 << 18;
-
-    /// Whether these tokens, all in the vocabulary, are UTF-8; `bytes` is a buffer.
-    fn is_text(&mut self, tokens: &[i32], bytes: &mut Vec<u8>) -> bool {
-        const BLOCK: usize = 8;
-        bytes.clear();
-        let states = self.states.get_or_insert_with(|| Box::new([Utf8State::Unknown; Self::IDS]));
-        let (blocks, rest) = tokens.as_chunks::<BLOCK>();
-        for block in blocks {
-            // Nearly all tokens are looked up without a branch for each.
-            let state = |&id: &i32| states[id as usize % Self::IDS] == Utf8State::Yes;
-            let all_whole = block.iter().fold(true, |all, id| all & state(id));
-            if !(all_whole && bytes.is_empty() || is_block_text(states, block, bytes)) {
-                return false;
-            }
-        }
-        is_block_text(states, rest, bytes) && str::from_utf8(bytes).is_ok()
-    }
-}
-
-/// Whether some tokens are UTF-8 after the incomplete character in `bytes`; the next incomplete one
-/// is left in `bytes`.
-fn is_block_text(
-    states: &mut [Utf8State; Utf8Tokens::IDS],
-    tokens: &[i32],
-    bytes: &mut Vec<u8>,
-) -> bool {
-    for &id in tokens {
-        let state = &mut states[id as usize % Utf8Tokens::IDS];
-        if *state != Utf8State::Yes {
-            let Some(token) = token_bytes(id) else { return false };
-            if *state == Utf8State::Unknown {
-                *state = if str::from_utf8(token).is_ok() { Utf8State::Yes } else { Utf8State::No };
-            }
-            if *state == Utf8State::No {
-                bytes.extend_from_slice(token);
-                continue;
-            }
-        }
-        if !bytes.is_empty() {
-            if str::from_utf8(bytes).is_err() {
-                return false;
-            }
-            bytes.clear();
-        }
-    }
-    true
-}
-
-/// Derives the span ids of a sequence from its messages; returns whether that is possible. If the
-/// spans are not known, a message has the id that `stated` has at its beginning.
-fn derive(
-    rules: &SequenceRules,
-    segments: &Segments,
-    stated: &[u8],
-    alignment: Alignment,
-    span_ids: &mut Vec<u8>,
-) -> bool {
-    span_ids.clear();
-    let list = segments.records();
-    let done = match &rules.spans {
-        Some(spans) if rules.is_weighted => {
-            spans.append_weighted(list, stated, alignment, span_ids)
-        }
-        Some(spans) => spans.append(list, stated.len(), alignment, span_ids),
-        None => Spans::append_stated(list, stated, alignment, span_ids),
-    };
-    done.is_ok()
 }
