@@ -15,6 +15,7 @@
 //! | `drafts.rs` | messages from lists, questions and columns, for `shapes.rs` and `preference.rs` |
 //! | `preference.rs` | chosen and rejected answers |
 //! | `message.rs` | one message, under the keys of any of them |
+//! | `reasoning.rs` | reasoning that stands in the text of an answer |
 //! | `tools.rs` | declarations of functions |
 //! | `whole.rs` | the rules that concern a chat as a whole |
 //! | `turns.rs` | the turns of a chat, and which of them are trained on |
@@ -32,6 +33,7 @@ mod message;
 mod messages;
 mod normalize;
 mod preference;
+mod reasoning;
 mod shapes;
 mod template;
 mod tools;

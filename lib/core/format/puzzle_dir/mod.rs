@@ -8,7 +8,7 @@
 //! | `adopt.rs` | a set of another directory, published |
 //! | `metadata.rs` | `dataset.json`, and the constants that a domain or the user gives |
 //! | `root.rs` | opening the parts of a set as they are, without checks |
-//! | `reader.rs`, `identifiers.rs` | examples as `puzzle` records |
+//! | `reader.rs`, `open_set.rs`, `identifiers.rs` | examples as `puzzle` records |
 //! | `writer.rs`, `part_writer.rs`, `names.rs` | `puzzle` records into a set |
 //!
 //! The rules of the games are not here, see `puzzle`.
@@ -19,6 +19,7 @@ mod identifiers;
 mod manifest;
 mod metadata;
 mod names;
+mod open_set;
 mod part_writer;
 mod reader;
 mod root;

@@ -6,7 +6,7 @@
 //! | `manifest.rs` | what a file states of itself, in its footer |
 //! | `settings.rs` | how rows are made, and where they go |
 //! | `sample.rs` | what tells a `.bin` from another without reading all of it |
-//! | `store.rs` | sequences that pieces are taken from: triples on disk, a window of records |
+//! | `store.rs`, `window.rs` | sequences that pieces are taken from: triples on disk, a window of records |
 //! | `columns.rs` | the columns of each form, built row by row |
 //! | `pages.rs` | column chunks of tokens and masks |
 //! | `sink.rs` | writing row groups, encoded on several threads |
@@ -26,6 +26,7 @@ mod sample;
 mod settings;
 mod sink;
 mod store;
+mod window;
 
 use std::path::Path;
 

@@ -14,7 +14,8 @@ use super::manifest::{
 };
 use super::settings::{RowCompression, RowsSettings, RowsTarget};
 use super::sink::RowsFile;
-use super::store::{PrefixStore, Sequences, Window, no_end};
+use super::store::{PrefixStore, Sequences, no_end};
+use super::window::Window;
 use crate::batch::{
     Batch, Counts, DroppedRecords, Header, RecordSource, Sink, SinkSummary, SkippedRecords,
 };

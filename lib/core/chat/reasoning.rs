@@ -1,0 +1,118 @@
+//! Reasoning in the text of an answer: in `<think>` tags, or in the output of a gpt-oss model with its control
+//! tokens. A text from which these were stripped is refused: where its reasoning ends is not known.
+
+use std::borrow::Cow;
+
+use super::left_out::LeftOut;
+use super::message::{Content, Draft};
+use crate::harmony::Role;
+
+impl Draft<'_> {
+    /// Moves reasoning that stands in tags in the content to its own field.
+    pub fn with_reasoning_apart(mut self, left_out: &mut LeftOut) -> Result<Self, String> {
+        if self.role != Role::Assistant {
+            return Ok(self);
+        }
+        self.thinking = self.thinking.filter(|text| !text.is_empty());
+        let tagged = self.text().and_then(|content| {
+            let thought =
+                split_thinking(content).map(|(thinking, answer)| (Some(thinking), answer));
+            thought.or_else(|| harmony_output(content))
+        });
+        if let Some((thinking, answer)) = tagged {
+            let thinking = thinking.filter(|text| !text.is_empty());
+            match (&self.thinking, thinking) {
+                (Some(field), Some(text)) if field.trim() != text.trim() => {
+                    let has_tags = self.text().is_some_and(has_channel_tags);
+                    return Err(if has_tags { TAGS } else { TWICE }.to_string());
+                }
+                (Some(_), Some(_)) => left_out.count("reasoning in the content too", true),
+                _ => {}
+            }
+            let thinking = thinking.map(|text| Cow::Owned(text.to_string()));
+            let answer = Cow::Owned(answer.to_string());
+            self.thinking = self.thinking.or(thinking);
+            self.content = Some(Content::Text(answer));
+        }
+        if self.text().is_some_and(is_torn) {
+            return Err(TORN.to_string());
+        }
+        let texts = [self.text(), self.thinking.as_deref()];
+        if texts.iter().flatten().any(|text| has_channel_tags(text)) {
+            return Err(TAGS.to_string());
+        }
+        if self.text().is_some_and(is_stripped) {
+            return Err(STRIPPED.to_string());
+        }
+        Ok(self)
+    }
+}
+
+const TWICE: &str = "reasoning in the content, and another beside it; give one of them";
+
+const STRIPPED: &str = "Harmony channels without their tags in the text (analysis..assistantfinal..); \
+     give analysis as thinking and the answer as content";
+
+const TAGS: &str =
+    "Harmony channel tags in the text; give analysis as thinking and the answer as content";
+
+const TORN: &str = "</think> without <think> in the text; give reasoning as thinking";
+
+/// Whether reasoning ends in the content that does not begin there: the model's template has added
+/// the opening tag.
+fn is_torn(content: &str) -> bool {
+    let is_open = |(before, _): (&str, &str)| before.contains("<think>");
+    content.split_once("</think>").is_some_and(|parts| !is_open(parts))
+}
+
+/// Splits `<think>..</think>` from the text after it; new lines around both are removed.
+fn split_thinking(content: &str) -> Option<(&str, &str)> {
+    let (thinking, answer) =
+        content.trim_start().strip_prefix("<think>")?.split_once("</think>")?;
+    Some((thinking.trim_matches('\n'), answer.trim_start_matches('\n')))
+}
+
+const ANALYSIS: &str = "<|channel|>analysis<|message|>";
+const FINAL: &str = "<|channel|>final<|message|>";
+const CALL: &str = "<|channel|>commentary to=functions.";
+const ASSISTANT: &str = "<|start|>assistant";
+
+/// Splits the whole output of a model: a final message, and perhaps an analysis before it.
+fn harmony_output(content: &str) -> Option<(Option<&str>, &str)> {
+    let begun = content.trim_start();
+    let begun = begun.strip_prefix(ASSISTANT).unwrap_or(begun);
+    let (thinking, answer) = match begun.strip_prefix(ANALYSIS) {
+        Some(rest) => {
+            let (thinking, rest) = rest.split_once("<|end|>")?;
+            (Some(thinking), rest.strip_prefix(ASSISTANT)?)
+        }
+        None => (None, begun),
+    };
+    let answer = answer.strip_prefix(FINAL)?;
+    let ended = answer.trim_end();
+    let ends = ["<|return|>", "<|end|>"];
+    let answer = ends.iter().find_map(|end| ended.strip_suffix(end)).unwrap_or(answer);
+    // An output with more messages is not a single answer.
+    (!answer.contains("<|start|>")).then_some((thinking, answer))
+}
+
+/// Whether the content is a model's output that was decoded without its control tokens: the names
+/// of channels, and `assistant` before each name after the first, with or without white space
+/// between.
+fn is_stripped(content: &str) -> bool {
+    const CHANNELS: [&str; 3] = ["analysis", "commentary", "final"];
+    let begins = |text: &str, names: &[&str]| names.iter().any(|name| text.starts_with(name));
+    let content = content.trim_start();
+    if let Some(rest) = content.strip_prefix("assistant") {
+        // (Prose has a space after this word.)
+        return begins(rest.trim_start_matches(['\r', '\n']), &CHANNELS);
+    }
+    let mut others = memchr::memmem::find_iter(content.as_bytes(), b"assistant");
+    begins(content, &CHANNELS[..2])
+        && others.any(|at| begins(content[at + "assistant".len()..].trim_start(), &CHANNELS))
+}
+
+fn has_channel_tags(text: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), b"<|channel|>").is_some()
+        && (text.contains(ANALYSIS) || text.contains(FINAL) || text.contains(CALL))
+}
