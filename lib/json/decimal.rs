@@ -1,7 +1,8 @@
 //! Short decimal numbers, read for callers that know what their text is like: eight digits to their value,
 //! and a number to the nearest float.
 
-use super::integers::others;
+const ONES: u64 = 0x0101_0101_0101_0101;
+const ZEROS: u64 = ONES * b'0' as u64;
 
 /// A decimal number: `mantissa / 10^decimals`, negative or not. At most 14 digits.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +13,14 @@ pub struct Decimal {
     pub mantissa: i64,
     /// How many digits are after the point, at most seven.
     pub decimals: usize,
+}
+
+/// Returns the values of eight digits, one a byte, and the eighth bit of every byte that is not a
+/// digit.
+#[inline(always)]
+pub(super) fn others(word: u64) -> (u64, u64) {
+    let values = word ^ ZEROS;
+    (values, (((values & (0x7f * ONES)) + 0x76 * ONES) | values) & (0x80 * ONES))
 }
 
 /// Powers of ten.

@@ -6,15 +6,12 @@
 //! Nearly all bytes of token sequences are such lists. What is written in another way (a sign,
 //! white space, more than seven digits, the last bytes of a text) is left to the general code.
 
-use super::decimal;
+use super::decimal::{self, others};
 
 /// The most digits of an integer that is read here: a word holds them and the byte that follows.
 const MOST_DIGITS: usize = 7;
 /// How many integers are read or written together.
 pub(super) const CHUNK: usize = 64;
-
-const ONES: u64 = 0x0101_0101_0101_0101;
-const ZEROS: u64 = ONES * b'0' as u64;
 
 /// Four integers of one digit, each with its comma: `1,0,0,1,`.
 const FOUR: u64 = u64::from_le_bytes(*b"0,0,0,0,");
@@ -55,14 +52,6 @@ pub(super) fn read(bytes: &[u8], mut at: usize, into: &mut [u32]) -> (usize, usi
     }
     // The comma after the last integer is not read.
     (count, if is_last || count == 0 { at } else { at - 1 })
-}
-
-/// Returns the values of eight digits, one a byte, and the eighth bit of every byte that is not a
-/// digit.
-#[inline(always)]
-pub(super) fn others(word: u64) -> (u64, u64) {
-    let values = word ^ ZEROS;
-    (values, (((values & (0x7f * ONES)) + 0x76 * ONES) | values) & (0x80 * ONES))
 }
 
 /// Reads integers of one digit, each with its comma, sixteen or four at a time; returns how many.

@@ -33,6 +33,13 @@ enum Own {
     Characters(CharacterEncoder),
 }
 
+impl Tokenizer {
+    /// Makes an encoder. Each thread has its own, which remembers words.
+    pub fn encoder(&self) -> Encoder {
+        Encoder::new(self)
+    }
+}
+
 impl Encoder {
     pub(crate) fn new(tokenizer: &Tokenizer) -> Self {
         let own = match &tokenizer.0.engine {

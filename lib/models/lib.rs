@@ -35,6 +35,7 @@ mod merges;
 mod nfc;
 mod reference;
 mod template;
+mod text_file;
 mod tokenizer;
 
 pub use added::{AddedToken, SpelledToken};

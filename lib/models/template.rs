@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::error::{Cause, FolderError};
-use crate::folder::{read_text, sha256};
+use crate::text_file::{read_text, sha256};
 
 /// A chat template.
 #[derive(Clone, Debug, PartialEq, Eq)]

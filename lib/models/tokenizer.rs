@@ -10,13 +10,12 @@ use gristmill_tokenizer::{HashMap as Map, both};
 use crate::added::{AddedToken, AddedTokens, SpelledToken};
 use crate::characters::Characters;
 use crate::decode::{Spelling, TokenTable};
-use crate::encoder::Encoder;
 use crate::error::{Cause, FolderError, UnknownToken};
 use crate::fast::Fast;
 use crate::file::{Model, TokenizerFile};
-use crate::folder::sha256;
 use crate::nfc::normalized;
 use crate::reference::Reference;
+use crate::text_file::sha256;
 
 /// Encodes text to ids, and decodes ids. Clones share one tokenizer.
 #[derive(Clone)]
@@ -120,11 +119,6 @@ impl Tokenizer {
         let added = AddedTokens::new(added, normal);
         let is_spelled = spelling.is_some();
         Ok((Self(Arc::new(Parts { engine, note, added, tokens, is_spelled })), hash))
-    }
-
-    /// Makes an encoder. Each thread has its own, which remembers words.
-    pub fn encoder(&self) -> Encoder {
-        Encoder::new(self)
     }
 
     /// Which engine runs.

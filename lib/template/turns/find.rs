@@ -4,18 +4,11 @@ use std::ops::Range;
 
 use super::difference::{Places, cause, head, kinds};
 use super::mark::Kind;
-use super::{Channel, Finder, Found, Turn, UnseenText, segments};
+use super::{Channel, Finder, Found, LocatedTurn, Turn, UnseenText, segments, stop};
 use crate::chat::Chat;
 use crate::error::Error;
 use crate::template::Template;
 use crate::text::is_space;
-
-/// A turn and its parts.
-pub struct LocatedTurn {
-    pub turn: Turn,
-    /// The parts of the turn's bytes, in order.
-    pub parts: Vec<(Channel, Range<usize>)>,
-}
 
 pub fn find(finder: &Finder, chat: &Chat, wanted: &dyn Fn(usize) -> bool) -> Result<Found, Error> {
     let template = &finder.template;
@@ -125,15 +118,6 @@ fn unseen(chat: &Chat, places: &mut Places<'_>) -> Result<Vec<UnseenText>, Error
         unseen.push(UnseenText::Tools);
     }
     Ok(unseen)
-}
-
-/// The first stop token in a part of a text.
-pub fn stop(text: &str, stops: &[String], within: Range<usize>) -> Option<Range<usize>> {
-    let around = &text[within.clone()];
-    let stops = stops.iter().filter_map(|stop| Some((around.find(stop)?, stop.len())));
-    // (Of two stop tokens at one place, the longer.)
-    let (at, length) = stops.min_by_key(|(at, length)| (*at, usize::MAX - length))?;
-    Some(within.start + at..within.start + at + length)
 }
 
 /// The length of a text up to a tag (`<`) that it leaves open.

@@ -158,3 +158,19 @@ pub(crate) fn role_of(message: &crate::Value) -> Role {
         _ => Role::User,
     }
 }
+
+/// A turn and its parts.
+struct LocatedTurn {
+    turn: Turn,
+    /// The parts of the turn's bytes, in order.
+    parts: Vec<(Channel, Range<usize>)>,
+}
+
+/// The first stop token in a part of a text.
+fn stop(text: &str, stops: &[String], within: Range<usize>) -> Option<Range<usize>> {
+    let around = &text[within.clone()];
+    let stops = stops.iter().filter_map(|stop| Some((around.find(stop)?, stop.len())));
+    // (Of two stop tokens at one place, the longer.)
+    let (at, length) = stops.min_by_key(|(at, length)| (*at, usize::MAX - length))?;
+    Some(within.start + at..within.start + at + length)
+}

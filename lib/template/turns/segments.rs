@@ -1,8 +1,7 @@
 //! Splits a text into segments.
 
 use super::difference::Places;
-use super::find::{LocatedTurn, stop};
-use super::{Channel, Role, Segment, role_of};
+use super::{Channel, LocatedTurn, Role, Segment, role_of, stop};
 use crate::chat::Chat;
 use crate::error::Error;
 
