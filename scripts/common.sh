@@ -263,7 +263,7 @@ make_rows() {
         die "${made[*]} have not passed ds-check" $?
 }
 
-# The arguments of `finish ROOT [TASKS] ...`, into: root, tasks, jobs, check, delete, rejects, quiet.
+# The arguments of `finish ROOT [TASKS] ...`, into variables of finish_plan.
 finish_arguments() {
     local is_checked=1
     # Conversations may lack ids, which a check would not let pass.
@@ -298,6 +298,7 @@ finish_arguments() {
 
 # finish_plan ROOT [TASKS] ...: joins the parts of a plan.
 finish_plan() {
+    local root tasks jobs check delete quiet rejects='' pipeline input
     finish_arguments "$@"
     need_filters ds-plan ${check:+ds-check} ${rows:+seq-pack}
     check_rows
@@ -307,7 +308,6 @@ finish_plan() {
         make_rows "$root"
         return
     fi
-    local input
     input=$(ds-plan input "$root") || exit
     run ds-plan finish "$root" "${tasks[@]}" --jobs "$jobs" ${rejects:+--rejects "$rejects"} \
         ${quiet:+"$quiet"} || exit
@@ -370,11 +370,12 @@ die_of_task() {
     die "a ${made:-shard} failed; $kept" "$2"
 }
 
-# make_all ROOT ds-plan make ... -- SCRIPT OPTIONS...: prints the plan, or makes all of it on this machine:
-# tasks side by side, and threads in each. With --resume, what was made in this way is kept.
+# make_all ROOT INPUT ds-plan make ... -- SCRIPT OPTIONS...: prints the plan, or makes all of it on this machine:
+# tasks side by side, and threads in each. With --resume, what was made in this way is kept. The manifest of INPUT
+# is checked with what is made; '' has none.
 make_all() {
-    local root=$1 most=${jobs:-$(nproc)} again=() began=$EPOCHREALTIME
-    shift
+    local root=$1 input=$2 most=${jobs:-$(nproc)} again=() began=$EPOCHREALTIME
+    shift 2
     if [[ $mode == plan ]]; then
         exec "${@:1:3}" ${jobs:+--threads "$jobs"} ${overwrite:+--overwrite} "${@:4}"
     fi

@@ -112,5 +112,5 @@ fi
 
 may_build "$out"
 check_passed
-make_all "$out" ds-plan make "$out" --product pack --input "$input" --source "games=$input" \
+make_all "$out" "$input" ds-plan make "$out" --product pack --input "$input" --source "games=$input" \
     "${size[@]}" -- "$self" "${passed[@]}" ${on_error:+--on-error "$on_error"}

@@ -121,7 +121,7 @@ out=${positional[0]}
 
 need_filters gristmill puzzle-encode npy-pack ds-plan ${check:+ds-check}
 
-targets=("${domains[@]/#/$out/}") made=set input=''
+targets=("${domains[@]/#/$out/}") made=set
 may_build "$out"
-make_all "$out" ds-plan make "$out" --product puzzles --input . "${sources[@]}" -- "$self" \
+make_all "$out" '' ds-plan make "$out" --product puzzles --input . "${sources[@]}" -- "$self" \
     --num-aug "$num_aug" --seed "$seed" "${sudoku[@]}" ${on_error:+--on-error "$on_error"}

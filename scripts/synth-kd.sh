@@ -269,5 +269,5 @@ if [[ $mode == build && -n $overwrite ]]; then
     rm -f -- "$root"/rows/{train,valid}.{rows,trl,megatron-bridge}.parquet
     rmdir -- "$root/rows" 2>/dev/null || true
 fi
-make_all "$root" "${make[@]}" -- "$self" "${options[@]}"
+make_all "$root" "$input" "${make[@]}" -- "$self" "${options[@]}"
 make_rows "$root"

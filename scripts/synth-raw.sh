@@ -117,6 +117,6 @@ for file in "$out"/*.parquet; do
     [[ ! -e $file ]] || { [[ $number =~ ^[0-9]+$ ]] && ((10#$number < shards)); } ||
         die "$file is none of the $shards shards; try: another directory, or remove it"
 done
-make_all "$out" ds-plan make "$out" --product conversations --input "$input" "${named[@]}" --raw-shards "$shards" \
+make_all "$out" "$input" ds-plan make "$out" --product conversations --input "$input" "${named[@]}" --raw-shards "$shards" \
     "${size[@]}" "${recorded[@]}" ${max_rows:+--max-rows-per-shard "$max_rows"} -- \
     "$self" "${groups[@]}" "${passed[@]}" ${on_error:+--on-error "$on_error"}

@@ -4,7 +4,7 @@
 #
 #   scripts/trainers.sh [ROOT [N]]    the last result: docs/trainers/RESULT.md
 #
-# Rows have N positions (512). Without ROOT the bundled example is made into one.
+# ROOT's tokens may be of any model; rows have N positions (512). Without ROOT the bundled example is made into one.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/common.sh

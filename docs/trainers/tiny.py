@@ -10,16 +10,15 @@ import numpy as np
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-#: As gpt-oss pads it.
-VOCABULARY = 201_088
-EOD = 199_999
+#: Types of tokens, by their codes in an .idx file.
+TYPES = {4: "<i4", 8: "<u2"}
 
 
-def model():
-    """The same weights each time; without its vocabulary some thousand parameters."""
+def model(of):
+    """The same weights each time, with the ids of the sequences; without its vocabulary some thousand parameters."""
     torch.manual_seed(1)
     config = LlamaConfig(
-        vocab_size=VOCABULARY,
+        vocab_size=max(int(tokens.max()) for tokens, _ in of) + 1,
         hidden_size=8,
         intermediate_size=16,
         num_hidden_layers=2,
@@ -50,7 +49,7 @@ def sequences(prefix):
     head = Path(f"{prefix}_tokens.idx").read_bytes()
     count = int(np.frombuffer(head, "<u8", 1, 18)[0])
     ends = np.cumsum(np.frombuffer(head, "<i4", count, 34), dtype=np.int64)[:-1]
-    tokens = np.split(np.fromfile(f"{prefix}_tokens.bin", "<i4"), ends)
+    tokens = np.split(np.fromfile(f"{prefix}_tokens.bin", TYPES[head[17]]).astype("<i4"), ends)
     masks = np.split(np.fromfile(f"{prefix}_lossmask.bin", "u1"), ends)
     return list(zip(tokens, masks))
 
@@ -71,8 +70,8 @@ def expected(model, of):
 
 
 def found(of, tokens):
-    """The sequences, in order, that these tokens are, without their ends of documents."""
-    by_tokens = {values[0][:-1].tobytes(): values for values in of}
+    """The sequence that these tokens are; rows of gpt-oss lack its last token, the end of the document."""
+    by_tokens = {values[0][:end].tobytes(): values for values in of for end in (-1, None)}
     return by_tokens[np.asarray(tokens, "<i4").tobytes()]
 
 

@@ -41,7 +41,8 @@ print("Axolotl takes the rows as tokenized")
 # sample_packing: true: several rows are put together, their positions begin anew (add_position_ids).
 collator = module("utils/collators/batching.py").V2BatchSamplerDataCollatorForSeq2Seq
 collate = collator(tiny.tokenizer())
-model, of = tiny.model(), tiny.sequences(prefix)
+of = tiny.sequences(prefix)
+model = tiny.model(of)
 for step in range(2):
     rows = [data[2 * step], data[2 * step + 1]]
     for row in rows:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import torch
+from transformers import AutoTokenizer
 
 import tiny
 
@@ -40,6 +41,10 @@ def packed_dataset_class():
     return GPTSFTPackedDataset
 
 
+# A root keeps its tokenizer; that of gpt-oss is part of gristmill, and its sequences end in <|return|>.
+kept = Path(prefix).parent.parent / "tokenizer"
+eos_id = AutoTokenizer.from_pretrained(kept).eos_token_id if kept.exists() else 200_002
+
 rows = pq.read_table(path).to_pylist()
 of = tiny.sequences(prefix)
 dataset = packed_dataset_class().__new__(packed_dataset_class())
@@ -48,11 +53,10 @@ vars(dataset).update(
     indexed_dataset=rows, samples_mapping=None, answer_only_loss=True, pad_to_max_length=False, ceil_to_power_2=False,
     max_seq_length=-(-longest // 16) * 16, pad_seq_length_to_mult=16, _pad_seq_to_mult=1,
     pad_cu_seqlens=False, return_cu_seqlen=True, pack_metadata=None,
-    # gpt-oss: <|return|>.
-    tokenizer=types.SimpleNamespace(eos_id=200_002),
+    tokenizer=types.SimpleNamespace(eos_id=eos_id),
 )  # fmt: skip
 
-model = tiny.model()
+model = tiny.model(of)
 for step in range(2):
     row = dataset[step]
     batch = dataset.collate_fn([row])

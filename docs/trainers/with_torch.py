@@ -16,7 +16,7 @@ prefix, index = sys.argv[1:]
 of = tiny.sequences(prefix)
 spans = np.split(np.fromfile(f"{prefix}_span.bin", "u1"), np.cumsum([len(t) for t, _ in of])[:-1])
 stream = PackedStream(PackedTriples(prefix, index), seed=1)
-model = tiny.model().train()
+model = tiny.model(of).train()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 
 

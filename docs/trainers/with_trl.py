@@ -37,7 +37,7 @@ def train(path, size, **options):
             max_length=None, packing=False, **options,
         )  # fmt: skip
         seen = Losses()
-        trainer = SFTTrainer(tiny.model(), config, train_dataset=data, callbacks=[seen],
+        trainer = SFTTrainer(tiny.model(of), config, train_dataset=data, callbacks=[seen],
                              processing_class=tiny.tokenizer())  # fmt: skip
         # In the order of the file, so that it is known what is in a step.
         trainer._get_train_sampler = lambda *_: range(2 * size)
@@ -45,7 +45,7 @@ def train(path, size, **options):
     return seen.losses, data
 
 
-model = tiny.model()
+model = tiny.model(of)
 losses, data = train(rows, 2)
 steps = [[tiny.found(of, row["input_ids"]) for row in data.select(range(at, at + 2))] for at in (0, 2)]
 tiny.same("rows", losses, [tiny.expected(model, step) for step in steps])
