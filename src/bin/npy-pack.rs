@@ -18,15 +18,15 @@ use gristmill::record::{GAME, PUZZLE};
 use gristmill::runner::Runner;
 use gristmill::stream::{Reader, Request};
 
-/// Make a pack (steps.npy, metadata.db) of games, or a puzzle set of puzzles
+/// Make a pack (steps.npy, metadata.db) from games, or a puzzle set from puzzles
 ///
 /// The type of the first record decides which. All files appear at the end, or none do.
 ///
 /// Games: DIR receives steps.npy (or steps-00000.npy, steps-00001.npy, ... with --shard-rows), one
 /// 48-byte row per step, valuation_types.json, metadata.db and, last, manifest.json. Runs are
 /// numbered 0, 1, 2, ... in the order in which the games are read. The layout selfplay-v1 has only
-/// boards: steps-000001.npy, ..., no lookup. Inputs may also be pools on disk, directories with
-/// rows of steps: they are merged, as from ds-cat, and faster.
+/// boards: steps-000001.npy, ..., no lookup. Inputs may also be pools on disk (directories with rows
+/// of steps). They are merged, with the same result as through ds-cat, and faster.
 ///
 /// Puzzles: DIR receives train/ and test/ with dataset.json and five int32 arrays for each set,
 /// identifiers.json and, last, build.json. Groups, puzzles and identifiers are numbered in the

@@ -30,11 +30,11 @@ pub struct CheckOptions {
     #[arg(hide_possible_values = true)]
     pub policy: Option<Policy>,
 
-    /// The model whose tokens a stream has that does not state it: a folder, or a tokenizer.json
+    /// The model of the tokens, for streams that do not state it: a folder, or a tokenizer.json
     #[arg(long, value_name = "DIR", help_heading = "Checks")]
     pub model: Option<PathBuf>,
 
-    /// Domain of puzzle sets that do not state it: sudoku, arc, maze, domino; none: no rules of any
+    /// Domain of puzzle sets that do not state it: sudoku, arc, maze, domino; none: check no rules
     #[arg(long, value_name = "NAME", help_heading = "Checks")]
     pub domain: Option<String>,
 }

@@ -30,8 +30,8 @@ pub struct CommonArgs {
     #[arg(short, long, help_heading = "Messages", add = WithoutEffect)]
     pub quiet: bool,
 
-    /// Also print what is known elsewhere: where Parquet that comes through a pipe is kept while it is
-    /// read, and, behind another filter, what that one has printed already
+    /// Also print where Parquet that comes through a pipe is kept while it is read, and messages that
+    /// an earlier filter of the pipe has printed already
     #[arg(short, long, help_heading = "Messages", add = WithoutEffect)]
     pub verbose: bool,
 
@@ -47,7 +47,7 @@ pub struct CommonArgs {
     )]
     pub progress: When,
 
-    /// Append how far this is to FILE, a line of JSON a second: {tool, unit, done, of, bytes, inside, made}
+    /// Append the progress to FILE, a line of JSON a second: {tool, unit, done, of, bytes, inside, made}
     #[arg(long, value_name = "FILE", help_heading = "Messages")]
     #[arg(add = WithoutEffect, value_parser = on_disk())]
     pub progress_to: Option<PathBuf>,
@@ -77,19 +77,19 @@ impl CommonArgs {
 pub struct InputArgs {
     /// Inputs, in this order; none, or `-`, is stdin
     ///
-    /// gzip and zstd are decompressed.
+    /// Inputs with gzip or zstd are decompressed.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
     /// Read only part I of N of all inputs, I from 0
     ///
-    /// All inputs together have N parts, which are contiguous, and together the whole.
-    /// Or, where records are counted (not in NDJSON), those from A to B, B not included.
+    /// All inputs together are divided into N contiguous parts. A..B reads the records from A to B, B not
+    /// included (not of NDJSON, whose records are not counted beforehand).
     #[arg(long, value_name = "I/N|A..B")]
     pub slice: Option<Slice>,
 
-    /// Take an input without any byte for one without records (else it is an error: its writer may
-    /// have died)
+    /// Accept an input without any byte as one without records (otherwise it is an error, since its
+    /// writer may have died)
     #[arg(long, help_heading = "Input", add = WithoutEffect)]
     pub allow_empty: bool,
 
@@ -143,7 +143,7 @@ pub struct InputCheckArgs {
 pub struct OnErrorArgs {
     /// End at a bad record, or skip it
     ///
-    /// What is dropped is counted, in manifests too.
+    /// Skipped records are counted, also in manifests.
     #[arg(
         long,
         value_enum,
@@ -153,7 +153,7 @@ pub struct OnErrorArgs {
     )]
     pub on_error: OnError,
 
-    /// Keep what was dropped, with its reason, as NDJSON
+    /// Write skipped records and their reasons as NDJSON
     #[arg(long, value_name = "FILE", add = WithoutEffect)]
     #[arg(value_parser = on_disk())]
     pub rejects: Option<PathBuf>,
@@ -171,7 +171,7 @@ pub enum OnError {
 pub struct OutputArgs {
     /// One JSON object a line, or an Arrow IPC stream
     ///
-    /// GRISTMILL_TO says it for a whole pipeline.
+    /// GRISTMILL_TO sets it for a whole pipeline.
     #[arg(
         long,
         value_enum,
@@ -204,7 +204,7 @@ impl OutputArgs {
 /// How much of the input is read.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LimitArgs {
-    /// Read the first N records only
+    /// Read only the first N records
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
 }
@@ -229,7 +229,7 @@ pub enum Encoding {
 
 #[derive(Debug, Clone, Args)]
 pub struct JobsArgs {
-    /// Threads, without effect on the output
+    /// Threads; the output is the same
     #[arg(short, long, aliases = ["workers", "threads"], value_name = "N", default_value = "1")]
     #[arg(add = WithoutEffect)]
     pub jobs: NonZeroUsize,

@@ -22,15 +22,15 @@ const MOST_LINES: usize = 100;
 /// Options of a task's run that do not change its part.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RunOptions {
-    /// Threads of its filters, instead of those of the plan
+    /// Threads of its filters [default: as planned]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
 
-    /// Where the filters append how far they are (see their --help)
+    /// The file to which filters append their progress
     #[arg(long, value_name = "FILE")]
     pub progress_to: Option<PathBuf>,
 
-    /// Print warnings too (of puzzles all that the filters say) if all goes well
+    /// Print warnings too (for puzzles all messages) if all goes well
     #[arg(long)]
     pub warnings: bool,
 }

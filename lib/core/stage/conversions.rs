@@ -25,12 +25,12 @@ pub struct SourceArgs {
     #[command(flatten)]
     pub input: InputArgs,
 
-    /// Read only the I-th of N contiguous parts of the files, whole ones (with --slice: part of
-    /// those); the types of columns are those of the first file of all
+    /// Read only part I of N of the files, whole files (--slice then takes a part of these); column
+    /// types come from the first of all files
     #[arg(long, value_name = "I/N", help_heading = "Input")]
     shard: Option<Slice>,
 
-    /// State name, size, rows and sha256 of each file in the header, for which all are read once more
+    /// State name, size, rows and sha256 of each file in the header; this reads all files once more
     #[arg(long, help_heading = "Input", add = WithoutEffect)]
     hash_inputs: bool,
 
@@ -124,7 +124,7 @@ pub struct ConversationOutputArgs {
     #[command(flatten)]
     pub output: FileOutputArgs,
 
-    /// Do nothing if the FILE of -o is finished, with these settings and of these inputs
+    /// Do nothing if the FILE of -o is finished, with the same settings and inputs
     #[arg(long, requires = "output", conflicts_with = "overwrite", help_heading = "Output")]
     #[arg(add = WithoutEffect)]
     resume: bool,

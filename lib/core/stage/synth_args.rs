@@ -17,7 +17,7 @@ Follow the user's request. When you provide an answer, produce both:
 /// What stands in every conversation, and which rows become one.
 #[derive(Debug, Clone, Args)]
 pub struct SynthArgs {
-    /// What the system message asks for: low, medium or high
+    /// Reasoning effort in the system message: low, medium, high
     #[arg(long, add = ForPipelines, value_enum, default_value = "high", value_name = "LEVEL")]
     #[arg(hide_possible_values = true, help_heading = "Conversations")]
     pub reasoning_effort: ReasoningEffort,
@@ -57,20 +57,20 @@ pub struct SynthArgs {
     )]
     pub metadata_fields: String,
 
-    /// Columns that there are, with or without their TYPE (text, integer, float, boolean), where a pipe
-    /// shows them after 10 MiB, or not the first file
+    /// Columns, with or without TYPE (text, integer, float, boolean), that a pipe shows only after its
+    /// first 10 MiB, or that the first file lacks
     ///
-    /// The columns are those of the first input; a file of NDJSON is read twice where its first 10 MiB
-    /// do not show them all. Before a column comes, its values are null.
+    /// Columns come from the first input. An NDJSON file is read twice if its first 10 MiB do not show
+    /// all columns. Records without a column have null in it.
     #[arg(long, value_name = "NAME[:TYPE],...", value_delimiter = ',', help_heading = "Input")]
     #[arg(add = ForPipelines)]
     pub columns: Vec<String>,
 
-    /// Keep rows without reasoning, with their answers alone
+    /// Keep rows without reasoning: they have only the answer
     #[arg(long, add = ForPipelines, help_heading = "Conversations")]
     pub keep_without_reasoning: bool,
 
-    /// What becomes of query_seed_text, which a query is about
+    /// What to do with query_seed_text, which a query is about
     ///
     /// `append` puts it after the query: a blank line, `Reference:`, a new line and the text.
     #[arg(

@@ -36,8 +36,8 @@ pub struct AssertedSource {
     #[arg(value_name = "POLICY", hide_possible_values = true)]
     pub policy: Option<Policy>,
 
-    /// An assistant channel was supervised under this span id (repeatable; with one of these analysis is
-    /// 1 and final 2 if nothing else is said; without any the part states none)
+    /// An assistant channel was trained on under this span id (repeatable; analysis is then 1 and final
+    /// 2 unless you say otherwise; without --span the part states no spans)
     #[arg(long, value_name = "CHANNEL=ID")]
     pub span: Vec<ChannelSpan>,
 }

@@ -94,7 +94,7 @@ impl PackLayout {
 pub struct PackOptions {
     /// Games: rows of each file [default: all in one]
     ///
-    /// (But of the last.) Files of selfplay-v1 have 1,000,000 if nothing is said.
+    /// The last file may have fewer. The default for selfplay-v1 is 1,000,000.
     #[arg(long, add = ForPipelines, value_name = "N")]
     pub shard_rows: Option<NonZeroU64>,
 
@@ -102,7 +102,7 @@ pub struct PackOptions {
     #[arg(long, value_enum, value_name = "LAYOUT", hide_possible_values = true, add = ForPipelines)]
     pub layout: Option<PackLayout>,
 
-    /// Write what the layout can hold, where some of the input would be lost; say what is lost
+    /// Write what the layout can hold, even if some of the input is lost; say what is lost
     #[arg(long, add = ForPipelines, help_heading = "Games")]
     pub lossy: bool,
 

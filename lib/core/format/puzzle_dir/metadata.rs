@@ -86,7 +86,7 @@ impl SetConstants {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Puzzles of a domain that is not known")]
 pub struct AssertedConstants {
-    /// Tokens of each side of an example [default: those of the first of each split]
+    /// Tokens of each side of an example [default: as in the first of each split]
     #[arg(long, value_name = "N")]
     pub seq_len: Option<i64>,
 

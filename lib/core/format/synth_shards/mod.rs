@@ -104,15 +104,15 @@ pub struct Chain {
 /// What the command line says of the input, to be recorded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
 pub struct RecordedInput {
-    /// Which files of the input's folder are the shards, to be recorded
+    /// Record this pattern of the shards in the input's folder
     #[arg(long, value_name = "GLOB", help_heading = "Recorded")]
     pub glob: Option<String>,
 
-    /// Name of the set of raw rows, to be recorded of a folder of conversations (PleIAs/SYNTH)
+    /// Record this name of the raw rows, for a folder of conversations (PleIAs/SYNTH)
     #[arg(long, value_name = "NAME", help_heading = "Recorded")]
     pub dataset: Option<String>,
 
-    /// Its split, to be recorded (train)
+    /// Record this split of the raw rows (train)
     #[arg(long, value_name = "NAME", help_heading = "Recorded")]
     pub split: Option<String>,
 }

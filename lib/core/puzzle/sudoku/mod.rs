@@ -36,7 +36,7 @@ pub struct SudokuArgs {
 
     /// Take puzzles with this rating or a higher one
     ///
-    /// In both splits, as with --unique.
+    /// Applies to both splits, as --unique does.
     #[arg(long, value_name = "R")]
     pub min_difficulty: Option<i64>,
 
