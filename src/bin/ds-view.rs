@@ -108,7 +108,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let viewer = Viewer::of(&mut reader, args.align, args.model.as_deref())?;
     if viewer.shows_ids() && !args.common.quiet {
         tool.tell(
-            "the texts of these tokens are another tokenizer's, ids are shown; try: --model DIR",
+            "these are tokens of another tokenizer, so their ids are shown; try: --model DIR",
         );
     }
     let mut summary = Head::of(&reader, &viewer, &args.input.files)?;

@@ -14,7 +14,7 @@ const REJECTED: [&str; 4] =
 
 /// Why a record with both answers is refused.
 pub const UNDECIDED: &str =
-    "chosen and rejected answers, of which one is trained on; try: --take chosen";
+    "chosen and rejected answers, but only one can be trained on; try: --take chosen";
 
 /// Returns the first of these fields that holds an answer. (A column of such a name may be a flag,
 /// or a number.)
@@ -42,7 +42,7 @@ pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages
         let before = context(record, left_out)?;
         let before = before.filter(|drafts| !drafts.is_empty());
         let mut drafts =
-            before.ok_or("a chosen answer without what it answers; try: --prompt-field NAME")?;
+            before.ok_or("a chosen answer without its question; try: --prompt-field NAME")?;
         let (answers, _) = self::answers(chosen, drafts.len(), left_out)?;
         let completion = Some(answers.len());
         drafts.extend(answers);

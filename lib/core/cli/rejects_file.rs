@@ -34,7 +34,7 @@ pub(super) fn check(path: &Path) -> Result<()> {
         return Err(Error::usage("--rejects needs its own file"));
     }
     if is_of_datasets(path) {
-        let cause = "is a name of a file of datasets, and no name for rejects";
+        let cause = "is the name of a dataset's file, not a name for rejects";
         return Err(Error::usage(cause).at(shown(path)).hint("--rejects with another name"));
     }
     let Some(found) = files::metadata(path)?.filter(Metadata::is_file) else { return Ok(()) };
@@ -50,7 +50,7 @@ pub(super) fn check(path: &Path) -> Result<()> {
     if head.is_empty() || is_rejects {
         Ok(())
     } else {
-        Err(Error::usage("holds no rejects, and is not replaced")
+        Err(Error::usage("is no file of rejects, so it is not replaced")
             .at(shown(path))
             .hint("--rejects with another name"))
     }

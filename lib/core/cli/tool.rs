@@ -85,7 +85,7 @@ impl Tool {
     /// Tells a user at a terminal that facts known to earlier filters did not arrive.
     pub fn advise_arrow(&self, common: &CommonArgs) {
         if !common.quiet && std::io::stderr().is_terminal() {
-            let lost = "what earlier filters dropped and were told did not come with NDJSON";
+            let lost = "NDJSON does not carry what earlier filters dropped, nor their options";
             self.tell(&format!("{lost}; try: export GRISTMILL_TO=arrow"));
         }
     }

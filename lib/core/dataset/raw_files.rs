@@ -112,7 +112,7 @@ pub fn shard_of(files: &[PathBuf], shard: Slice) -> &[PathBuf] {
 
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     if files::is_member(&folder.join(SPLITS))? {
-        let cause = "has several splits (save_to_disk), of which one is for training";
+        let cause = "has several splits (save_to_disk), but only one is for training";
         return Err(Error::usage(cause).at(folder).hint(shown(&folder.join("train"))));
     }
     if let Some(files) = saved_files(folder)? {

@@ -183,7 +183,7 @@ pub fn state_end(
         Some(model) => model,
         None if Vocabulary::of(header.parameters.get(TOKENIZER)).is_o200k() => {
             return Err(usage(
-                "sequences of o200k end in <|endoftext|>, others have a --model DIR",
+                "o200k sequences end in <|endoftext|>; for other tokens give --model DIR",
             ));
         }
         None => return Err(usage("the tokens' model is not at hand").hint(MODEL)),

@@ -149,7 +149,7 @@ impl ChatHarmony {
 fn way_on(name: &str) -> &'static str {
     match name {
         EARLIER_THINKING => {
-            "; what follows it is trained on without it; --thinking split trains each turn with its own, all keeps it"
+            "; answers after it are trained on without it; --thinking split trains each turn with its own, all keeps it"
         }
         _ => "",
     }

@@ -57,11 +57,8 @@ impl MaskRules {
         let taken = |id: &u8| self.spans.channels().iter().any(|span| span.id == *id);
         let free = (3..=u8::MAX).find(|id| !taken(id)).unwrap_or(u8::MAX);
         let left_out = |(channel, count): (&String, &u64)| {
-            let what = if channel == "commentary" {
-                " (calls of tools, and what is said beside them)"
-            } else {
-                ""
-            };
+            let what =
+                if channel == "commentary" { " (tool calls, and text beside them)" } else { "" };
             let (are, messages) =
                 (if *count == 1 { "is" } else { "are" }, counted(*count, "message"));
             format!(

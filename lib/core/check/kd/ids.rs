@@ -16,10 +16,10 @@ use crate::wording::exactly;
 
 checks! {
     FORM: Error Structure "kd.ids.form",
-        "an ids file that cannot be read: which records its sequences are is not known",
+        "an ids file that cannot be read: it is not known which records its sequences are",
         hint "write the shard again";
     ROWS: Error Structure "kd.ids.rows",
-        "the rows of an ids file are not of the sequences: ids stand beside other texts";
+        "the rows of an ids file do not belong to the sequences: ids stand beside other texts";
     SPLIT: Error Content "kd.ids.split",
         "an id that its hash puts into the other split: the model is validated on what it learns",
         hint "both splits come from the ids and one valid_fraction; write the shards again";

@@ -14,8 +14,8 @@ use crate::model::open_stated;
 
 checks! {
     OTHER: Error Structure "kd.tokenizer.other",
-        "a root keeps another tokenizer than that of its tokens: what is read with it is wrong",
-        hint "the folder of their model, byte for byte, in its tokenizer/";
+        "a root keeps a tokenizer that is not the one of its tokens: texts read with it are wrong",
+        hint "put the model's files, byte for byte, into ROOT/tokenizer/";
 }
 
 /// Checks the tokenizer that a root keeps. Returns the tokenizer of the tokens, if it is not o200k, and if texts are

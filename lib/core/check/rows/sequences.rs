@@ -11,7 +11,7 @@ use crate::wording::exactly;
 
 checks! {
     SEQUENCE: Error Content "rows.sequence",
-        "a sequence whose pieces are not all of it, each once: tokens are trained on twice, or not at all";
+        "pieces that do not cover their sequence exactly once: tokens are trained on twice, or not at all";
     DATA: Error Structure "rows.index.data",
         "the datasets that an index names are others, were changed, or are not there",
         hint "seq-pack --index, once more";

@@ -189,8 +189,9 @@ fn records(
     let are_conversations = said.policy.is_some();
     if !are_conversations && first.as_ref().is_some_and(|first| holds_chats(&header, first)) {
         let way = way_on::through("chat-harmony", &shown(path));
-        let message =
-            format_args!("these are chats, of which chat-harmony makes conversations; try: {way}");
+        let message = format_args!(
+            "these are chats, which chat-harmony turns into conversations; try: {way}"
+        );
         findings.add(&FORM, path, message);
         summary.what = Some(CHAT.plural.to_string());
         return Ok(());

@@ -43,7 +43,8 @@ impl KeptTokenizer {
             return Ok(None);
         }
         let Some(location) = locate(header, model, template) else {
-            let cause = "a root keeps the tokenizer of its tokens, and it is not known where it is";
+            let cause =
+                "a root keeps the tokenizer of its tokens, but it is not known where that is";
             return Err(Error::usage(cause).hint("--model DIR"));
         };
         // (Where they change from now on, `publish` refuses them.)
@@ -196,11 +197,9 @@ fn way<'a>(
 /// Refuses tokens of o200k in a root that keeps the tokenizer of a model.
 fn refuse_kept(root: &Path) -> Result<()> {
     match kept_files(root)?.into_iter().next_back() {
-        Some(path) => {
-            Err(Error::usage("is of another tokenizer than o200k, whose tokens these are")
-                .at(path.as_path())
-                .hint("another root"))
-        }
+        Some(path) => Err(Error::usage("is of another tokenizer, but these are tokens of o200k")
+            .at(path.as_path())
+            .hint("another root")),
         None => Ok(()),
     }
 }

@@ -364,7 +364,7 @@ fn check_complete(folder: &Path, found: &[FoundShard]) -> Result<u64> {
     if found.len() as u64 == count {
         Ok(count)
     } else {
-        Err(Error::data(format!("there are shards that are none of the {count}")).at(folder))
+        Err(Error::data(format!("there are shards beside the {count}")).at(folder))
     }
 }
 

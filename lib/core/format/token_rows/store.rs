@@ -62,7 +62,7 @@ pub(super) fn no_end(place: &Place) -> Error {
 pub(super) fn end_inside(tokens: &[i32]) -> Option<String> {
     // (All of them are searched first: the processor does many at once.)
     let place = tokens.contains(&EOD).then(|| tokens.iter().position(|&token| token == EOD))??;
-    Some(format!("token {place} is <|endoftext|> ({EOD}), and it goes on"))
+    Some(format!("token {place} is <|endoftext|> ({EOD}), but the sequence goes on"))
 }
 
 /// Returns the error for a sequence for which [`end_inside`] has a cause.

@@ -17,7 +17,7 @@ use crate::wording::exactly;
 
 checks! {
     NULL: Error Content "stream.tokens.null",
-        "a sequence without tokens, or with one mask of the two";
+        "a sequence without tokens, or with only one of the two masks";
     LENGTHS: Error Content "stream.tokens.lengths",
         "a mask that is longer or shorter than its tokens: all after it would be shifted";
     ALIGNMENT: Error Structure "stream.tokens.alignment",
@@ -107,7 +107,7 @@ impl RecordChecker for TokensChecker {
                 }
                 (None, None) => None,
                 _ => {
-                    batch.findings.add(&NULL, at, "has one mask of the two");
+                    batch.findings.add(&NULL, at, "has only one of the two masks");
                     None
                 }
             };
