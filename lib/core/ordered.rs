@@ -25,7 +25,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Returns threads, of which each may have so many items waiting.
+    /// Returns threads; `waiting` items may wait for each of them.
     pub fn with_waiting(jobs: NonZeroUsize, waiting: usize) -> Threads {
         Threads { jobs, waiting: waiting * jobs.get().min(MOST_THREADS) }
     }

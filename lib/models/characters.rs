@@ -1,11 +1,11 @@
-//! Our own engine for the vocabularies of SentencePiece: merging begins with characters, the space written `▁`,
-//! and a character that is no token is its bytes (`<0x0A>`), which are never merged. What a file holds that is
-//! not exactly one of the cases here goes to the reference.
+//! Our own engine for the vocabularies of SentencePiece. Merging begins with characters; a space is written `▁`.
+//! A character that is no token becomes its bytes (`<0x0A>`), which are never merged. Files that are not exactly
+//! one of the cases here go to the reference.
 //!
-//! The reference merges a whole text at once. Here it is cut between two characters exactly if no merge has the
-//! first of them at the end of its left token and the second at the start of its right one. A merge across the
-//! cut would be such a merge; and as merges are taken by their order, then from the left, those of one side are
-//! the same whatever is done on the other. So the words have the tokens that the whole text has.
+//! The reference merges a whole text at once. Here the text is cut between two characters if no merge has the
+//! first character at the end of its left token and the second at the start of its right token. Only such a merge
+//! could cross the cut. Merges are taken by their order, then from the left, so the merges on one side do not depend
+//! on the other side. Therefore the words have the same tokens as the whole text.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

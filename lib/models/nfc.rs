@@ -91,7 +91,8 @@ pub enum NormalText<'a> {
     Other(ChangedText),
 }
 
-/// A text of which parts had to be normalized. All of it took 6 to 12 % of a later pass of Qwen 3 over real text.
+/// A text with parts that had to be normalized. Normalizing the whole text took 6 to 12 % of a later pass of
+/// Qwen 3 over real text.
 pub struct ChangedText {
     text: String,
     original_length: usize,

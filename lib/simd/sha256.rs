@@ -78,7 +78,7 @@ fn compress(states: &mut [[u32; 8]; 2], blocks: [&[[u8; 64]]; 2]) {
     });
 }
 
-/// Makes four rounds of both chains with the words at `AT`, and puts those of four groups later there.
+/// Makes four rounds of both chains with the words at `AT`, and replaces these by the words of four groups later.
 #[target_feature(enable = "sha,ssse3,sse4.1")]
 #[inline]
 fn four_rounds<const AT: usize>(

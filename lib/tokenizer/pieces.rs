@@ -139,8 +139,8 @@ mod tests {
         assert!(cut > 400_000, "{cut}");
     }
 
-    /// A character of which a neighbour takes a part, beside every first or last byte of another: the rest of it may
-    /// be merged with that byte.
+    /// A neighbour takes a part of a character, and the rest of the character may be merged with the first or last
+    /// byte of another: tried with all such bytes.
     #[test]
     fn what_is_left_of_a_character_is_not_cut_off() {
         let mut random = Random(6);

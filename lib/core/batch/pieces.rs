@@ -1,6 +1,6 @@
-//! Batches of other programs, handed on in pieces. A dictionary or a view says a large text in a few
-//! bytes, and each use of it is a copy once the columns are those of a record type: so a batch is
-//! cut, before that, into rows that together are not much more than a batch of ours.
+//! Batches of other programs, handed on in pieces. A dictionary or a view states a large text in a few
+//! bytes; each use of the text becomes a copy when the columns are made those of a record type. So the
+//! batch is cut before, into pieces whose rows are not much larger than a batch of ours.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -68,8 +68,8 @@ pub const OPENAI: Keys = Keys { role: "role", content: "content", is_sharegpt: f
 /// The keys of ShareGPT's format.
 pub const SHAREGPT: Keys = Keys { role: "from", content: "value", is_sharegpt: true };
 
-/// The keys of a message that are read, beside those of [`of_messages`]; other keys are left out
-/// and counted.
+/// The keys of a message that are read besides the keys of [`of_messages`]. All others are left
+/// out and counted.
 const KNOWN: [&str; 7] = ["role", "content", "from", "value", "type", "id", "status"];
 
 /// Keys of Harmony's own messages.

@@ -178,7 +178,7 @@ fn is_empty_answer(message: &Message<'_>) -> bool {
     }
 }
 
-/// Settings that a record may have at its top level, beside those of its `chat_template_kwargs`.
+/// Settings that a record may have at its top level as well as in its `chat_template_kwargs`.
 const SETTINGS: [&str; 5] = [EFFORT, IDENTITY, DATE, CUTOFF, BUILTIN];
 
 /// Returns what a record sets for its template.

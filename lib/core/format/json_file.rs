@@ -31,7 +31,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T> {
     read_with(path, parse)
 }
 
-/// Reads a file that may be long, and of which `T` takes every value.
+/// Reads a file that may be long; `T` takes every value in it.
 pub fn read_all<T: DeserializeOwned>(path: &Path) -> Result<T> {
     read_with(path, |text| serde_json::from_slice(text))
 }

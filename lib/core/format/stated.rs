@@ -92,7 +92,7 @@ fn compare(stated: &[FileEntry], is_over: &AtomicBool) -> Result<()> {
         let file = files::open_member(&of.path).map_err(|e| failed(of, e))?;
         Ok(CancellableReader { file, is_over })
     };
-    // Two at a time, of which one does not end long before the other.
+    // Two files at a time, sorted by size so that neither ends long before the other.
     let mut stated: Vec<&FileEntry> = stated.iter().collect();
     stated.sort_by_key(|file| Reverse(file.bytes));
     for some in stated.chunks(2) {

@@ -22,7 +22,7 @@ pub(super) const PACKED_SEED: usize = 26;
 /// The valuation names that every pack numbers 0, 1, 2.
 pub const KNOWN_VALUATIONS: [&str; 3] = ["search", "tuple10", "tuple11"];
 
-/// One row of a Macroxue pack. Its derived type in npyz is that of the packed layout.
+/// One row of a Macroxue pack. The type that npyz derives from it is the packed layout.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, npyz::AutoSerialize, npyz::Serialize, npyz::Deserialize,
 )]

@@ -127,8 +127,8 @@ impl Spans {
         })
     }
 
-    /// Does the same as [`Spans::append`] for sequences some of whose messages are not trained on,
-    /// if it is not known which: a message has no span if it has none in `stated` at its beginning.
+    /// Does the same as [`Spans::append`] if some messages are not trained on and it is not known which:
+    /// a message gets no span if `stated` has none at its beginning.
     pub fn append_weighted<'a>(
         &self,
         segments: impl Iterator<Item = Segment<'a>>,
@@ -141,8 +141,8 @@ impl Spans {
         })
     }
 
-    /// Does the same as [`Spans::append`] for sequences whose spans are not known: an assistant's
-    /// message in a channel that may be trained on has the id that is in `stated` at its beginning.
+    /// Does the same as [`Spans::append`] if the spans are not known: an assistant's message in a channel
+    /// that may be trained on gets the id that `stated` has at its beginning.
     pub fn append_stated<'a>(
         segments: impl Iterator<Item = Segment<'a>>,
         stated: &[u8],

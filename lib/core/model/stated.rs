@@ -83,12 +83,12 @@ impl Vocabulary {
     }
 }
 
-/// What of tokens of another tokenizer cannot be checked here.
+/// Says what cannot be checked here if the tokens are of another tokenizer.
 pub const NOT_CHECKED: &str = "tokens of another tokenizer than o200k: their ids and masks are checked, \
      not their texts, control tokens and ends of documents";
 
-/// States in a header that its tokens are those of a model, if the user names one: NDJSON has no header. A header that
-/// states another `tokenizer.json` is refused. Returns the model.
+/// States the model of the tokens in a header, if the user names one (NDJSON has no header). Returns the model. A
+/// header that states another `tokenizer.json` is refused.
 pub fn state_model(header: &mut Header, model: Option<&Path>) -> Result<Option<Folder>> {
     let Some(path) = model else { return Ok(None) };
     let stated = header.parameters.get(TOKENIZER).filter(|stated| !stated.is_null());

@@ -1,10 +1,10 @@
-//! The tokens that end turns: those that the folder's configurations state, those that the user names, and the
+//! The tokens that end turns: stop tokens of the folder's configurations, tokens that the user names, and the
 //! special tokens with which the template itself ends answers and calls.
 
 use gristmill_models::Folder;
 use gristmill_template::{Chat, Template, Value};
 
-/// Returns the texts of the tokens that end turns, each once. `templates` are those of chats without and with tools.
+/// Returns the texts of the tokens that end turns, each once. `templates`: for chats without tools, and with tools.
 pub fn stops(folder: &Folder, templates: [&Template; 2], named: &[String]) -> Vec<String> {
     let stated = folder.stop_tokens().iter().map(|stop| stop.text.clone());
     let probe = Probe { folder, templates };

@@ -62,8 +62,8 @@ pub struct RecordType {
     pub is_derived: bool,
 }
 
-/// The column of fields beyond those of the type, in the form [`JsonForm::Rest`]; null if there are
-/// none.
+/// The column of all fields that the type does not have, in the form [`JsonForm::Rest`]; null if
+/// there are none.
 pub const OTHERS: &str = "gristmill_others";
 
 impl RecordType {

@@ -451,7 +451,7 @@ impl Printer for StepPrinter<'_> {
     }
 }
 
-/// Integers of 8 bits of which all but 0 are true.
+/// Integers of 8 bits, printed as booleans: 0 is false, all others are true.
 struct ByteBooleans<'a>(&'a [i8]);
 
 impl Printer for ByteBooleans<'_> {

@@ -41,8 +41,8 @@ pub(super) struct NdjsonSource {
     file: Option<PathBuf>,
 }
 
-/// The types of columns are those of the lines that begin in this many bytes. In a file all lines
-/// are looked at for types that these do not show.
+/// Column types come from the lines that begin in this many bytes. If these do not show all types,
+/// all lines of a file are looked at.
 const TYPED_BYTES: usize = 10 << 20;
 
 /// Makes batches from blocks of lines.

@@ -1,4 +1,4 @@
-//! Casts between the types of columns, none of which loses a value.
+//! Casts between the types of columns. No cast loses a value.
 
 use std::sync::Arc;
 

@@ -154,7 +154,7 @@ fn texts(tokenizer: &Tokenizer, count: usize) -> Vec<String> {
     (0..count).map(text).collect()
 }
 
-/// Gives the ids of a text, which are those of the other encoder, and end where those do.
+/// Returns the ids of a text. The other encoder must give the same ids, which end at the same places.
 #[track_caller]
 pub fn compare_text(
     one: &mut Encoder,

@@ -79,7 +79,7 @@ struct Steps {
     bytes: [u32; 256],
     /// The id that two parts of a character are merged to.
     merges: HashMap<(u32, u32), u32>,
-    /// The merges that may take a part of a character away, by the token of its first part and by that of its last one.
+    /// The merges that may take away a part of a character, by the tokens of its first part and of its last part.
     into_first: HashMap<u32, Vec<Crossing>>,
     into_last: HashMap<u32, Vec<Crossing>>,
 }

@@ -279,7 +279,7 @@ fn header(
         let message = format_args!("{name} records of version {version}; only {known} is known");
         findings.add(&FORM, path, message);
     }
-    // Columns beyond those of the type are checked if they stand beside messages.
+    // Columns that the type does not have are checked, too, if they stand beside messages.
     reader.select_whole(record);
     if let Some(known) = TypeChecks::of(record) {
         (known.header)(path, reader.header(), findings);

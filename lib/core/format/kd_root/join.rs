@@ -35,7 +35,7 @@ pub struct ShardJoin<'a> {
     pub verify: bool,
 }
 
-/// Changes a filter's entry in a chain to that of a run over the whole input.
+/// Changes a filter's entry in a chain as if the filter had read the whole input.
 pub fn forget_slice(entry: &mut Value) {
     let Some(arguments) = entry.get_mut("arguments").and_then(Value::as_array_mut) else { return };
     while let Some(at) = arguments.iter().position(|word| word == "--slice") {

@@ -401,7 +401,7 @@ impl KdPart {
     }
 }
 
-/// Whether the rest of a name after its prefix is that of a dataset's file.
+/// Whether a dataset's file may have this rest of a name after the prefix.
 fn is_member(rest: &str) -> bool {
     let layouts = [PrefixLayout::Triple, PrefixLayout::Single];
     let mut members = layouts.iter().flat_map(|layout| layout.members());

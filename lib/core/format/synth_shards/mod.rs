@@ -130,7 +130,7 @@ const DATASET: &str = "PleIAs/SYNTH";
 const SPLIT: &str = "train";
 
 impl SynthSource {
-    /// Records what the command line states; the defaults are those of the published converter.
+    /// Records what the command line states, with the defaults of the published converter.
     pub fn new(recorded: &RecordedInput) -> SynthSource {
         let or = |text: &Option<String>, default: &str| {
             text.clone().unwrap_or_else(|| default.to_string())

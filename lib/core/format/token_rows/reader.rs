@@ -134,7 +134,7 @@ struct OpenFile {
     segments: Segments,
 }
 
-/// A sequence some of whose pieces have come.
+/// A sequence that still lacks some of its pieces.
 #[derive(Default)]
 struct PartialSequence {
     /// The pieces by their first token.
