@@ -18,8 +18,8 @@ pub fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Option::deserialize(json)
 }
 
-/// Parses JSON as `T`. Members that `T` does not have must be valid too: the text is first read as
-/// any JSON.
+/// Parses JSON as `T`. The text is first read as any JSON, so that members that `T` does not have must
+/// be valid, too.
 pub fn parse<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice::<Value>(text)?;
     serde_json::from_slice(text)

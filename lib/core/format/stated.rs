@@ -1,5 +1,5 @@
-//! The files of a dataset as its manifests state them, and whether those on the disk are these: by
-//! name and size before anything is read, by their hashes while it is.
+//! Compares the files of a dataset on the disk with its manifests: by name and size before anything is
+//! read, by hash while the dataset is read.
 
 use std::cmp::Reverse;
 use std::io::{self, Read};

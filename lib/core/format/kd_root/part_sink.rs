@@ -1,5 +1,5 @@
-//! Masked token sequences into one part: its datasets, then its manifest, which says where the
-//! records came from.
+//! Writes masked token sequences as one part: first its datasets, then its manifest, which says where
+//! the records came from.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -178,8 +178,8 @@ impl PartSink {
         PartSink { rule: Some(rule), ..self }
     }
 
-    /// Keeps the tokenizer in the root, unless it is o200k: the model that the user names, or else the one that the
-    /// stream names. A root that keeps another one is refused, unless it holds nothing but a part that is replaced.
+    /// Keeps the tokenizer in the root, unless it is o200k. The user names its model, or else the stream does. A root
+    /// that keeps another tokenizer is refused, unless it holds only a part that is replaced.
     pub fn keeping(self, model: Option<&Path>, template: Option<&Path>) -> Result<PartSink> {
         let KdTarget::Root { root, .. } = &self.target else { return Ok(self) };
         let kept = KeptTokenizer::of_header(&self.header, model, template)?;

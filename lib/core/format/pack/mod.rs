@@ -1,10 +1,10 @@
-//! Writing games as a pool on disk: rows of steps in `.npy` files and their `metadata.db`, in one
+//! Writes games as a pool on disk: rows of steps in `.npy` files and their `metadata.db`, in one
 //! directory, all of it or nothing. FORMAT.md beside this file describes what is written.
 //!
-//! A layout is one file here that makes rows out of games: `macroxue`, `selfplay_v1`. They
-//! share the shards, the database, the manifest, and the rule that what a layout cannot hold is
-//! refused. Rows of a game are together and runs are numbered 0, 1, 2, ... as they come; nothing
-//! is recomputed. `format::pools` reads pools.
+//! A layout is one file here that makes rows from games: `macroxue`, `selfplay_v1`. The layouts share the
+//! shards, the database, the manifest, and the rule that a game is refused if the layout cannot hold all
+//! of it. Rows of a game stand together, and runs are numbered 0, 1, 2, ... as they come. Nothing is
+//! computed again. `format::pools` reads pools.
 
 mod adopt;
 mod database;
@@ -147,7 +147,7 @@ impl PackOptions {
         }
     }
 
-    /// Returns the first flag that is given; the error says that it is out of place.
+    /// Returns the first of these flags that is given, for the error that it does not belong here.
     pub fn first_given(&self) -> Option<&'static str> {
         let given = [
             (self.shard_rows.is_some(), "--shard-rows"),
@@ -251,7 +251,7 @@ impl PackWriter {
         self.describe(game, (self.game_rows.len() / self.shards.row_bytes()) as u64)
     }
 
-    /// Writes a game whose steps are rows of a pack already. If they are not valid, the error [is
+    /// Writes a game whose steps are rows of a pack already. If the rows are not valid, the error [is
     /// misstated](Error::is_misstated).
     pub fn push_rows(&mut self, game: &Game, rows: &StepRows) -> Result<()> {
         self.refuse_loss()?;
@@ -293,7 +293,7 @@ impl PackWriter {
         self.shards.bytes()
     }
 
-    /// Returns the valuation names that readers of packs do not know without the file.
+    /// Returns the valuation names that readers of packs know only from `valuation_types.json`.
     pub fn new_names(&self) -> &[String] {
         let names = self.maker.names().unwrap_or_default();
         names.get(crate::game2048::KNOWN_VALUATIONS.len()..).unwrap_or_default()

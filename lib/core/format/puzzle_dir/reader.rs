@@ -1,6 +1,6 @@
-//! Puzzle sets read back into puzzle records: train before test, sets in the order of
-//! `dataset.json`. Identifiers come by name. Names of groups and puzzles are not stored:
-//! they are taken from the identifiers if these tell them apart, else they are numbers.
+//! Reads puzzle sets back into puzzle records: train before test, sets in the order of `dataset.json`.
+//! Identifiers are given by name. A set does not store the names of groups and puzzles: they are taken
+//! from the identifiers if these tell all of them apart; otherwise they are numbers.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -36,7 +36,7 @@ pub struct PuzzleReader {
     /// The constants by name, and the domain, as far as all parts have the same.
     parameters: Vec<(&'static str, Value)>,
     notes: Vec<String>,
-    /// What was dropped when the sets were made, if all of them is read.
+    /// What was dropped when the sets were made, if the sets are read whole.
     dropped: DroppedRecords,
 }
 
@@ -404,9 +404,9 @@ impl OpenSet {
     }
 }
 
-/// Returns the constants of the sets by name, and the name of their domain. Without the length of
-/// examples if only that differs, as between the splits of some domains; nothing if the sets are of
-/// different kinds.
+/// Returns the constants of the sets by name, and the name of their domain. The length of examples is
+/// left out if only that differs, as between the splits of some domains. Returns nothing if the sets are
+/// of different kinds.
 fn parameters(parts: &[OpenSet]) -> Vec<(&'static str, Value)> {
     let Some(OpenSet { constants, domain, .. }) = parts.first() else { return Vec::new() };
     let assumed = parts.iter().any(|part| part.assumed).then(|| (DOMAIN_ASSUMED, true.into()));
@@ -424,7 +424,7 @@ fn parameters(parts: &[OpenSet]) -> Vec<(&'static str, Value)> {
     domain.into_iter().chain(assumed).chain(constants).collect()
 }
 
-/// Returns how many of the rows from 0 pass a test which no row passes after the first that fails.
+/// Returns how many rows pass a test, if all rows before some row pass it and no row after does.
 fn partition(rows: u64, passes: impl Fn(u64) -> bool) -> u64 {
     let (mut from, mut to) = (0, rows);
     while from < to {

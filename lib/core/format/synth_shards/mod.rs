@@ -1,5 +1,5 @@
-//! The manifest of a folder of conversations, `synth_harmony_shard_NN.parquet`: made from what the
-//! shards themselves say in their footers. FORMAT.md beside this file says what is in it.
+//! The manifest of a folder of conversations, `synth_harmony_shard_NN.parquet`. It is made from the footers
+//! of the shards; FORMAT.md beside this file describes it.
 
 mod join;
 
@@ -368,8 +368,8 @@ fn check_complete(folder: &Path, found: &[FoundShard]) -> Result<u64> {
     }
 }
 
-/// Whether a file exists that was made with these settings from these inputs, as these parameters
-/// of the header state; fails if it was made with others.
+/// Whether a file exists that was made with the same settings and inputs; these parameters of the header
+/// are compared. Fails if a file exists that was made with others.
 pub fn is_finished(path: &Path, header: &Header, parameters: &[&str]) -> Result<bool> {
     if !crate::files::is_file(path)? {
         return Ok(false);

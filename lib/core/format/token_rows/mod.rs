@@ -1,5 +1,5 @@
-//! Rows for trainers: masked sequences, alone or several in a row, as Parquet; and indices of rows, which
-//! hold no token. The forms, their columns and the manifest are in FORMAT.md beside this file.
+//! Rows for trainers: Parquet files with one or several masked sequences in each row; and indices of rows,
+//! which hold no tokens. FORMAT.md beside this file has the forms, their columns and the manifest.
 //!
 //! | file | what |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Rows back into the sequences that they were made of: token sequences. Pieces of one sequence are put
-//! together; those whose others are still to come wait in memory.
+//! Reads rows back into the token sequences from which they were made. The pieces of a sequence are put
+//! together; they wait in memory until all of them have come.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Sequences that pieces are taken from, in any order: triples on disk, or a window of records.
+//! The sequences from which pieces are taken, in any order: triples on disk, or a window of records.
 
 use std::io;
 use std::ops::Range;
@@ -92,8 +92,8 @@ pub(super) fn wrong_mask(value: u8) -> String {
     format!("a loss mask of {value}, not 0 or 1")
 }
 
-/// The index of the first value of each sequence, by its number, in values that stand one after
-/// another.
+/// The index of the first value of each sequence, by its number, if the values of all sequences stand one
+/// after another.
 type Starts = Vec<u64>;
 
 /// Texts by number; many are in one allocation.
@@ -291,7 +291,7 @@ impl PrefixStore {
     }
 }
 
-/// Refuses a root with two splits: sequences for training and for validation would be in one row.
+/// Refuses a root with two splits: rows would mix sequences for training and for validation.
 fn refuse_splits(path: &Path, listing: &KdListing) -> Result<()> {
     let mut splits: Vec<&str> = listing.prefixes.iter().filter_map(|prefix| prefix.split).collect();
     splits.dedup();
@@ -441,9 +441,9 @@ impl Window {
         self.tokens.len()
     }
 
-    /// Takes a record. Returns the cause if it has no masks of its length, wrong mask values, or no
-    /// span ids where they are wanted; if (unless ends of documents are kept) it does not have
-    /// exactly one, at its end; or if it breaks the rule.
+    /// Takes a record. Returns the cause of a refusal: masks are missing or have another length or wrong
+    /// values; span ids are wanted and missing; an end of document is not exactly at its end (unless ends
+    /// of documents are kept); or the record breaks the rule.
     pub fn push(
         &mut self,
         view: &Tokens<'_>,
