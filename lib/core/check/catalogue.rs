@@ -1,4 +1,4 @@
-//! What a check is, how it is declared, and the table of all of them.
+//! What a check is, how it is declared, and the table of all checks.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -29,7 +29,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// Returns what a sink reports of a record that it refuses because of this check.
+    /// Returns the error of a sink that refuses a record because of this check.
     pub fn refusal(&self, cause: &str) -> String {
         format!("{cause} ({}); try: --no-check, if it is meant so", self.id)
     }

@@ -45,7 +45,7 @@ const NO_DOMAIN: &str = "none";
 /// What the user asserts about the records.
 #[derive(Clone, Default)]
 pub struct AssertedRules {
-    /// The policy, where the records do not state one.
+    /// The policy, if the records state none.
     pub policy: Option<Policy>,
     /// The domain, whatever the records state; `Some(None)`: no rules of any domain.
     pub domain: Option<Option<&'static dyn Domain>>,
@@ -80,7 +80,7 @@ pub struct CheckContext<'a> {
     pub read: BytesRead,
 }
 
-/// How many bytes of one dataset were read so far: as values, and for the hashes of whole files.
+/// How many bytes of one dataset were read so far: once as values, and once for the hashes of files.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BytesRead {
     values: u64,

@@ -1,4 +1,4 @@
-//! What the checks of one dataset found: all findings counted, the first few of each check kept.
+//! The findings of one dataset: all of them are counted, and the first few of each check are kept.
 
 use std::cmp::Reverse;
 use std::fmt::Display;

@@ -1,5 +1,5 @@
-//! Files of several splits in one folder, as clones of sets of the Hugging Face Hub have them: what is made for
-//! training is made of one. Names are recognised as `datasets` does
+//! Refuses a folder with files of several splits, as clones of sets of the Hugging Face Hub have them: a dataset
+//! for training must be made from one split. Names are recognised as `datasets` does
 //! (<https://huggingface.co/docs/datasets/repository_structure>), in any case.
 
 use std::path::{Path, PathBuf};

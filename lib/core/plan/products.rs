@@ -1,4 +1,4 @@
-//! What pipelines make: each product says in a file of its own what plans ask of it.
+//! What pipelines make: each product answers the questions of plans in a file of its own.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};

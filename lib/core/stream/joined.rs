@@ -52,8 +52,8 @@ fn joined_type(first: &DataType, second: &DataType) -> DataType {
     }
 }
 
-/// Returns the first column or member that `of` has and `beyond` lacks, as a path: it would be
-/// lost. (A JSON column has all that it was made of, and a column of the rest has all columns.)
+/// Returns the path of the first column or member that `of` has and `beyond` lacks, and that would be
+/// lost. (A JSON column holds all members from which it was made, a column of the rest all columns.)
 pub(super) fn surplus(of: &Schema, beyond: &Schema) -> Option<String> {
     let lost = surplus_field(of.fields(), beyond.fields())?;
     let is_column = of.index_of(&lost).is_ok();

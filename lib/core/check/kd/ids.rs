@@ -1,5 +1,5 @@
-//! The ids files of a dataset: that they are of its sequences, that the split follows from the
-//! ids, and ids that occur more than once.
+//! The ids files of a dataset: checks that they belong to its sequences and that the split follows from
+//! the ids, and finds ids that occur more than once.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ impl IdChecker {
         }
     }
 
-    /// Reports what only all prefixes together show: repeated ids, and ids without a triple.
+    /// Reports what can be seen only from all prefixes together: repeated ids, and ids without a triple.
     pub fn finish(
         self,
         set: &KdListing,

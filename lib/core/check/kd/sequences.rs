@@ -74,7 +74,7 @@ pub(crate) struct SequenceRules {
     /// Whether messages may have no span because of weights that are not known: a message is then
     /// trained on as a whole or not at all.
     pub is_weighted: bool,
-    /// If it is not o200k, only ids and masks are checked, and texts if the tokenizer is at hand.
+    /// If it is not o200k, only ids and masks are checked, and the texts if the tokenizer is at hand.
     pub vocabulary: Vocabulary,
     pub tokenizer: Option<Tokenizer>,
     /// The last token of each sequence, if the tokenizer is not o200k and one is stated.
@@ -96,8 +96,8 @@ impl SequenceRules {
         }
     }
 
-    /// Whether everything that a model says has a span: then masks show each place at which its text may have been
-    /// cut.
+    /// Whether every channel of the model's own output has a span: then the masks show each place at which the text
+    /// may have been cut.
     fn span_everything(&self) -> bool {
         let has_span = |name: &str, spans: &Spans| {
             spans.channels().iter().any(|span| span.channel == name && span.id > 0)
@@ -234,8 +234,8 @@ impl SequenceChecker {
         }
     }
 
-    /// Checks the text of another tokenizer's tokens. (Its findings are warnings: what other programs cut off is no
-    /// error of the tokens.)
+    /// Checks the text of another tokenizer's tokens. (Its findings are warnings: another program may have cut the
+    /// text off, which is no error of the tokens.)
     fn texts_of_model(
         &mut self,
         at: FindingPlace<'_>,
@@ -492,8 +492,8 @@ impl SequenceChecker {
     }
 }
 
-/// Tokens of contents that were encoded again and are right: in a dataset every sequence has the
-/// same few system and developer messages, a quarter of its tokens.
+/// Tokens of contents that were encoded again and found right. The sequences of a dataset share a few
+/// system and developer messages, which are a quarter of their tokens.
 #[derive(Default)]
 struct KnownContents {
     list: Vec<Vec<i32>>,
@@ -523,9 +523,9 @@ impl KnownContents {
     }
 }
 
-/// Which tokens are UTF-8 by themselves; only tokens between these have to be decoded. The state of
-/// each token is found once. (0.5 ns a token; 12 if all are decoded, twice what mmidx-write takes
-/// for all else: rustc -O, 2026-11-26.)
+/// Which tokens are UTF-8 by themselves, so that only the tokens between these must be decoded. The state
+/// of each token is found once. (0.5 ns a token; 12 if all are decoded, which is twice the time of
+/// everything else in mmidx-write: rustc -O, 2026-11-26.)
 #[derive(Default)]
 struct Utf8Tokens {
     /// The state by id, with room for every id of 18 bits, so that no id has to be compared with a
@@ -561,8 +561,8 @@ impl Utf8Tokens {
     }
 }
 
-/// Whether some tokens are UTF-8 after the incomplete character in `bytes`; the next incomplete one
-/// is left in `bytes`.
+/// Whether some tokens are UTF-8 when they follow the incomplete character in `bytes`. Leaves the next
+/// incomplete character in `bytes`.
 fn is_block_text(
     states: &mut [Utf8State; Utf8Tokens::IDS],
     tokens: &[i32],

@@ -120,7 +120,7 @@ pub(super) fn folder(
     Ok(())
 }
 
-/// Returns what was read; `None`, and a finding, if it cannot be decoded.
+/// Returns what was read. If it cannot be decoded, adds a finding and returns `None`.
 fn readable<T>(path: &Path, read: Result<T>, findings: &mut Findings<'_>) -> Result<Option<T>> {
     inventory::readable(read, path, findings, || Ok(&FORM))
 }

@@ -1,5 +1,5 @@
-//! Records, in streams and files: NDJSON, Arrow, Parquet; and directories of Parquet shards with
-//! the manifest of SYNTH (`shards.rs`). What is asked of records of each type stands in `lib/core/kinds`.
+//! Checks records in streams and files (NDJSON, Arrow, Parquet), and directories of Parquet shards with the
+//! manifest of SYNTH (`shards.rs`). The checks of each record type are in `lib/core/kinds`.
 
 mod shards;
 
@@ -257,7 +257,7 @@ fn ids_file(
     read().or_else(|error| unreadable(ids.path(), error, findings))
 }
 
-/// Checks what an input states of its records before the first one; returns their type.
+/// Checks what an input states about its records before the first one; returns their type.
 fn header(
     path: &Path,
     reader: &mut Reader,
@@ -347,7 +347,7 @@ pub trait CheckView {
         Vec::new()
     }
 
-    /// Checks what a stream states of all its records.
+    /// Checks what a stream states about all its records.
     fn header(_path: &Path, _header: &Header, _findings: &mut Findings<'_>) {}
 
     /// Makes a checker of their records.
