@@ -1,4 +1,4 @@
-//! One message of a chat, from the keys that each of the common formats has for it.
+//! Reads one message of a chat, from the keys of any common format.
 
 use std::borrow::Cow;
 
@@ -200,8 +200,8 @@ fn read_fields<'r>(
     Ok(draft)
 }
 
-/// Reads the reasoning of a message, which several fields may repeat. A message of another role has none:
-/// there it is counted.
+/// Reads the reasoning of a message, which several fields may repeat. Reasoning of another role than the
+/// assistant is left out and counted.
 fn read_reasoning<'r>(
     object: &'r Json<'r>,
     is_assistant: bool,
@@ -224,7 +224,7 @@ fn read_reasoning<'r>(
     Ok(reasoning.map(|(_, text)| text))
 }
 
-/// Fails if a field has something that would be lost. Details of a reasoning that is read as text are not.
+/// Fails if a field has a value that would be lost. (Details of a reasoning that is read as text may be lost.)
 fn refuse_misplaced(object: &Json<'_>, has_reasoning: bool) -> Result<(), String> {
     for (key, meaning) in of_messages() {
         let Meaning::Misplaced(hint) = meaning else { continue };
@@ -482,7 +482,7 @@ const TAGS: &str =
 
 const TORN: &str = "</think> without <think> in the text; give reasoning as thinking";
 
-/// Whether reasoning ends in the content that does not begin there: the model's template has added
+/// Whether the content has the end of a reasoning but not its beginning, because the model's template adds
 /// the opening tag.
 fn is_torn(content: &str) -> bool {
     let is_open = |(before, _): (&str, &str)| before.contains("<think>");

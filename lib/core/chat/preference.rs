@@ -1,6 +1,6 @@
-//! Preference data: a chosen answer and a rejected one, in the forms of TRL, LLaMA-Factory, ms-swift and Anthropic's hh.
-//! The chosen answer is a completion, as TRL has it: what comes before it, and what it has in common with the rejected
-//! one where both are whole conversations, is context.
+//! Preference data: a chosen and a rejected answer, in the forms of TRL, LLaMA-Factory, ms-swift and Anthropic's hh.
+//! As in TRL, the chosen answer is a completion. The context is what comes before it; if both answers are whole
+//! conversations, also their common beginning.
 
 use super::left_out::LeftOut;
 use super::message::Draft;
@@ -76,8 +76,8 @@ pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages
     Ok(Messages { completion, ..shapes::with_system(record, answers, left_out)? })
 }
 
-/// Returns how many messages at the end are the chosen answer, where a rejected one stands beside
-/// the messages.
+/// Returns how many messages at the end are the chosen answer, if a rejected answer stands beside the
+/// messages.
 pub fn completion_of(
     record: &Json<'_>,
     messages: Option<&Json<'_>>,
@@ -90,8 +90,8 @@ pub fn completion_of(
     }
 }
 
-/// Returns how many messages at the end of a conversation differ from the rejected one, at least
-/// one. Where the rejected one is an answer alone, returns the length of the last turn.
+/// Returns how many messages at the end of a conversation differ from the rejected conversation, at least
+/// one. If the rejected one is only an answer, returns the length of the last turn.
 fn completion(chosen: &[Json<'_>], rejected: &[Json<'_>], drafts: &[Draft<'_>]) -> usize {
     let most = chosen.len().min(rejected.len()).saturating_sub(1);
     match in_common(chosen, rejected).min(most) {

@@ -54,8 +54,8 @@ pub struct CommonArgs {
 }
 
 impl CommonArgs {
-    /// Makes the progress of `total` units; `what` is their name in the plural. `uses_stdout`: the
-    /// results go there.
+    /// Makes the progress of `total` units; `what` is their name in the plural. `uses_stdout`: the results go
+    /// to stdout.
     pub fn progress(
         &self,
         tool: &Tool,
@@ -103,18 +103,18 @@ pub struct InputArgs {
     )]
     pub max_record_bytes: u64,
 
-    /// Whether a folder of shards need not be compared with its manifest: a filter has done it, or
-    /// the user switched it off.
+    /// Whether a folder of shards need not be compared with its manifest, because a filter has done it or the
+    /// user switched it off.
     #[arg(skip)]
     pub is_compared: bool,
 
-    /// Whether records of a pipe are shown as they come: the output is NDJSON on stdout, whose bytes do not depend
-    /// on when they are written.
+    /// Whether records of a pipe are shown as they come. This is so if the output is NDJSON on stdout, whose bytes do
+    /// not depend on when they are written.
     #[arg(skip)]
     pub is_shown: bool,
 }
 
-/// The most bytes of a record by default: text of 2^31 bytes does not fit a column.
+/// The most bytes of a record by default. (Text of 2^31 bytes would not fit a column.)
 pub const MAX_RECORD_BYTES: u64 = 1 << 30;
 
 impl Default for InputArgs {
@@ -235,7 +235,7 @@ pub struct JobsArgs {
     pub jobs: NonZeroUsize,
 }
 
-/// A contiguous part of the units of an input: the I-th of N, or from one to another. Counted from 0.
+/// A contiguous part of the units of an input: part I of N, or from unit A to unit B. All count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Slice {
@@ -246,8 +246,8 @@ pub enum Slice {
 }
 
 impl Slice {
-    /// Returns the half-open range among `total` units. A part is `[I*total/N, (I+1)*total/N)`, so
-    /// that all parts together are the whole, each unit in exactly one.
+    /// Returns the half-open range among `total` units. A part is `[I*total/N, (I+1)*total/N)`, so that every
+    /// unit is in exactly one part.
     pub fn of(self, total: u64) -> std::ops::Range<u64> {
         match self {
             Slice::Part { index, count } => {

@@ -1,5 +1,5 @@
-//! Which file may become a file of rejects: a new one, or one of an earlier run. Never an input or
-//! output of the run, nor anything else that somebody would miss.
+//! Which file may become a file of rejects: a new file, or the rejects of an earlier run. Never an input or
+//! output of the run, nor any other file that somebody may need.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};

@@ -1,5 +1,5 @@
-//! Which of the records of all inputs are read: the arguments, declared once, and what they choose
-//! of a number of records. Records count from 0, as `--slice` and ds-check count.
+//! Which records of all inputs are read: the arguments, declared once, and the records that they choose.
+//! Records count from 0, as in `--slice` and ds-check.
 
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -175,10 +175,10 @@ pub fn all_there(named: &[Range<u64>], total: u64) -> Result<()> {
     Err(Error::data(cause))
 }
 
-/// Returns the place of a record in the order of the draw: the first places are the sample. So the
-/// sample is the same whether the number of records is known before or not, and records can be
-/// drawn as they come. (The finalizer of splitmix64; if draws are equal, which does not matter, the
-/// first record wins.)
+/// Returns the place of a record in the order of the draw; the first places are the sample. So the sample is
+/// the same whether or not the number of records is known beforehand, and records can be drawn as they
+/// come. (This is the finalizer of splitmix64. If two draws are equal, the first record wins, which does
+/// not matter.)
 pub fn draw(seed: u64, number: u64) -> (u64, u64) {
     let mix = |mut z: u64| {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 use super::args::CommonArgs;
 use super::progress::When;
 
-/// Marks an argument that does not change the records: it is not in the provenance, so that any
-/// number of threads, and any place of the output, gives the same bytes.
+/// Marks an argument that does not change the records. It is not in the provenance, so that the bytes are the
+/// same for any number of threads and any place of the output.
 #[derive(Debug, Clone, Copy)]
 pub struct WithoutEffect;
 
 impl ArgExt for WithoutEffect {}
 
-/// Marks an option that scripts pass on to the filter unchanged: they ask for these options
-/// (`--generate options`), so that an option is declared only here.
+/// Marks an option that scripts pass on to the filter unchanged. The scripts ask the filter for these options
+/// (`--generate options`), so that an option is declared only once.
 #[derive(Debug, Clone, Copy)]
 pub struct ForPipelines;
 
@@ -82,7 +82,7 @@ impl Tool {
         super::tell(&format!("{}: {line}", self.name));
     }
 
-    /// Tells a user at a terminal that facts known to earlier filters did not arrive.
+    /// Tells a user at a terminal that NDJSON did not carry what earlier filters know.
     pub fn advise_arrow(&self, common: &CommonArgs) {
         if !common.quiet && std::io::stderr().is_terminal() {
             let lost = "NDJSON does not carry what earlier filters dropped, nor their options";

@@ -1,4 +1,4 @@
-//! A conversation: messages, their texts in pieces, and what each piece is trained on.
+//! A conversation: messages, their texts in pieces, and what each piece is trained on as.
 
 use serde::Serialize;
 
@@ -34,13 +34,13 @@ pub struct ShownMessage {
     pub counts: TrainedCounts,
 }
 
-/// Text whose tokens are of one kind and trained on in one way.
+/// Text whose tokens are all of one kind and trained on as the same.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Piece {
     pub kind: PieceKind,
     pub text: String,
     pub trained: TokenTraining,
-    /// What the masks should say, where they say something else.
+    /// What the masks should say, if they say something else.
     pub expected: Option<TokenTraining>,
     /// The tokens of the text, if it is tokenized.
     pub tokens: Vec<TokenBorder>,
@@ -68,7 +68,7 @@ pub enum TokenTraining {
     #[default]
     Unknown,
     Not,
-    /// Not trained on, though its channel is: a weight says so.
+    /// Not trained on because of a weight, though its channel is.
     ByWeight,
     /// Trained on with this span id.
     As(u8),
@@ -120,8 +120,8 @@ impl TokenTraining {
         }
     }
 
-    /// Returns one character: R for reasoning, F for final, the digit of another span, W for a
-    /// token that a weight keeps from being trained on, `!` for masks that contradict themselves.
+    /// Returns one character: R for reasoning, F for final, the digit of another span, W for a token that
+    /// is not trained on because of a weight, `!` for masks that contradict themselves.
     pub fn letter(self) -> char {
         match self {
             TokenTraining::Unknown => ' ',

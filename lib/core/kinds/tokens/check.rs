@@ -1,4 +1,4 @@
-//! Tokens records: the same rules as for the sequences of a Megatron dataset, and the segments.
+//! Checks tokens records by the same rules as the sequences of a Megatron dataset, and their segments.
 
 use std::path::Path;
 
@@ -63,7 +63,8 @@ impl TokensChecker {
 }
 
 impl TokensChecker {
-    /// Returns where the span ids of a row do not follow from its segments, whose tokens say nothing of roles.
+    /// Returns the first place at which the span ids of a row do not follow from its segments. (For tokens that do
+    /// not show the roles themselves.)
     fn differs(&self, view: &Tokens<'_>, row: usize, span: &[u8]) -> Option<String> {
         let (segments, spans) = (view.segments(row)?, self.rules.spans.as_ref()?);
         let mut derived = Vec::with_capacity(span.len());

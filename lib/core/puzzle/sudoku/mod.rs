@@ -260,7 +260,7 @@ impl Shuffle {
         Shuffle { tokens, rows, columns, transposed }
     }
 
-    /// Draws the three bands in any order, and the three rows of each in any order.
+    /// Draws the order of the three bands, and the order of the three rows in each band.
     fn draw_lines(random: &mut Random) -> [usize; 9] {
         let mut bands = [0, 1, 2];
         random.shuffle(&mut bands);
