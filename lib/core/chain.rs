@@ -98,8 +98,8 @@ pub fn run(filters: Vec<Filter>) -> io::Result<u8> {
     failed.map(|()| first_cause(&codes))
 }
 
-/// Returns the first exit code that is not the loss of a reader or writer. A filter that reads no more than it needs
-/// closes the stream before it, and is no failure.
+/// Returns the first exit code of a cause, not of a lost reader or writer. (A filter that stops reading when it has
+/// enough closes the stream before it, which is no failure.)
 fn first_cause(codes: &[u8]) -> u8 {
     let failed = codes.iter().copied().filter(|code| ![0, CLOSED].contains(code));
     failed.clone().find(|code| *code != 75).or(failed.clone().next()).unwrap_or(0)

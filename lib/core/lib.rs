@@ -1,8 +1,7 @@
-//! The library of gristmill's filters: what is where.
+//! The library of gristmill's filters. This page lists the modules.
 //!
-//! A filter is one file in `src/bin`: its arguments, and a `run` that opens a
-//! [`Reader`](stream::Reader) ([`dataset::open`]), and hands it with a stage and a sink to the
-//! [`Runner`](runner::Runner).
+//! A filter is one file in `src/bin`: its arguments, and a `run` that opens a [`Reader`](stream::Reader)
+//! with [`dataset::open`] and hands it, with a stage and a sink, to the [`Runner`](runner::Runner).
 //!
 //! | module | holds | uses |
 //! |---|---|---|
@@ -47,8 +46,8 @@
 //! | `kinds` | a folder for each record type: how it is counted, shown, compared, checked | `check`, `diff`, `stat`, `view` |
 //! | [`runner`] | the loop of every filter | `batch`, `stream` |
 //!
-//! Nothing imports upward. The library never exits, and prints only in `cli`.
-//! Where to add what is in CONTRIBUTING.md.
+//! A module imports only modules above it in the table. The library never exits, and prints only in `cli`.
+//! CONTRIBUTING.md says where to add things.
 
 pub use gristmill_json as json;
 pub use gristmill_simd as simd;

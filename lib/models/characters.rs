@@ -32,15 +32,15 @@ struct Tables {
     /// The ids of characters, and of bytes.
     characters: Map<char, u32>,
     bytes: [u32; 256],
-    /// The place among the merges of two tokens, and what they make.
+    /// For two tokens: the place of their merge among all merges, and the token that it makes.
     merges: Map<(u32, u32), Merge>,
     neighbours: Neighbours,
 }
 
 type Merge = (u32, u32);
 
-/// The characters that a merge may join: a bit for each hash of two. With the 33,695 of Gemma 3 one of 16 other
-/// pairs is taken for one of them, and the text is not cut there.
+/// The pairs of characters that a merge may join: a bit for the hash of each pair. With the 33,695 pairs of Gemma 3,
+/// one in 16 other pairs is taken for one of them, too; the text is then not cut there.
 struct Neighbours(Vec<u64>);
 
 impl Neighbours {
@@ -141,7 +141,7 @@ fn byte_of(token: &str) -> Option<u8> {
     byte_token(token).filter(|byte| *token == format!("<0x{byte:02X}>"))
 }
 
-/// Whether a mark is put in front of a text whose spaces are made marks; an error for all other normalizers.
+/// Whether the normalizer puts a mark in front of a text and makes spaces marks. All other normalizers are an error.
 fn normalizer(normalizer: &Value) -> Result<bool, String> {
     let prepend = json!({"type": "Prepend", "prepend": MARK});
     let replace = json!({"type": "Replace", "pattern": {"String": " "}, "content": MARK});
@@ -156,7 +156,7 @@ fn normalizer(normalizer: &Value) -> Result<bool, String> {
     }
 }
 
-/// A token of a word, and the byte of the word at which the character ends that it ends in.
+/// A token of a word, and the end (in bytes of the word) of the character in which the token ends.
 type Token = (i32, u32);
 
 /// Encodes text between added tokens. It keeps the words it has seen, which makes it faster and never changes
@@ -164,8 +164,8 @@ type Token = (i32, u32);
 pub struct CharacterEncoder {
     tables: Arc<Tables>,
     words: Map<Box<str>, Box<[Token]>>,
-    /// Bits of the hashes of words that were merged: one that comes again is kept. (With all of them kept, 15 MB of
-    /// a hundred languages took 1.16 times as long at first, and 1.5 times later.)
+    /// Bits of the hashes of words that were merged. A word is kept only when it comes again. (Keeping all words,
+    /// 15 MB in a hundred languages took 1.16 times as long in the first pass, and 1.5 times in later ones.)
     merged: Vec<u32>,
     /// The first word, with a mark in front of it.
     first: String,
@@ -177,7 +177,7 @@ const WORDS: usize = 1 << 17;
 const LONGEST: usize = 64;
 
 impl CharacterEncoder {
-    /// Appends the ids of a text, which begins at `base` of the whole text, and where they end in that.
+    /// Appends the ids of a text, and their ends in the whole text, in which this text begins at `base`.
     pub fn encode(
         &mut self,
         text: &str,

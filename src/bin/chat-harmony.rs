@@ -85,7 +85,8 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     header.set(conversation::POLICY, Policy::Chat.name());
     header.set(WEIGHTS, true);
     if settings.thinking == Thinking::Split || settings.read.take.contains(&AnswerChoice::Wanted) {
-        // There are as many conversations as the assistant has turns, or as are wanted.
+        // The number of conversations is not known beforehand: each turn may become one, and some chats
+        // are not wanted.
         args.source.forget_rows(&mut header);
     }
     if args.output.is_finished(&header, &args.source, &reader)? {

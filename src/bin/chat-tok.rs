@@ -98,7 +98,8 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let (rows, tokens) = (args.source.limit(), args.max_tokens);
     header.set("limits", json!({"rows": rows, "tokens": tokens, "slice": slice}));
     if args.model.is_split() || chats.read.take.contains(&AnswerChoice::Wanted) {
-        // As many sequences come of them as the assistant has turns, or as are wanted.
+        // The number of sequences is not known beforehand: each turn may become one, and some chats are
+        // not wanted.
         args.source.forget_rows(&mut header);
     }
     let writer = Writer::stdout(&args.output, &tokens::unmasked_schema(), &header)?;

@@ -1,4 +1,4 @@
-//! ds-plan: a pipeline as tasks for many machines: plans them, runs one, says what is done, joins.
+//! ds-plan: a pipeline as tasks for many machines: plans tasks, runs them, shows their states, joins the parts.
 
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;

@@ -127,7 +127,7 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     let tokenizer = describe_tokenizer(args.vocab.as_deref())?;
     let ids = conversation::id_fields(args.id_field.as_deref());
     let schema = conversation::schema(&ids);
-    // Who states a policy knows what the records are.
+    // A user who states a policy knows that the records are conversations.
     let known_by = args.policy.map(|_| "messages".to_string()).into_iter().collect();
     let wanted = WantedRecords { schema, known_by, ..WantedRecords::records(&CONVERSATION) };
     let reader = if args.source.is_of_files() {

@@ -130,7 +130,7 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
         PartSink::create(target, form, args.target.ids(), overwrite, header, &args.asserted)?
             .allow_unsupervised(args.allow_unsupervised)
             .keeping(args.model.as_deref(), args.template.as_deref())?;
-    // (Tokens of two bytes alone are of other programs.)
+    // (Tokens of two bytes without masks come from other programs.)
     let is_checked = layout == PrefixLayout::Triple || dtype == MmidxDtype::Int32;
     if !args.no_check && is_checked {
         let mut gate =
@@ -150,7 +150,7 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
 }
 
 impl Args {
-    /// States in a header what the user says of its tokens; returns the token that each sequence is to end in.
+    /// States in a header what the user says about its tokens; returns the token with which each sequence must end.
     fn state(&self, header: &mut Header) -> Result<Option<i32>> {
         let model = state_model(header, self.model.as_deref())?;
         let end = self.append_eod.as_deref();

@@ -116,7 +116,7 @@ struct RunArgs {
 
     /// Encode only part I of N of the groups, I from 0
     ///
-    /// The parts are contiguous. Or the groups from A to B, B not included.
+    /// The parts are contiguous. A..B encodes the groups from A to B, B not included.
     #[arg(long, value_name = "I/N|A..B")]
     slice: Option<Slice>,
 

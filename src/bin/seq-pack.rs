@@ -257,7 +257,7 @@ fn are_triples(paths: &[PathBuf]) -> Result<bool> {
     Ok(files::find(paths, is)?.is_some())
 }
 
-/// Refuses an output whose name readers would not recognise.
+/// Refuses an output with a name that readers would not recognise.
 fn named(target: &RowsTarget) -> Result<()> {
     for path in [&target.rows, &target.index].into_iter().flatten() {
         if path.extension().is_none_or(|ending| ending != "parquet" && ending != "pq") {

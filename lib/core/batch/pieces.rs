@@ -90,7 +90,7 @@ fn repeats(schema: &Schema) -> bool {
     schema.fields().iter().any(|field| of(field.data_type()))
 }
 
-/// Returns the size of each row without sharing: as if nothing of it were shared with other rows.
+/// Returns the size of each row, as if it shared no memory with other rows.
 pub fn row_sizes(batch: &RecordBatch) -> Vec<u64> {
     let mut sizes = vec![0; batch.num_rows()];
     batch.columns().iter().for_each(|column| add_sizes(column, &mut sizes));

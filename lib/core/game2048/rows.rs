@@ -105,9 +105,9 @@ impl StepRow {
     /// The offset of `valuation_type` in a row.
     pub(super) const VALUATION_TYPE: usize = 23;
 
-    /// Makes the row of the step at `position` of `game`. `valuation_ids` has the pack's number of
-    /// each of [`Game::valuation_names`]. The seed is the step's, else the game's. A null
-    /// `max_rank` or `board_eval` is an error: nothing is recomputed here.
+    /// Makes the row of the step at `position` of `game`. `valuation_ids` has the pack's number for each of
+    /// [`Game::valuation_names`]. The seed is the step's, else the game's. A null `max_rank` or `board_eval` is an
+    /// error, since nothing is computed again here.
     #[inline]
     pub fn of_step(
         game: &Game,

@@ -30,8 +30,8 @@ pub struct ChatHarmony {
 }
 
 impl ChatHarmony {
-    /// `with_places`: conversations state the record from which they are made. Fails if two columns
-    /// would have the same name.
+    /// `with_places`: conversations state the record from which they were made. Fails if two columns would
+    /// have the same name.
     pub fn new(
         conversations: Conversations,
         id_field: Option<String>,
@@ -66,7 +66,7 @@ impl ChatHarmony {
         &self.schema
     }
 
-    /// Returns a warning for each thing that did not become part of the conversations.
+    /// Returns a warning for each kind of data that did not become part of the conversations.
     pub fn warnings(&self) -> Vec<String> {
         let counts = self.left_out.counts();
         let warning = |(name, count): (&str, u64)| {

@@ -1,11 +1,11 @@
-//! The arguments that say what conversations are made of chats.
+//! The arguments that decide how chats become conversations.
 
 use clap::Args;
 
 use crate::chat::{AnswerChoice, NamedFields, ReadSettings, Settings, Style, Thinking, TrainOn};
 use crate::cli::ForPipelines;
 
-/// What is made of chats, as far as they do not say it themselves.
+/// Settings of the conversations, for chats that do not state them themselves.
 #[derive(Debug, Clone, Args)]
 pub struct ChatArgs {
     /// Words of system and developer messages: openai-harmony's, or exactly the official template's

@@ -1,4 +1,4 @@
-//! The arguments that say how chats are rendered by a model's template.
+//! The arguments that decide how chats are rendered by a model's template.
 
 use std::path::PathBuf;
 
@@ -101,7 +101,7 @@ impl ModelArgs {
     /// Returns how chats are read for this model.
     pub fn chats(&self, read: &ChatReadArgs, model: &ChatModel) -> TemplateChats {
         let mut read = read.settings();
-        // A template that knows nothing of reasoning has it in the content, or not at all.
+        // A template that does not read reasoning shows it in the content, or not at all.
         read.keeps_tags = !model.reads_reasoning();
         TemplateChats { read, turns: self.turns, arguments: self.arguments }
     }

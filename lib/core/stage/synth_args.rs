@@ -1,4 +1,4 @@
-//! The arguments that say what conversations are made of raw rows.
+//! The arguments that decide how raw rows become conversations.
 
 use arrow_schema::{DataType, Field};
 use clap::Args;
@@ -14,7 +14,7 @@ Follow the user's request. When you provide an answer, produce both:
 - reasoning in the analysis channel
 - the user-facing answer in the final channel";
 
-/// What stands in every conversation, and which rows become one.
+/// The common text of all conversations, and which rows become a conversation.
 #[derive(Debug, Clone, Args)]
 pub struct SynthArgs {
     /// Reasoning effort in the system message: low, medium, high
@@ -93,7 +93,7 @@ const TYPES: [(&str, DataType); 4] = [
     ("boolean", DataType::Boolean),
 ];
 
-/// A column as `--columns` has it; of type Null if none is stated.
+/// Reads a column of `--columns`; its type is Null if none is stated.
 fn stated_column(text: &str) -> Field {
     let typed = text.rsplit_once(':').and_then(|(name, named)| {
         let (_, data_type) = TYPES.iter().find(|(known, _)| *known == named)?;
@@ -103,7 +103,7 @@ fn stated_column(text: &str) -> Field {
 }
 
 impl SynthArgs {
-    /// What is read, for these settings; fails if a column is stated that is not read.
+    /// Returns which columns are read for these settings; fails if a stated column is not read.
     pub fn wanted(&self, settings: &SynthSettings) -> Result<WantedRecords> {
         let schema = settings.wanted_columns();
         let stated: Vec<Field> = self.columns.iter().map(|text| stated_column(text)).collect();

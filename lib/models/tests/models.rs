@@ -238,7 +238,7 @@ fn llama_2() {
     compare("llama2", EngineKind::Fast);
 }
 
-/// Texts come back from ids, but for what the normalizer adds.
+/// Texts come back from ids, except for what the normalizer adds.
 #[test]
 fn those_of_sentencepiece_come_back() {
     for name in ["gemma3", "llama2"] {
@@ -257,7 +257,7 @@ fn those_of_sentencepiece_come_back() {
     }
 }
 
-/// What is known of the folders, beside what their files say.
+/// Facts about the folders, compared with their files.
 #[test]
 fn the_folders_say_what_their_files_say() {
     for (name, size, eos, templates) in [
