@@ -152,7 +152,8 @@ pub struct Settings {
     pub builtin_tools: Vec<String>,
 }
 
-/// Returns the parameters that a record states for its template. Reasoning beside the messages is counted: it has no place.
+/// Returns the parameters that a record states for its template. Reasoning beside the messages is counted: it
+/// has no place.
 fn kwargs_of<'r>(
     record: &'r Json<'r>,
     left_out: &mut LeftOut,

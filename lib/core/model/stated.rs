@@ -53,8 +53,8 @@ pub enum Vocabulary {
 }
 
 impl Vocabulary {
-    /// Returns the vocabulary of the tokenizer that a header states: o200k if it states none, or a name that is not known
-    /// here.
+    /// Returns the vocabulary of the tokenizer that a header states: o200k if it states none, or a name that
+    /// is not known here.
     pub fn of(stated: Option<&Value>) -> Vocabulary {
         match TokenizerName::of(stated) {
             None | Some(TokenizerName::O200k | TokenizerName::Other) => Vocabulary::O200k,
