@@ -30,9 +30,9 @@ Usage: scripts/synth-kd.sh INPUT... ROOT [--shards N] [options]
   give. Limits of rows count raw rows; --max-rows needs Parquet.
 
   With --chat the input is a file or folder of chats in common shapes (OpenAI
-  messages, ShareGPT, Alpaca, ...). They become conversations of gpt-oss. With
-  --model DIR, a Hugging Face folder, they become tokens of that model, by its
-  own chat template (docs/any-model.md).
+  messages, ShareGPT, Alpaca, ...). They become conversations of gpt-oss, or,
+  with --model DIR, a Hugging Face folder, tokens of that model by its own chat
+  template (docs/any-model.md).
 
 @further
 
@@ -74,9 +74,9 @@ Usage: scripts/synth-kd.sh INPUT... ROOT [--shards N] [options]
   any engine. Each is a task: it may run anywhere, run again, and run twice at
   once. `status` prints each task's state: done, missing, running, stale or
   failed; with --todo it prints the lines to be run again. `finish` joins the
-  parts to the same bytes as on one machine, checks them, and with
-  --delete-parts then deletes ROOT/tasks. To plan again keeps what is done, and
-  plans what is new in INPUT.
+  parts to the same bytes as on one machine and checks them. ROOT/tasks is then
+  deleted with --delete-parts. To plan again keeps what is done, and plans what
+  is new in INPUT.
 
   --tasks N                 about N tasks of equal size (tasks of about 1 GiB of
                             decoded Parquet)
