@@ -80,7 +80,7 @@ pub fn refuse_target(target: &Path) -> Result<()> {
     for folder in folders_of(target)? {
         above.extend(files::metadata(&folder)?.map(|found| FileId::of(&found)));
     }
-    // (A regular file as stdin is read by whoever names no input.)
+    // (A regular file as stdin is read by a filter without named inputs.)
     if own.is_some() && own == FileId::of_stream(io::stdin()) {
         return Err(Error::usage("is the input of this run").at(target));
     }

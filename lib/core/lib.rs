@@ -12,7 +12,7 @@
 //! | [`program`] | how the filter that runs was started | |
 //! | [`failure`] | how a failure travels in an Arrow stream | |
 //! | [`chain`] | filters that run in one process, one after the other | `failure` |
-//! | [`way_on`] | command lines that errors name as the way on | `inputs`, `program` |
+//! | [`way_on`] | command lines that errors propose after `try:` | `inputs`, `program` |
 //! | [`wording`] | numbers as people read them | |
 //! | [`mod@visible`] | what data and names contain, as it may be printed | |
 //! | [`json`] | a pull reader over JSON text, for the hot paths; JSON and `repr` as Python writes them | |
@@ -23,7 +23,7 @@
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
 //! | [`record`] | the record types: each declared once | `game2048` |
 //! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
-//! | [`chat`] | chats as people have them, into conversations: a shape is an entry in a table | `json`, `harmony` |
+//! | [`chat`] | chats of all common shapes, into conversations: a shape is an entry in a table | `json`, `harmony` |
 //! | [`model`] | folders of Hugging Face models: templates that render chats, texts into tokens | `chat`, `error` |
 //! | [`ordered`], [`walk`] | work on several threads with the results in order; walking folders | `error` |
 //! | [`packing`] | which sequences stand together in a row: lengths in, rows out | |

@@ -67,7 +67,7 @@ const MOST_VISITS: u32 = 1000;
 
 /// Whether the entry is a folder that was walked too often.
 fn is_endless(entry: &DirEntry, visits: &mut HashMap<FileId, u32>) -> bool {
-    // A folder that cannot be looked at is an error when it is listed.
+    // A folder without readable metadata becomes an error when it is listed.
     let is_folder = entry.file_type().is_dir();
     let Some(found) = is_folder.then(|| entry.metadata().ok()).flatten() else { return false };
     let count = visits.entry(FileId::of(&found)).or_default();

@@ -169,7 +169,7 @@ fn hostile_templates_end() {
             assert!(begin.elapsed().as_secs() < 20, "{start}");
         }
     };
-    // (As small as threads have it.)
+    // (As small as the stack of a thread.)
     std::thread::Builder::new().stack_size(2 << 20).spawn(run).unwrap().join().unwrap();
 }
 

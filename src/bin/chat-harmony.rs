@@ -1,4 +1,4 @@
-//! chat-harmony: chats as people have them in, Harmony conversations out.
+//! chat-harmony: chats of all common shapes in, Harmony conversations out.
 
 use std::process::ExitCode;
 

@@ -204,7 +204,7 @@ fn header(
     }
     header.set("eod_token_id", EOD);
     header.set("tokenizer", tokenizer);
-    // A pipe keeps what an earlier filter states of its files.
+    // A pipe keeps what an earlier filter states about its files.
     if !reader.sources().is_empty() {
         header.set("inputs", reader.sources().to_vec());
     }

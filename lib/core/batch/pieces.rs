@@ -1,6 +1,6 @@
 //! Batches of other programs, handed on in pieces. A dictionary or a view states a large text in a few
-//! bytes; each use of the text becomes a copy when the columns are made those of a record type. So the
-//! batch is cut before, into pieces whose rows are not much larger than a batch of ours.
+//! bytes; each use of the text becomes a copy when the columns are converted to a record type. So the batch
+//! is cut before that, into pieces that together are not much larger than a batch of ours.
 
 use std::collections::HashMap;
 use std::ops::Range;

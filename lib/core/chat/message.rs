@@ -9,7 +9,7 @@ use crate::harmony::Role;
 use crate::json::{Error, Kind, Reader};
 use crate::record::chat::{Meaning, number, of_messages};
 
-/// A message before its place in the chat is looked at.
+/// A message before its place in the chat is checked.
 #[derive(Debug)]
 pub struct Draft<'r> {
     /// Its index in the list that it came from, from 0.

@@ -23,8 +23,8 @@
 //! | `template.rs` | the words of the official chat template |
 //! | `left_out.rs` | what does not become a part of them, counted |
 //!
-//! The result must be that of the official template and of `openai-harmony`, except that nothing of a chat is lost
-//! where the template loses or garbles it. A new shape is an entry in the table of `shapes.rs`.
+//! The result must equal the official template's and `openai-harmony`'s, except that nothing of a chat is lost where
+//! the template loses or garbles it. A new shape is an entry in the table of `shapes.rs`.
 
 mod left_out;
 mod message;

@@ -24,7 +24,7 @@ pub struct Check {
     pub depth: Depth,
     /// One line: what is found, and why it matters.
     pub meaning: &'static str,
-    /// How to mend the defect, if that is known.
+    /// How to correct the defect, if that is known.
     pub hint: Option<&'static str>,
 }
 

@@ -14,7 +14,7 @@ use crate::harmony::Policy;
 use crate::ordered::{Flow, one, ordered_map};
 use crate::puzzle::{self, Domain};
 
-/// What the user says of the datasets.
+/// What the user says about the datasets.
 #[derive(Debug, Default, Args)]
 pub struct CheckOptions {
     /// Treat warnings as errors, and a root without its manifest as unfinished

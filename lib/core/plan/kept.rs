@@ -8,7 +8,7 @@ use crate::error::{Error, Kind, Result};
 use crate::provenance::DatasetOrigin;
 
 impl PlanSource {
-    /// Returns what a manifest states of this source.
+    /// Returns what a manifest states about this source.
     pub(super) fn made(&self, plan: &Plan) -> DatasetOrigin {
         DatasetOrigin {
             input: self.identity.clone(),

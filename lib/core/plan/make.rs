@@ -20,7 +20,7 @@ use crate::publish::{TargetLock, directory_of, publish_file_locked};
 /// The default size of a task in bytes: about a quarter of a minute of one core.
 pub const TASK_BYTES: u64 = 1 << 30;
 
-/// What `ds-plan make` is asked for.
+/// The request of `ds-plan make`.
 #[derive(Debug)]
 pub struct PlanRequest {
     pub product: Product,

@@ -1,4 +1,4 @@
-//! What `status` says of a root's tasks.
+//! What `status` prints about a root's tasks.
 
 use std::num::NonZeroUsize;
 use std::path::Path;

@@ -114,8 +114,8 @@ macro_rules! record_fields {
         }
 
         impl<'a> $view<'a> {
-            /// Returns a view of columns, of which the first must be the columns of this record. Other columns
-            /// are an error (the stream readers convert every batch first).
+            /// Returns a view of columns that begin with the columns of this record. Other columns are an error
+            /// (the stream readers convert every batch first).
             pub fn of_columns(columns: &'a [ArrayRef]) -> Result<$view<'a>, ArrowError> {
                 let mut columns = columns.iter();
                 $(let $field = columns.next().and_then(<$type as FieldType>::view);)+

@@ -3,7 +3,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `kind.rs` | what is asked of a record type, and its numbers, whichever it is |
+//! | `kind.rs` | the interface of every record type, and its numbers |
 //! | `messages.rs` | messages by role and channel, of sequences and conversations |
 //! | `distribution.rs` | how often each length (score, tile) occurs |
 //! | `plot.rs` | the same as bars on an axis |

@@ -42,11 +42,11 @@ impl Shape {
 /// Infers the types of columns from lines.
 #[derive(Debug)]
 pub(super) struct Inference {
-    /// The columns that are asked for, in their order.
+    /// The wanted columns, in their order.
     columns: Vec<Column>,
 }
 
-/// A column that is asked for.
+/// A wanted column.
 #[derive(Debug)]
 struct Column {
     name: String,

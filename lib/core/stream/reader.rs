@@ -22,7 +22,7 @@ use crate::format::stated::Comparison;
 use crate::format::unchanged::InputSnapshot;
 use crate::record::{JsonForm, RecordType, ndjson_name, record_type, record_type_with};
 
-/// Which records are asked for.
+/// Which records the caller wants.
 #[derive(Debug, Clone)]
 pub enum Request {
     /// Records of any type, and Parquet files of any schema. Several Parquet files have the columns
@@ -69,9 +69,9 @@ struct RecordSelection {
     is_whole: bool,
     /// The columns that are handed out, if they are not all that are read.
     cut_to: Option<SchemaRef>,
-    /// Chooses records by their ids, if that is asked for.
+    /// Chooses records by their ids, if the user wants that.
     ids: Option<IdFilter>,
-    /// Chooses records as they come, if that is asked for.
+    /// Chooses records as they come, if the user wants that.
     chooser: Option<Chooser>,
 }
 

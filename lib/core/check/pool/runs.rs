@@ -281,7 +281,7 @@ impl RunChecker {
         }
     }
 
-    /// Checks what the session states of runs.
+    /// Checks what the session states about runs.
     fn session(
         &self,
         database: &DatabaseReader,

@@ -39,7 +39,7 @@ pub struct KdListing {
     pub prefixes: Vec<KdPrefix>,
 }
 
-/// The facts that a manifest states of one prefix.
+/// The facts that a manifest states about one prefix.
 struct StatedPrefix {
     prefix: PathBuf,
     files: KdFiles,

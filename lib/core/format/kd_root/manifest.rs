@@ -99,7 +99,7 @@ pub struct KdChain {
     pub filters: Vec<Value>,
 }
 
-/// What the command line states of the whole dataset; the parts do not have it.
+/// What the command line states about the whole dataset; the parts do not have it.
 #[derive(Debug, Default)]
 pub struct RootSettings {
     /// The directory of the inputs as the user names it.

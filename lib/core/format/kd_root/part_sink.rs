@@ -27,7 +27,7 @@ use crate::record::conversation::ID_FIELD;
 use crate::record::tokens::{self, Tokens};
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
-/// What an Arrow stream's header says of its masks; NDJSON has no header, so there flags may say it.
+/// What an Arrow stream's header says about its masks. NDJSON has no header, so flags may say it there.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "What the header of an Arrow stream says, for NDJSON")]
 pub struct AssertedSource {

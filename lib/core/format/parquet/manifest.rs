@@ -20,7 +20,7 @@ pub const MANIFEST: &str = "manifest.json";
 /// How many differences an error names.
 const SHOWN: usize = 10;
 
-/// The facts that the manifest states of a shard.
+/// The facts that the manifest states about a shard.
 #[derive(Debug, Deserialize)]
 pub struct StatedShard {
     pub path: String,

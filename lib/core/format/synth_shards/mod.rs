@@ -101,7 +101,7 @@ pub struct Chain {
     pub filters: Vec<Value>,
 }
 
-/// What the command line says of the input, to be recorded.
+/// What the command line says about the input, to be recorded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
 pub struct RecordedInput {
     /// Record this pattern of the shards in the input's folder

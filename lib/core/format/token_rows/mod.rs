@@ -3,7 +3,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `manifest.rs` | what a file states of itself, in its footer |
+//! | `manifest.rs` | what a file states about itself, in its footer |
 //! | `settings.rs` | how rows are made, and where they go |
 //! | `sample.rs` | what tells a `.bin` from another without reading all of it |
 //! | `store.rs` | sequences that pieces are taken from: triples on disk, a window of records |

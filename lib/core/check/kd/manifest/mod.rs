@@ -27,7 +27,7 @@ checks! {
         "a manifest.json of another program: nothing in it is compared";
 }
 
-/// The facts that one manifest states of the shard of a split.
+/// The facts that one manifest states about the shard of a split.
 #[derive(Debug)]
 struct Claim {
     manifest: PathBuf,
