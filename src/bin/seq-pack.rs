@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(help_heading = "Rows")]
     metadata: Option<PathBuf>,
 
-    /// Form: rows (unpacked), trl, megatron-bridge [default: rows; trl with --index]
+    /// Form: rows (unpacked), trl, megatron-bridge [default: rows; for --index trl]
     #[arg(long, value_enum, value_name = "FORM", hide_possible_values = true)]
     form: Option<Form>,
 
