@@ -22,24 +22,24 @@ Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
                             can move and that have a value, or all that have a
                             value (board)
   --layout LAYOUT           macroxue, macroxue-packed or selfplay-v1 (macroxue)
-  --lossy                   write what the layout can hold, where something
-                            would be lost
+  --lossy                   write what the layout can hold, even if the rest
+                            is lost
   --on-error fail|skip      what to do with a bad game (fail)
-  --rejects FILE            keep what was dropped, with its reason, as NDJSON
-                            (not that of --resume's finished tasks)
+  --rejects FILE            write skipped records and their reasons as NDJSON
+                            (none for tasks that --resume keeps)
   --overwrite               replace the pack in PACK_DIR
   --resume                  keep what is finished with the same settings, of the
                             same games; other packs are refused
   --no-check                do not run ds-check on PACK_DIR
   -q, --quiet               print only errors, and what ds-check finds
-  --progress WHEN           say how far it is: auto, always or never (auto)
+  --progress WHEN           show progress: auto, always or never (auto)
   -h, --help
 
 @further
 
   On many machines (docs/cluster.md): `plan` prints one shell command a line,
   each a task for any engine; `status` says what is done; `finish` merges the
-  parts to what one machine would have made.
+  parts to the same bytes as on one machine.
 
   --tasks N                 about N tasks of equal size (tasks of about 1 GiB of
                             files)

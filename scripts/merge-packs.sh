@@ -14,10 +14,10 @@ Usage: scripts/merge-packs.sh --output OUT IN... [options]
 
   --shard-rows N          rows in each file but the last (all in one)
   --layout LAYOUT         macroxue, macroxue-packed or selfplay-v1 (macroxue)
-  --lossy                 write what the layout can hold, where something would
-                          be lost
+  --lossy                 write what the layout can hold, even if the rest is
+                          lost
   --on-error fail|skip    what to do with a bad game (fail)
-  --rejects FILE          keep what was dropped, with its reason, as NDJSON
+  --rejects FILE          write skipped records and their reasons as NDJSON
   --jobs N, --workers N   threads of the checks (all processors)
   --overwrite             replace the pack in OUT
   --delete-inputs         delete the files of every IN (at least two) once every
@@ -25,7 +25,7 @@ Usage: scripts/merge-packs.sh --output OUT IN... [options]
                           files that were read
   --no-check              do not run ds-check, neither on the INs nor on OUT
   -q, --quiet             print only errors, and what ds-check finds
-  --progress WHEN         say how far it is: auto, always or never (auto)
+  --progress WHEN         show progress: auto, always or never (auto)
   -h, --help
 
 @further

@@ -24,14 +24,14 @@ Usage: scripts/puzzles.sh OUT_DIR [--sudoku DIR] [--maze DIR] [--arc DIR]...
   --seed S         seed of all random choices (42)
   --jobs N, --workers N  sets side by side, and threads (all processors)
   --on-error fail|skip   what to do with a bad row or task (fail)
-  --rejects FILE   keep what was dropped, with its reason, as NDJSON (not that
-                   of sets that --resume keeps)
+  --rejects FILE   write skipped records and their reasons as NDJSON (none
+                   for sets that --resume keeps)
   --overwrite      replace the sets in OUT_DIR
   --resume         keep the sets that are finished with the same settings, of
                    the same input; others are refused
   --no-check       do not run ds-check on the sets
   -q, --quiet      print only errors, and what ds-check finds
-  --progress WHEN  say how far it is: auto, always or never (auto)
+  --progress WHEN  show progress: auto, always or never (auto)
   -h, --help
 
   Examples:

@@ -7,13 +7,13 @@ usage() {
     cat <<'EOT'
 Usage: scripts/quickstart.sh [OUT]
 
-  OUT receives example/ (the bundled example), chats/ (a trainer's files of its
-  chats), input/ (its conversations as a Parquet shard), dataset/ (the files of
-  these) and page.html. What an earlier run has made there is replaced. In a
-  checkout OUT is target/quickstart if it is not given, and the filters are
-  built first: in target/quick, in less time than a build at full speed; or in
-  target/release, if there is such a build. With GRISTMILL_BUILT=1 nothing is
-  built: target/release has the filters. Elsewhere OUT is gristmill-quickstart.
+  OUT receives example/ (the bundled example), chats/ (a dataset of its chats),
+  input/ (its conversations as a Parquet shard), dataset/ (a dataset of these
+  conversations) and page.html. Results of an earlier run there are replaced.
+  OUT is target/quickstart by default in a checkout, else gristmill-quickstart.
+  In a checkout the filters are built first: in target/release if there is a
+  build at full speed, else in target/quick, which takes less time. With
+  GRISTMILL_BUILT=1 nothing is built: target/release has the filters.
 
   -h, --help
 

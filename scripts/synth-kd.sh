@@ -20,27 +20,25 @@ Usage: scripts/synth-kd.sh INPUT... ROOT [--shards N] [options]
   each with an id and messages of Harmony, or - for stdin, which is kept in a
   file until the end; ROOT receives parts/, manifest.json and
   {train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}.
-  A folder with manifest.json and synth_harmony_shard_NN.parquet
-  has those shards, and what its manifest states of them is compared; of all
-  else the files are known by their content. With --policy chat whatever the
-  official renderer accepts is accepted; with --id-field NAME the ids are in
-  that field.
+  A folder with manifest.json and synth_harmony_shard_NN.parquet has those
+  shards, which are compared with the manifest. All other files are recognised
+  by their content. --policy chat accepts whatever the official renderer
+  accepts; with --id-field NAME the ids are in that field.
 
-  With --raw the input is a directory of raw rows, as for scripts/synth-raw.sh,
-  and no conversations are written: ROOT then holds what the shards of
-  synth-raw.sh would have given. Limits of rows count raw rows; --max-rows wants
-  Parquet.
+  With --raw the input is a directory of raw rows, as for scripts/synth-raw.sh.
+  No conversations are written: ROOT gets what the shards of synth-raw.sh would
+  give. Limits of rows count raw rows; --max-rows needs Parquet.
 
-  With --chat the input is a file or folder of chats as people have them (OpenAI
-  messages, ShareGPT, Alpaca, ...). They become conversations of gpt-oss, or
+  With --chat the input is a file or folder of chats in common shapes (OpenAI
+  messages, ShareGPT, Alpaca, ...). They become conversations of gpt-oss, or,
   with --model DIR, a Hugging Face folder, tokens of that model by its own chat
   template (docs/any-model.md).
 
 @further
 
   --span CHANNEL=ID         train on the assistant's messages in this channel
-                            under this span id: commentary=3 for calls of tools
-                            and what is said beside them (repeatable)
+                            under this span id: commentary=3 for tool calls and
+                            text beside them (repeatable)
   --valid-fraction F        share of the ids that goes to valid (0.001)
   --jobs N, --workers N     shards side by side (all processors)
   --max-rows N              the first N rows of all shards together
@@ -52,33 +50,33 @@ Usage: scripts/synth-kd.sh INPUT... ROOT [--shards N] [options]
                             settings
   --rows FORM               at the end also ROOT/rows/{train,valid}.FORM.parquet
                             for trainers: rows (one sequence a row), trl or
-                            megatron-bridge (repeatable); of a plan: finish
-                            --rows
+                            megatron-bridge (repeatable); with a plan give it to
+                            finish
   --seq-length N            positions of a row, as seq-pack takes it
-  --overflow HOW            of a sequence longer than a row: error, drop, split
-                            or cut (error)
+  --overflow HOW            a sequence longer than a row: error, drop, split or
+                            cut (error)
   --on-error fail|skip      what to do with a bad record (fail)
-  --ignore-field NAME       leave this field of messages out (thinking,
-                            tool_calls, weight, images, ...), which is refused
-                            otherwise (repeatable); of chats as if it was not
-                            there
-  --content-is-text         a content that is a JSON array of parts, as text, is
-                            the text of its message
+  --ignore-field NAME       ignore this field of messages (thinking, tool_calls,
+                            weight, images, ...), which is otherwise refused;
+                            with --chat also a field of records (repeatable)
+  --content-is-text         take a content that looks like a JSON array of parts
+                            as plain text
   --allow-unsupervised      write shards in which nothing is supervised
-  --rejects FILE            keep what was dropped, with its reason, as NDJSON
-                            (not that of shards that --resume keeps)
+  --rejects FILE            write skipped records and their reasons as NDJSON
+                            (none for shards that --resume keeps)
   --no-input-check          do not compare the shards with INPUT/manifest.json
   --no-check                do not run ds-check on ROOT
   -q, --quiet               print only errors, and what ds-check finds
-  --progress WHEN           say how far it is: auto, always or never (auto)
+  --progress WHEN           show progress: auto, always or never (auto)
   -h, --help
 
   On many machines (docs/cluster.md): `plan` prints one shell command a line for
-  any engine, each a task that may be run anywhere, again, and twice at once.
-  `status` says of each: done, missing, running, stale or failed; with --todo it
-  prints the lines to be run again. `finish` joins the parts to what one machine
-  would have made, checks it, and with --delete-parts then deletes ROOT/tasks.
-  plan again keeps what is done, and plans what is new in INPUT.
+  any engine. Each is a task: it may run anywhere, run again, and run twice at
+  once. `status` prints each task's state: done, missing, running, stale or
+  failed; with --todo it prints the lines to be run again. `finish` joins the
+  parts to the same bytes as on one machine and checks them. ROOT/tasks is then
+  deleted with --delete-parts. To plan again keeps what is done, and plans what
+  is new in INPUT.
 
   --tasks N                 about N tasks of equal size (tasks of about 1 GiB of
                             decoded Parquet)

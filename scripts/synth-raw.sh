@@ -25,19 +25,19 @@ Usage: scripts/synth-raw.sh RAW_DIR... OUT_DIR [options]
   --resume                  keep what is finished with the same settings, of the
                             same input
   --on-error fail|skip      what to do with a bad row (fail)
-  --rejects FILE            keep what was dropped, with its reason, as NDJSON
-                            (not that of shards that --resume keeps)
+  --rejects FILE            write skipped records and their reasons as NDJSON
+                            (none for shards that --resume keeps)
   --dataset NAME            what the manifest says of the source (PleIAs/SYNTH)
   --split NAME              and of its split (train)
   -q, --quiet               print only errors
-  --progress WHEN           say how far it is: auto, always or never (auto)
+  --progress WHEN           show progress: auto, always or never (auto)
   -h, --help
 
 @further
 
   On many machines (docs/cluster.md): `plan` prints one shell command a line,
   each a task for any engine; `status` says what is done; `finish` joins the
-  parts to what one machine would have made.
+  parts to the same bytes as on one machine.
 
   --tasks N                 about N tasks of equal size (tasks of about 1 GiB of
                             decoded Parquet)

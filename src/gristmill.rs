@@ -1,5 +1,5 @@
-//! gristmill: all filters in one program, for packages, which would else hold the library as many
-//! times as there are filters. `gristmill ds-cat ...`, or a link with the name of a filter.
+//! gristmill: all filters in one program, so that packages hold the library only once. It is called as `gristmill
+//! ds-cat ...`, or through a link with the name of a filter.
 
 use std::ffi::OsString;
 use std::path::Path;

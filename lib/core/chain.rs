@@ -1,8 +1,8 @@
 //! Filters in one process (`gristmill A '|' B`): each runs on a thread of its own, and hands its batches to the
-//! next one as they are. Through pipes all of them are written, copied twice and read: a quarter of the
-//! processor time of games to a pack, a tenth to a sixth of that of conversations to a root (2026-11-27).
+//! next one as they are. Through pipes each batch is written, copied twice and read, which takes a quarter of the
+//! processor time from games to a pack, and a tenth to a sixth from conversations to a root (2026-11-27).
 //!
-//! What a filter asks of its process (its command line, stdin, stdout) it asks here first, on its own thread.
+//! A filter asks this module for its command line, stdin and stdout, on its own thread, before it asks the process.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -64,19 +64,19 @@ thread_local! {
     static RUNNING: RefCell<Option<RunningFilter>> = const { RefCell::new(None) };
 }
 
-/// The stack of a filter, in bytes: that of the first thread of a process.
+/// The stack of a filter in bytes: as much as the first thread of a process has.
 const STACK: usize = 8 << 20;
 /// The exit code of a filter whose reader has gone, as if SIGPIPE had ended it.
 pub const CLOSED: u8 = 141;
 
-/// Runs filters one after the other, all at once; returns the exit code of the first cause. Fails if the system gives no
-/// thread.
+/// Runs a chain of filters, all at the same time; returns the exit code of the first cause of failure. Fails if
+/// the system gives no thread.
 pub fn run(filters: Vec<Filter>) -> io::Result<u8> {
     let last = filters.len().saturating_sub(1);
     let mut stdin = Stdin::OfProcess;
     let (mut threads, mut failed) = (Vec::new(), Ok(()));
     for (place, (command_line, main)) in filters.into_iter().enumerate() {
-        // One batch waits: memory stays that of a few batches.
+        // Only one batch waits, so that memory holds only a few batches.
         let (sender, receiver) = sync_channel(1);
         let stdout = (place < last).then_some(sender);
         let running = RunningFilter { command_line, stdin, stdout, exit_code: 0 };
@@ -98,8 +98,8 @@ pub fn run(filters: Vec<Filter>) -> io::Result<u8> {
     failed.map(|()| first_cause(&codes))
 }
 
-/// Returns the first exit code that is not the loss of a reader or writer. A filter that reads no more than it needs
-/// closes the stream before it, and is no failure.
+/// Returns the first exit code of a cause, not of a lost reader or writer. (A filter that stops reading when it has
+/// enough closes the stream before it, which is no failure.)
 fn first_cause(codes: &[u8]) -> u8 {
     let failed = codes.iter().copied().filter(|code| ![0, CLOSED].contains(code));
     failed.clone().find(|code| *code != 75).or(failed.clone().next()).unwrap_or(0)

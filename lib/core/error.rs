@@ -1,8 +1,8 @@
-//! The one error that leaves the library. Its parts are separate: what it means for whoever runs
-//! the command ([`Kind`]), where it is ([`Place`], id), why (cause), what to do (hint).
+//! The one error that leaves the library. Its parts are separate: what it means for the user who runs the command
+//! ([`Kind`]), where it is ([`Place`], id), why (cause), what to do (hint).
 //!
-//! Modules that do not know files have their own error types, each with one conversion into this
-//! one; the place is added where it is known.
+//! Modules that do not know files have their own error types, each with one conversion into this type. The
+//! place is added where it is known.
 
 use std::fmt;
 use std::io;
@@ -160,8 +160,8 @@ impl Error {
         Error::new(Kind::Unavailable, cause.to_string())
     }
 
-    /// Passes on the failure of an earlier filter in the pipe: this one fails with the same exit
-    /// code, and adds no line.
+    /// Passes on the failure of an earlier filter in the pipe: this filter fails with the same exit code and
+    /// adds no line.
     pub fn passed_on(failure: Failure) -> Error {
         let kind = match failure.exit_code {
             1 => Kind::Data,
@@ -173,9 +173,8 @@ impl Error {
         error
     }
 
-    /// Makes the error of an I/O error at a place. A file that is missing or may not be opened is a
-    /// usage error, a decoder's complaint about the bytes is bad data; any other error may be tried
-    /// again.
+    /// Makes the error of an I/O error at a place. A file that is missing or may not be opened is a usage error; a
+    /// decoder's complaint about the bytes is bad data; after any other error another try may help.
     pub fn io(place: impl Into<Place>, error: &io::Error) -> Error {
         Error::reading(error).at(place)
     }
@@ -185,7 +184,7 @@ impl Error {
         Error::new(Kind::of_reading(error), os_cause(error))
     }
 
-    /// Makes the error of a failed write of an output: nothing is wrong with the data.
+    /// Makes the error of a failed write of an output; the data are not at fault.
     pub fn write(place: impl Into<Place>, error: &io::Error) -> Error {
         Error::writing(error).at(place)
     }
@@ -204,8 +203,7 @@ impl Error {
         Error::new(kind, os_cause(error))
     }
 
-    /// Adds the place. If the error has a place already, the new one is the whole that contains the
-    /// old one.
+    /// Adds the place. If the error has a place already, the new place contains the old one.
     pub fn at(mut self, place: impl Into<Place>) -> Error {
         let outer = place.into();
         self.0.place = Some(match self.0.place.take() {
@@ -235,14 +233,14 @@ impl Error {
         self
     }
 
-    /// Marks the error as one of an input that ends too early.
+    /// Marks the error as the error of an input that ends too early.
     pub fn truncation(mut self) -> Error {
         self.0.is_truncation = true;
         self
     }
 
-    /// Makes the error of a run whose rows are not valid, or not at their stated places, which were
-    /// assumed: reading again with all rows counted finds where they are.
+    /// Makes the error for a run whose rows are invalid or not at their stated places. The places were assumed;
+    /// reading again, with all rows counted, finds the real ones.
     pub fn misstated_run(run: u64) -> Error {
         let mut error = Error::data(format!("metadata.db does not say where run {run} is"));
         error.0.is_misstated = true;

@@ -1,6 +1,6 @@
-//! How a failure travels through a pipe: an Arrow stream of a filter that fails ends with a
-//! trailer that says so, in place of the end marker. The next filter passes it on and exits with
-//! the same code, so that the whole pipeline has the exit code of the first cause.
+//! How a failure travels through a pipe. If a filter fails, its Arrow stream ends with a trailer that states the
+//! failure, in place of the end marker. The next filter passes the trailer on and exits with the same code, so
+//! that the whole pipeline has the exit code of the first cause.
 //!
 //! The trailer is an Arrow IPC message without a header (type `NONE`, no body), whose custom
 //! metadata has the key `gristmill.failure`: a JSON object with `tool`, `exit_code`, `message`.

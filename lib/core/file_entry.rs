@@ -1,5 +1,5 @@
-//! What a file is (its path, its size, its SHA-256), as manifests and receipts state it, and whether what stands
-//! there still is that.
+//! A file as manifests and receipts state it (path, size, SHA-256), and whether the file on the disk still is as
+//! stated.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub struct FileEntry {
     pub sha256: Option<String>,
 }
 
-/// How a file differs from its entry: what is in its place.
+/// How a file differs from its entry: what is found in its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
     /// There is no file.
@@ -38,8 +38,8 @@ impl FileEntry {
         Ok(FileEntry { path: path.to_path_buf(), bytes, sha256: Some(sha256) })
     }
 
-    /// Makes the entry of a file that a manifest names below `base`. A path that leads out of
-    /// `base` is taken for a file in the dataset, which does not exist: nothing outside is read.
+    /// Makes the entry of a file that a manifest names below `base`. A path that leads out of `base` becomes the path
+    /// of a file in the dataset that does not exist, so that nothing outside is read.
     pub fn below(base: &Path, named: &str, bytes: u64, sha256: Option<String>) -> FileEntry {
         let is_inside = |part: &Component<'_>| matches!(part, Component::Normal(_));
         let inside: PathBuf = Path::new(named).components().filter(is_inside).collect();

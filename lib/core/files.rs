@@ -1,5 +1,5 @@
-//! Questions about paths, whose answer may be an error: what cannot be asked (an I/O error, a
-//! directory without permission) is never "nothing there".
+//! Questions about paths. The answer may be an error: if a path cannot be looked up (an I/O error, a directory
+//! without permission), the answer is never "nothing is there".
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -46,7 +46,7 @@ pub fn is_same(a: &Path, b: &Path) -> Result<bool> {
     Ok(metadata(b)?.is_some_and(|b| FileId::of(&a) == FileId::of(&b)))
 }
 
-/// Identifies a file or directory, whatever its name: its device and its inode.
+/// Identifies a file or directory independently of its name: by its device and its inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FileId {
     device: u64,
@@ -69,8 +69,8 @@ pub fn is_file(path: &Path) -> Result<bool> {
     Ok(metadata(path)?.is_some_and(|metadata| metadata.is_file()))
 }
 
-/// Returns the metadata of a member of a dataset, if it exists. A FIFO, a device, a directory or a
-/// broken link in its place is an error: it is not read, and the member is not missing either.
+/// Returns the metadata of a member of a dataset, if it exists. A FIFO, a device, a directory or a broken link in
+/// its place is an error, since it must not be read and the member does not count as missing.
 pub fn member(path: &Path) -> Result<Option<Metadata>> {
     match metadata(path)? {
         Some(found) => {
@@ -111,8 +111,8 @@ pub fn resolved(path: &Path) -> Result<Option<PathBuf>> {
     }
 }
 
-/// Makes a directory and its parents. (`create_dir_all` says "File exists" if it cannot know
-/// whether that is a directory.)
+/// Makes a directory and its parents. (`create_dir_all` is not used: it says "File exists" if it cannot find out
+/// whether the path is a directory.)
 pub fn make_directories(directory: &Path) -> io::Result<()> {
     match fs::create_dir_all(directory) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {

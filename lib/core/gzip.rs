@@ -1,5 +1,5 @@
-//! Gzip as gzip reads it: members one after another, and zeros behind them, as tapes and disks pad
-//! files. Other bytes there are an error that says so.
+//! Reads gzip as the program gzip does: members one after another, then perhaps zeros, with which tapes and disks
+//! pad files. Any other bytes behind the members are an error.
 
 use std::io::{self, BufRead, Read};
 

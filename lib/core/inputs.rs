@@ -1,7 +1,7 @@
-//! What this process reads, all filters of a chain together: no output takes its place or lies in it, and
-//! it stays what it was until the results are there.
+//! The inputs of this process, with all filters of a chain together. No output may replace an input or lie in one,
+//! and the inputs must not change until the results are there.
 //!
-//! Whoever opens an input names it here. What is published asks [`refuse_target`]; reports, whose results
+//! All code that opens an input names it here. Code that publishes calls [`refuse_target`]. Reports, whose results
 //! are no streams, end with [`confirm`].
 
 use std::collections::{BTreeSet, HashMap};
@@ -36,8 +36,8 @@ pub fn is_named(path: &Path) -> bool {
     inputs().paths.contains(path)
 }
 
-/// Notes that these files are read, and belong together. Fails if one of them was another file when
-/// it was noted before: then what was read of it belongs to another dataset.
+/// Notes that these files are read and belong together. Fails if one of them was noted before and has been
+/// replaced since: what was read from it before belongs to another dataset.
 pub fn note(files: &[FileSnapshot]) -> Result<()> {
     let mut inputs = inputs();
     for file in files {
@@ -53,7 +53,7 @@ pub fn note(files: &[FileSnapshot]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the outcome of a run; fails if inputs have changed, unless the results are out.
+/// Returns the outcome of a run. Fails if inputs have changed, unless the results are out already.
 pub fn confirm<T>(outcome: Result<T>) -> Result<T> {
     match outcome {
         Err(error) if error.kind() != Kind::Data || error.failure().is_some() => Err(error),
@@ -71,8 +71,7 @@ pub fn settle() {
     inputs().noted.clear();
 }
 
-/// Refuses to write to a path that is read, or that is in a folder that is read, whatever name it
-/// has.
+/// Refuses to write to a path that is read or that is in a folder that is read, under any name.
 pub fn refuse_target(target: &Path) -> Result<()> {
     // (Devices hold nothing that could be lost.)
     let holds_data = |found: &std::fs::Metadata| found.is_file() || found.is_dir();
@@ -81,7 +80,7 @@ pub fn refuse_target(target: &Path) -> Result<()> {
     for folder in folders_of(target)? {
         above.extend(files::metadata(&folder)?.map(|found| FileId::of(&found)));
     }
-    // (A regular file as stdin is read by whoever names no input.)
+    // (A regular file as stdin is read by a filter without named inputs.)
     if own.is_some() && own == FileId::of_stream(io::stdin()) {
         return Err(Error::usage("is the input of this run").at(target));
     }

@@ -1,8 +1,7 @@
-//! The library of gristmill's filters: what is where.
+//! The library of gristmill's filters. This page lists the modules.
 //!
-//! A filter is one file in `src/bin`: its arguments, and a `run` that opens a
-//! [`Reader`](stream::Reader) ([`dataset::open`]), and hands it with a stage and a sink to the
-//! [`Runner`](runner::Runner).
+//! A filter is one file in `src/bin`: its arguments, and a `run` that opens a [`Reader`](stream::Reader)
+//! with [`dataset::open`] and hands it, with a stage and a sink, to the [`Runner`](runner::Runner).
 //!
 //! | module | holds | uses |
 //! |---|---|---|
@@ -13,7 +12,7 @@
 //! | [`program`] | how the filter that runs was started | |
 //! | [`failure`] | how a failure travels in an Arrow stream | |
 //! | [`chain`] | filters that run in one process, one after the other | `failure` |
-//! | [`way_on`] | command lines that errors name as the way on | `inputs`, `program` |
+//! | [`way_on`] | command lines that errors propose after `try:` | `inputs`, `program` |
 //! | [`wording`] | numbers as people read them | |
 //! | [`mod@visible`] | what data and names contain, as it may be printed | |
 //! | [`json`] | a pull reader over JSON text, for the hot paths; JSON and `repr` as Python writes them | |
@@ -24,7 +23,7 @@
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
 //! | [`record`] | the record types: each declared once | `game2048` |
 //! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
-//! | [`chat`] | chats as people have them, into conversations: a shape is an entry in a table | `json`, `harmony` |
+//! | [`chat`] | chats of all common shapes, into conversations: a shape is an entry in a table | `json`, `harmony` |
 //! | [`model`] | folders of Hugging Face models: templates that render chats, texts into tokens | `chat`, `error` |
 //! | [`ordered`], [`walk`] | work on several threads with the results in order; walking folders | `error` |
 //! | [`packing`] | which sequences stand together in a row: lengths in, rows out | |
@@ -47,8 +46,8 @@
 //! | `kinds` | a folder for each record type: how it is counted, shown, compared, checked | `check`, `diff`, `stat`, `view` |
 //! | [`runner`] | the loop of every filter | `batch`, `stream` |
 //!
-//! Nothing imports upward. The library never exits, and prints only in `cli`.
-//! Where to add what is in CONTRIBUTING.md.
+//! A module imports only modules above it in the table. The library never exits, and prints only in `cli`.
+//! CONTRIBUTING.md says where to add things.
 
 pub use gristmill_json as json;
 pub use gristmill_simd as simd;

@@ -11,8 +11,8 @@ use crossbeam_channel::bounded;
 const QUEUE: usize = 2;
 /// How many items may wait for each worker.
 const ITEMS: usize = 2;
-/// How many items with results may wait for each worker until it is their turn. (With half of both numbers, two workers
-/// are idle for 10 % of the time, not 7 %, and 10 MB are saved: `chat-harmony -j 2`.)
+/// How many items with results may wait for each worker until it is their turn. (With half of both numbers, two
+/// workers would be idle for 10 % of the time instead of 7 %, which would save 10 MB: `chat-harmony -j 2`.)
 const WAITING: usize = 4;
 /// The most threads that are started: no machine of ours has more processors.
 const MOST_THREADS: usize = 1024;
@@ -25,7 +25,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Returns threads, of which each may have so many items waiting.
+    /// Returns threads; `waiting` items may wait for each of them.
     pub fn with_waiting(jobs: NonZeroUsize, waiting: usize) -> Threads {
         Threads { jobs, waiting: waiting * jobs.get().min(MOST_THREADS) }
     }
@@ -50,9 +50,9 @@ pub fn one<Item, Out>(
 /// hands the results to `sink`, in order, on this thread. The first error of `source` or `sink`
 /// ends everything; a worker's errors are part of its result.
 ///
-/// A worker may make any number of results of one item; each is handed on as it is made: only a few
-/// results are in memory, however many an item has. It stops when the answer is `Flow::Stop`. With
-/// one job everything runs on this thread.
+/// A worker may make any number of results from one item. Each is handed on as it is made, so that only a few are
+/// in memory, however many an item has. The worker stops when the answer is `Flow::Stop`. With one job everything
+/// runs on this thread.
 pub fn ordered_map<Item, Out, Worker, E>(
     threads: impl Into<Threads>,
     source: impl Iterator<Item = Result<Item, E>> + Send,
@@ -91,8 +91,8 @@ where
     Ok(())
 }
 
-/// Returns `None`, having done nothing, if no threads can be started. It is long, but one piece:
-/// who owns which end of a channel decides who stops when.
+/// Returns `None`, having done nothing, if no threads can be started. The function is long, but one piece: the
+/// owners of the ends of the channels decide who stops when.
 fn on_threads<Item, Out, Worker, E>(
     Threads { jobs, waiting }: Threads,
     source: &mut (impl Iterator<Item = Result<Item, E>> + Send),

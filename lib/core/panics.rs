@@ -1,5 +1,5 @@
-//! Panics of the crates that decode what came: caught where they are called, so that damaged input
-//! is an error of that input. Our own code does not panic on input, and nothing else is caught.
+//! Catches panics of the crates that decode inputs, where these are called, so that damaged input becomes an error
+//! of that input. Our own code does not panic on input, and no other panics are caught.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};

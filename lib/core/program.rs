@@ -1,5 +1,5 @@
-//! How the filter that runs was started: as a program of its own, or as a part of `gristmill`, which
-//! holds all of them (src/gristmill.rs).
+//! How the running filter was started: as a program of its own, or as a part of `gristmill`, which holds all
+//! filters (src/gristmill.rs).
 
 use std::ffi::OsString;
 use std::io;
@@ -12,14 +12,13 @@ use crate::chain;
 /// The program that holds all filters.
 pub const ALL: &str = "gristmill";
 
-/// The sources from which a program was built, as its own build script found them: the library is
+/// The sources from which a program was built. The program's own build script finds them, so that the library is
 /// not compiled again for each commit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sources {
     /// The commit, if the sources were in a git checkout of their own.
     pub commit: Option<&'static str>,
-    /// Whether the sources differed from the commit; `None` if nobody looked (a build for daily
-    /// work).
+    /// Whether the sources differed from the commit; `None` if that was not looked up (a build for daily work).
     pub is_changed: Option<bool>,
 }
 
@@ -89,7 +88,7 @@ extern "C" fn note_closed_streams() {
 #[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
 static NOTE_CLOSED_STREAMS: extern "C" fn() = note_closed_streams;
 
-/// Returns the path of a filter: it is beside the running program, whatever that is called.
+/// Returns the path of a filter, which is beside the running program, whatever the name of that program.
 pub fn filter(name: &str) -> io::Result<PathBuf> {
     Ok(std::env::current_exe()?.with_file_name(name))
 }

@@ -1,5 +1,5 @@
-//! How a dataset was made, as every manifest says it: of what, with which options, by which build of the
-//! filters, when and where. Only [`BuildRun`] differs between equal builds.
+//! How a dataset was made, in the form of every manifest: from which inputs, with which options, by which build
+//! of the filters, when and where. Only [`BuildRun`] differs between equal builds.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,8 +8,8 @@ use crate::file_entry::FileEntry;
 use crate::program;
 use crate::publish::host;
 
-/// How a script made a dataset. A join records it in the manifest, so that a rerun knows whether
-/// the dataset is what it would make.
+/// How a script made a dataset. A join records it in the manifest, so that a later run knows whether it would make
+/// the same dataset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DatasetOrigin {
     /// Tells the input from another, and from itself after a change.

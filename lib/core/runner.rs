@@ -1,5 +1,5 @@
-//! The one loop of all filters: read a batch, work on it (on several threads), write it; count,
-//! drop rejected records, show progress, and finish the output only when all went well.
+//! The one loop of all filters: it reads a batch, works on it (on several threads) and writes it. It counts, drops
+//! rejected records, shows progress, and finishes the output only if all went well.
 
 use std::num::NonZeroUsize;
 
@@ -19,7 +19,7 @@ pub trait Feed: Iterator<Item = Result<Self::Input>> + Send {
     /// Returns how many records there will be, if known.
     fn total(&self) -> Option<u64>;
 
-    /// Returns the records that earlier filters have dropped; known after the last item.
+    /// Returns how many records earlier filters dropped; known after the last item.
     fn dropped(&self) -> DroppedRecords {
         DroppedRecords::default()
     }
@@ -91,7 +91,7 @@ impl<'a> Runner<'a> {
         Runner { on_error: on_error.clone(), ..self }
     }
 
-    /// Continues with rejects that are open already: opening the input has added to them.
+    /// Continues with rejects that are open already, because opening the input has added to them.
     pub fn rejects(self, rejects: Rejects) -> Runner<'a> {
         Runner { rejects: Some(rejects), ..self }
     }
@@ -207,7 +207,7 @@ impl<S: Sink> State<S> {
     }
 }
 
-/// Returns the unit of the lists in the records of a batch, and how many of it they have.
+/// Returns the unit of the lists in the records of a batch (tokens, steps), and how many there are.
 fn inside(batch: &Batch) -> Option<(&'static str, u64)> {
     ["tokens", "steps"].into_iter().find_map(|name| {
         let list = batch.records.column_by_name(name)?.as_list_opt::<i32>()?;

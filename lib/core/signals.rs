@@ -1,5 +1,5 @@
-//! Signals: a closed pipe ends a filter silently, and whatever ends the process otherwise removes
-//! the temporaries before.
+//! Signals: a closed pipe ends a filter silently; any other signal that ends the process removes the temporary
+//! files first.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,8 +13,8 @@ use libc::{
 
 use crate::error::Kind;
 
-/// The signals that end a process and are handled here; their default action is not needed to find
-/// an error of ours.
+/// The signals that end a process and are handled here. (Signals whose default action shows a bug of ours are not
+/// among them.)
 const HEEDED: [i32; 10] =
     [SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGQUIT];
 
@@ -46,14 +46,14 @@ impl Leftovers {
     }
 }
 
-/// Makes a staging, which is removed when a signal stops the process: signals wait meanwhile.
+/// Makes a staging, which is removed if a signal stops the process. Signals wait while it is made.
 pub(crate) fn staged<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let mut leftovers = lock(&LEFTOVERS);
     leftovers.stagings.insert(path.to_path_buf());
     make()
 }
 
-/// Makes a file in a staging: no file may appear after a signal has emptied it.
+/// Makes a file in a staging. Signals wait, since no file may appear after a signal has emptied the staging.
 pub(crate) fn undisturbed<T>(make: impl FnOnce() -> T) -> T {
     let _leftovers = lock(&LEFTOVERS);
     make()
@@ -108,9 +108,9 @@ pub fn survive_closed_pipes() {
     }
 }
 
-/// Removes the temporaries when a signal ends the process, which then dies of the same signal, so
-/// that the caller sees 130, 143 or 129. A signal that the parent has set to ignored (`nohup`)
-/// stays ignored. The first staging starts this; `remove` removes one.
+/// Removes the temporary files if a signal ends the process. The process then dies of the same signal, so that the
+/// caller sees 130, 143 or 129. A signal that the parent has set to ignored (`nohup`) stays ignored. The first
+/// staging starts this; `remove` removes one staging.
 pub(crate) fn clean_up_when_told_to_stop(remove: fn(&Path)) -> io::Result<()> {
     static IS_STARTED: Mutex<bool> = Mutex::new(false);
     let mut is_started = lock(&IS_STARTED);
@@ -131,8 +131,8 @@ pub(crate) fn clean_up_when_told_to_stop(remove: fn(&Path)) -> io::Result<()> {
         }
     })?;
     for signal in &heeded {
-        // The thread may be late: a signal that comes while signals wait must be known when they
-        // wait no more. SAFETY: the action stores a flag, which is safe in a handler of signals.
+        // The thread may be late, so the handler itself notes a signal that comes while signals wait.
+        // SAFETY: the action stores a flag, which is safe in a handler of signals.
         unsafe {
             signal_hook_registry::register(*signal, || IS_ENDING.store(true, Ordering::SeqCst))
         }?;
@@ -165,9 +165,9 @@ fn wait_for_the_end_of_writes(signal: i32) -> io::Result<()> {
 /// The line that is printed when a page of a mapped file cannot be read.
 static LOST_PAGE: OnceLock<Vec<u8>> = OnceLock::new();
 
-/// Prepares for mapped files: touching a page that no longer exists (the file was made shorter, the
-/// disk fails) raises SIGBUS. This becomes an error as in any reading, with a line and exit code
-/// 75. (The next run sweeps the temporaries.)
+/// Prepares for mapped files. Reading a page that no longer exists (the file was made shorter, the disk fails)
+/// raises SIGBUS, which becomes a normal read error, with a line and exit code 75. (The next run removes the
+/// temporary files.)
 pub fn heed_lost_pages() -> io::Result<()> {
     let program = crate::program::command_line().into_iter().next().unwrap_or_default();
     let name = Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();

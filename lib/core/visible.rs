@@ -1,11 +1,11 @@
-//! Characters that a terminal, or a reader, would take for something else than text. What data or names
-//! contain is written out by these rules, in messages, reports and views alike: an id cannot move the
-//! cursor, and cannot look like a message of its own.
+//! Makes characters visible that a terminal, or a reader, would not take for text. Data and names are printed by
+//! these rules in messages, reports and views, so that an id cannot move the cursor or look like a message of its
+//! own.
 
 use std::borrow::Cow;
 
-/// The text that is written for a character. (Nearly always it is a character again, which needs no
-/// memory of its own: texts have millions.)
+/// The text that is written for a character. (Nearly always this is one character, which needs no memory of its
+/// own; texts have millions of characters.)
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Visible {
     Character(char),
@@ -29,9 +29,9 @@ impl Visible {
     }
 }
 
-/// Returns a character as it may be written: control characters become their pictures (`␛`), and
-/// characters that change the direction of text or are invisible become their number (`<U+202E>`).
-/// Line feeds and tabs are treated alike: callers that lay out text have removed them before.
+/// Returns a character as it may be written. Control characters, also line feeds and tabs, become their pictures
+/// (`␛`); characters that change the direction of text or are invisible become their number (`<U+202E>`). Callers
+/// that lay out text remove line feeds and tabs before.
 pub fn visible(character: char) -> Visible {
     match character {
         '\0'..='\x1f' => {

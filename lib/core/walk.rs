@@ -1,6 +1,6 @@
-//! Walking folders, with one policy for order, links and loops: entries are sorted by the bytes of
-//! their names, the files in a folder come at the folder's place, links are followed, and a folder
-//! that cannot be listed, or that links reach without end, is an error.
+//! Walks folders, with one policy for order, links and loops. Entries are sorted by the bytes of their names; the
+//! files of a folder come at the folder's place; links are followed. A folder that cannot be listed, or a loop of
+//! links, is an error.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -32,8 +32,8 @@ impl From<WalkError> for Error {
     }
 }
 
-/// Returns the files below `root`. Entries whose names are not `wanted` are left out, with
-/// everything in them. A broken link counts as a file: the error of opening it will name it.
+/// Returns the files below `root`. Entries whose names are not `wanted` are left out, with everything in them. A
+/// broken link counts as a file, so that the error of opening it names it.
 pub fn files(
     root: &Path,
     wanted: fn(&OsStr) -> bool,
@@ -62,12 +62,12 @@ pub fn files(
     })
 }
 
-/// The most ways to one folder: n links to the same folder one after another are 2^n ways.
+/// The most ways to one folder. (A chain of n folders with two links each to the next has 2^n ways.)
 const MOST_VISITS: u32 = 1000;
 
 /// Whether the entry is a folder that was walked too often.
 fn is_endless(entry: &DirEntry, visits: &mut HashMap<FileId, u32>) -> bool {
-    // A folder that cannot be looked at is an error when it is listed.
+    // A folder without readable metadata becomes an error when it is listed.
     let is_folder = entry.file_type().is_dir();
     let Some(found) = is_folder.then(|| entry.metadata().ok()).flatten() else { return false };
     let count = visits.entry(FileId::of(&found)).or_default();

@@ -1,4 +1,4 @@
-//! The ways on that errors name: command lines that do what is meant when they are pasted.
+//! The command lines after `try:` in errors. Pasted into a shell, they do what the user wanted.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub fn through(filters: &str, input: &str) -> String {
     let (first, rest) = filters.split_once(" | ").unwrap_or((filters, ""));
     let command = Command::of_run(input);
     if command.is_of_script() {
-        // What the script was given decides which filter reads it.
+        // For a script, an option decides which filter reads the input.
         return match first {
             "chat-harmony" => "--chat".to_string(),
             "synth-harmony" => "--raw".to_string(),
@@ -70,8 +70,8 @@ impl Command {
         self.others.iter().any(|word| word.starts_with("--progress-to"))
     }
 
-    /// Returns this command after others. If these begin or end with the running filter, they are
-    /// the whole command line.
+    /// Returns this command after other filters. If these begin or end with the running filter, they are the whole
+    /// command line.
     fn behind(&self, filters: &str) -> String {
         let tool = self.tool.as_str();
         let (before, read) = match filters.strip_prefix("... | ") {

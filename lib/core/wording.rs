@@ -14,15 +14,14 @@ pub fn counted(number: impl TryInto<u64>, one: &str) -> String {
     format!("{} {}", grouped(number), noun(number, one))
 }
 
-/// Writes a count with its noun and without grouped digits, for messages about a mismatch: numbers
-/// are as files have them.
+/// Writes a count with its noun and without grouped digits, for messages about a mismatch, so that numbers look as
+/// in the files.
 pub fn exactly(number: impl TryInto<u64>, one: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     format!("{number} {}", noun(number, one))
 }
 
-/// Returns the noun for a number when its name is given in the plural: "records checked", "token
-/// sequences".
+/// Returns the noun for a number, from its plural: "records checked", "token sequences".
 pub fn of_plural(number: u64, plural: &str) -> String {
     let mut words: Vec<&str> = plural.split(' ').collect();
     let noun = words.iter_mut().filter(|_| number == 1).find(|word| word.ends_with('s'));

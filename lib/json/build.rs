@@ -1,6 +1,6 @@
-//! Writes `unprintable` to `OUT_DIR`: what Python's `repr` escapes in a string beyond ASCII, the categories C
-//! and Z in Unicode 16.0, out of regex-syntax. Ranges of code points, the first and the last of each as
-//! little-endian `u32`. (Surrogates are in no text. std's tables follow the compiler.)
+//! Writes `unprintable` to `OUT_DIR`: the code points beyond ASCII that Python's `repr` escapes, which are the
+//! categories C and Z of Unicode 16.0, taken from regex-syntax. The file has ranges of code points, the first and the
+//! last of each as little-endian `u32`. (Surrogates are in no text. std's tables depend on the compiler's version.)
 
 use std::path::Path;
 use std::{env, fs};

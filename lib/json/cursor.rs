@@ -1,10 +1,10 @@
-//! A place in a text that has so many bytes left that a block of them is read without a check of the end.
+//! A place in a text with so many bytes left that a block of them can be read without checking for the end.
 
 use super::decimal::{POWERS, value_of};
 use super::piece::{PIECE, Piece};
 
-/// A position in `ROOM` bytes, which are more than is read of them. A method returns `None` if the
-/// bytes are not there, or not of the form that is asked for; the position is then not valid.
+/// A position in `ROOM` bytes, which are more than will be read. A method returns `None` if the bytes are not there or
+/// not in the expected form; the position is then not valid.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a, const ROOM: usize> {
     text: &'a [u8; ROOM],
@@ -54,7 +54,7 @@ impl<'a, const ROOM: usize> Cursor<'a, ROOM> {
         found
     }
 
-    /// Steps over a piece of text that was here the last time, if it is here again.
+    /// Steps over the piece of text that was at this place in the last line, if it is here again.
     #[inline(always)]
     pub fn again(&mut self, piece: &Piece) -> bool {
         let Some(text) = self.next::<PIECE>() else { return false };
@@ -105,8 +105,8 @@ impl<'a, const ROOM: usize> Cursor<'a, ROOM> {
         Some(value_of(word << (64 - 8 * count)))
     }
 
-    /// Reads an unsigned integer of at most 15 digits, followed by a comma; the guess is the number
-    /// of digits of the last one.
+    /// Reads an unsigned integer of at most 15 digits, followed by a comma. The guess is the number of digits
+    /// of the last integer.
     #[inline(always)]
     pub fn integer(&mut self, guess: &mut usize) -> Option<u64> {
         if self.peek(*guess) != Some(b',') {

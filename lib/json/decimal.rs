@@ -1,5 +1,5 @@
-//! Short decimal numbers, read for callers that know what their text is like: eight digits to their value,
-//! and a number to the nearest float.
+//! Reads short decimal numbers for callers that know the form of their text: eight digits to their value, and a number
+//! to the nearest float.
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const ZEROS: u64 = ONES * b'0' as u64;
@@ -36,9 +36,9 @@ impl Decimal {
         f64::from_bits(value.to_bits() | u64::from(self.negative) << 63)
     }
 
-    /// Reads a number of at most seven digits with a point among them, in eight bytes, as nearly
-    /// all values of games are, and returns it with the length of its text. After it comes a comma
-    /// or a bracket. Other numbers, valid or not, are `None`.
+    /// Reads a number of at most seven digits with a point among them, in eight bytes (nearly all values of
+    /// games have this form), before a comma or a bracket. Returns it with the length of its text; returns
+    /// `None` for other numbers, valid or not.
     #[inline(always)]
     pub fn read(text: &[u8; 10]) -> Option<(Decimal, usize)> {
         let negative = text[0] == b'-';
@@ -63,22 +63,22 @@ impl Decimal {
         Some((Decimal { negative, mantissa, decimals: end - point - 1 }, start + end))
     }
 
-    /// Returns the float nearest to the number: rounding the nearest double gives it.
+    /// Returns the float nearest to the number, by rounding the nearest double.
     ///
-    /// Rounding twice goes wrong only where the double is a midpoint m of two floats and the number
-    /// x is not, but is less than half a unit of doubles from it: 2^(e-53), where x has the
-    /// exponent e. Midpoints are multiples of 2^(e-24) and x is one of 10^-7, so x and m are
-    /// multiples of 2^(e-24) / 10^7, and if they differ, then by that much at least; which is more,
-    /// as 10^7 is less than 2^29. (e is below 24, as x is below 10^7.) No x here is so small that
-    /// its float is subnormal, nor too large for one.
+    /// Rounding twice is wrong only if the double is a midpoint m of two floats and the number x is not m,
+    /// but is less than half a unit of doubles away from it: 2^(e-53), where e is the exponent of x. This
+    /// cannot happen. Midpoints are multiples of 2^(e-24), and x is a multiple of 10^-7, so both are
+    /// multiples of 2^(e-24) / 10^7 and differ by at least that. This is more than 2^(e-53), as 10^7 is less
+    /// than 2^29. (e is below 24, as x is below 10^7.) No x here is so small that its float is subnormal, nor
+    /// too large for a float.
     #[inline(always)]
     pub fn to_f32(self) -> f32 {
         self.to_f64() as f32
     }
 }
 
-/// Reads a number with its point after `POINT` digits and six digits after that; returns it in
-/// millionths, and its length.
+/// Reads a number with `POINT` digits before its point and six digits after it; returns its millionths and its
+/// length.
 #[inline(always)]
 pub fn micros<const POINT: usize>(text: &[u8; 12]) -> Option<(i64, usize)> {
     let mut high = 0;

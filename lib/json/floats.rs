@@ -1,5 +1,5 @@
-//! Floats in the shortest form that reads back the same. Most values of games have few decimals, and are
-//! written from integers of three digits that are looked up; all others by serde_json, to the same bytes.
+//! Writes floats in the shortest form that reads back the same. Most values of games have few decimals: these are
+//! written with a table of integers of three digits. All others are written by serde_json. The bytes are the same.
 
 use super::integers::{LARGE, POINTS, three, with_end};
 
@@ -17,8 +17,8 @@ impl Float for f64 {
     #[inline]
     fn write(self, text: &mut [u8; FLOAT_TEXT]) -> usize {
         let (millionths, rounded) = round(self.abs() * 1e6);
-        // The number is rounded once. At most fifteen digits are a double's shortest form if they
-        // read back as it.
+        // The number is rounded once. At most fifteen digits are the shortest form of a double if
+        // they read back as that double.
         let is_exact = rounded < 1e15 && rounded / 1e6 == self.abs();
         let (whole, fraction) = (millionths / 1_000_000, (millionths % 1_000_000) as u32);
         // Smaller numbers have an exponent, and larger ones are not in the tables.
@@ -31,9 +31,9 @@ impl Float for f64 {
 }
 
 impl Float for f32 {
-    /// A decimal reads back as this float if it is nearer than half the distance of two floats. It
-    /// is the shortest form if decimals of this length are further apart than floats: then no other
-    /// of them, and none with fewer digits, reads back as it.
+    /// A decimal reads back as this float if it is nearer than half the distance of two floats. It is the
+    /// shortest form if decimals of this length are further apart than floats, because then no other decimal
+    /// of this length, and none with fewer digits, reads back as this float.
     #[inline]
     fn write(self, text: &mut [u8; FLOAT_TEXT]) -> usize {
         let value = f64::from(self.abs());

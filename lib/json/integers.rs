@@ -1,10 +1,10 @@
-//! Lists of integers in the form that compact writers give them (`17,199999,0`), many at once:
-//! the digits of a number are one word of eight bytes, from its text and into it. (Instructions for
-//! each token and its two masks, 2026-11-22: reading 93, where 109 were taken one by one into the
-//! column; writing 52, where 67 made the digits by multiplying.)
+//! Reads and writes lists of integers in the form of compact writers (`17,199999,0`), many at once: the digits of a
+//! number are one word of eight bytes. (Instructions for each token and its two masks, 2026-11-22: reading takes 93,
+//! and took 109 when each went to the column by itself; writing takes 52, and took 67 when the digits were made by
+//! multiplying.)
 //!
-//! Nearly all bytes of token sequences are such lists. What is written in another way (a sign,
-//! white space, more than seven digits, the last bytes of a text) is left to the general code.
+//! Nearly all bytes of token sequences are such lists. Numbers in any other form (a sign, white space, more than seven
+//! digits), and the last bytes of a text, are left to the general code.
 
 use super::decimal::{self, others};
 

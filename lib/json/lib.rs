@@ -4,10 +4,10 @@
 //! caller: numbers are given as their text, strings with their escapes.
 //! The grammar is RFC 8259. It does not build trees and does not stream.
 //!
-//! Why it is not a crate: the filters need values as the text that came (`messages` travels
-//! untouched, integers are exact), byte offsets in errors, and at most a choice of Python's lenience.
-//! Beside crates, MB/s of processor time, best of 9 and more passes (2026-11-22, 2 cores of an AMD EPYC;
-//! `json READER FILE 9` of benches/peers; token sequences with lists of integers, and conversations):
+//! Why no other crate is used: the filters need values as their original text (`messages` travels untouched, integers
+//! are exact), byte offsets in errors, and Python's lenience as an option.
+//! Compared with crates, MB per second of processor time, best of 9 and more passes (2026-11-22, 2 cores of an AMD
+//! EPYC; `json READER FILE 9` of benches/peers; token sequences with lists of integers, and conversations):
 //!
 //! | | tokens | conversations |
 //! |---|---|---|
@@ -15,7 +15,7 @@
 //! | serde_json 1.0 (typed, `RawValue`) | 312 | 1,845 |
 //! | jiter 0.18 (pull) | 191 | 1,019 |
 //!
-//! (The two columns are of different runs; one number at a time made 293 of the 1,161.)
+//! (The two columns are from different runs. Reading one number at a time made 293 instead of 1,161.)
 
 #![warn(missing_docs)]
 
@@ -81,7 +81,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Where the text is not what the caller asked for, and why.
+/// The place at which the text is not what the caller asked for, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at byte {offset}")]
 pub struct Error {
@@ -226,8 +226,8 @@ impl<'a> Reader<'a> {
         Ok((end.at - start - end.extra) as u64)
     }
 
-    /// Reads a string. If it has escapes, appends its value to `out` and returns the range of it
-    /// too; this is quicker than reading first. A lone surrogate is left to [`Str::decode`].
+    /// Reads a string. If it has escapes, also appends its value to `out` and returns the range of the value, which is
+    /// quicker than reading the string first. A lone surrogate is left to [`Str::decode`].
     pub fn string_onto(
         &mut self,
         out: &mut String,
@@ -251,10 +251,10 @@ impl<'a> Reader<'a> {
         self.string().map(|string| (string, None))
     }
 
-    /// Reads the next integers of an array, for `array`'s function: as many as are in the form of a
-    /// compact writer (a few digits, no white space). `take` gets some at a time, and accepts all
-    /// or none of them. Returns whether any were accepted; if not, the next value is read as any
-    /// value.
+    /// Reads the next integers of an array, in a function that [`Reader::array`] calls: as many as are in the
+    /// form of a compact writer (a few digits, no white space). `take` gets some at a time, and accepts all
+    /// or none of them. Returns whether any were accepted; if not, the caller reads the next value in the
+    /// general way.
     #[inline]
     pub fn plain_integers(&mut self, mut take: impl FnMut(&[u32]) -> bool) -> bool {
         let mut is_any = false;
@@ -282,9 +282,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Lets `read` continue in its own way, for values of a form that it knows. It gets the text
-    /// and the offset of the next read, and returns the offset after its values. These must be
-    /// whole values of this depth, with commas between them.
+    /// Lets `read` read values of a form that it knows. It gets the text and the offset at which to read, and
+    /// returns the offset after its values. These must be whole values of this depth, with commas between
+    /// them.
     #[inline]
     pub fn go_on(&mut self, read: impl FnOnce(&'a str, usize) -> usize) {
         self.at = read(self.text, self.at);
@@ -352,7 +352,7 @@ impl<'a> Reader<'a> {
                 Kind::False => self.literal("false")?,
                 Kind::Null => self.literal("null")?,
             }
-            // A value has ended: close what it closes, up to the next element.
+            // A value has ended: close all arrays and objects that end with it, up to the next element.
             loop {
                 if self.depth == outside {
                     return Ok(());
@@ -387,8 +387,8 @@ impl<'a> Reader<'a> {
         Ok(&self.text[start..self.at])
     }
 
-    /// Steps over `value` if the text continues with it. It must be the text of a whole object,
-    /// array or string that was read before, at this depth or deeper.
+    /// Skips `value` if the text continues with it. `value` must be the text of a whole object, array or
+    /// string that was read before, at this depth or deeper.
     pub fn accept(&mut self, value: &str) -> bool {
         self.white_space();
         let found = self.text.as_bytes()[self.at..].starts_with(value.as_bytes());

@@ -1,10 +1,9 @@
-//! Pieces of the last line, which the next one is likely to repeat.
+//! Pieces of the last line, which the next line is likely to repeat.
 
 /// The longest piece of a line that is remembered, in bytes: a seed of 20 digits with its keys.
 pub const PIECE: usize = 48;
 
-/// A piece of the last line. It is compared as a whole: without a call, and without a loop over a
-/// length that varies.
+/// A piece of the last line. It is compared as a whole, without a call and without a loop of variable length.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
     bytes: [u8; PIECE],

@@ -3,7 +3,7 @@
 use super::*;
 use serde_json::Value;
 
-/// A string that is decoded as it is read is what it is when it is read first, or the same error.
+/// Decoding a string while reading it gives the same value, or the same error, as reading it first.
 fn assert_same_at_once(reader: &Reader) {
     let (mut first, mut at_once) = (reader.clone(), reader.clone());
     let (mut value, mut out) = (String::from("→"), String::from("→"));
@@ -247,8 +247,8 @@ fn escapes_at_every_place_of_a_block() {
     }
 }
 
-/// Every character behind a backslash, with what it may need behind it or not, near the end of the
-/// text and far from it.
+/// Every character behind a backslash, with and without the characters that must follow it, near the end of the text
+/// and far from it.
 #[test]
 fn only_the_escapes_of_json_are_escapes() {
     for letter in (0..=0x7fu8).map(char::from).chain(['é', '→']) {

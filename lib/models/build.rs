@@ -1,5 +1,5 @@
-//! Writes the table by which text is known to be in Normalization Form C, out of the crate that `tokenizers`
-//! normalizes with.
+//! Writes the table that tells whether text is in Normalization Form C. It is made from the crate with which
+//! `tokenizers` normalizes.
 
 use std::path::PathBuf;
 use std::{env, fs};
@@ -24,8 +24,8 @@ fn main() {
     fs::write(directory.join("nfc"), table).expect("a file in OUT_DIR");
 }
 
-/// The bytes of all characters that begin with this byte, if none of them is combined with another; else 0. A byte within a
-/// character is one byte.
+/// The length in bytes of the characters that begin with this byte, if none of them is combined with another
+/// character; else 0. For a byte within a character it is 1.
 fn plain_length(classes: &[u8], first: u8) -> u8 {
     let (start, count, length) = match u32::from(first) {
         first @ 0..0x80 => (first, 1, 1),

@@ -1,5 +1,5 @@
-//! The characters by which byte-level vocabularies write bytes, as GPT-2 had it: printable ones of Latin-1
-//! stand for themselves, the others are written from U+0100 on.
+//! The characters with which byte-level vocabularies write bytes, as in GPT-2: printable characters of Latin-1 stand
+//! for themselves, all other bytes are written with characters from U+0100 on.
 
 /// Returns the byte that a character stands for.
 pub fn byte_of(character: char) -> Option<u8> {

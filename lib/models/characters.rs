@@ -1,11 +1,11 @@
-//! Our own engine for the vocabularies of SentencePiece: merging begins with characters, the space written `▁`,
-//! and a character that is no token is its bytes (`<0x0A>`), which are never merged. What a file holds that is
-//! not exactly one of the cases here goes to the reference.
+//! Our own engine for the vocabularies of SentencePiece. Merging begins with characters; a space is written `▁`.
+//! A character that is no token becomes its bytes (`<0x0A>`), which are never merged. Files that are not exactly
+//! one of the cases here go to the reference.
 //!
-//! The reference merges a whole text at once. Here it is cut between two characters exactly if no merge has the
-//! first of them at the end of its left token and the second at the start of its right one. A merge across the
-//! cut would be such a merge; and as merges are taken by their order, then from the left, those of one side are
-//! the same whatever is done on the other. So the words have the tokens that the whole text has.
+//! The reference merges a whole text at once. Here the text is cut between two characters if no merge has the
+//! first character at the end of its left token and the second at the start of its right token. Only such a merge
+//! could cross the cut. Merges are taken by their order, then from the left, so the merges on one side do not depend
+//! on the other side. Therefore the words have the same tokens as the whole text.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,15 +32,15 @@ struct Tables {
     /// The ids of characters, and of bytes.
     characters: Map<char, u32>,
     bytes: [u32; 256],
-    /// The place among the merges of two tokens, and what they make.
+    /// For two tokens: the place of their merge among all merges, and the token that it makes.
     merges: Map<(u32, u32), Merge>,
     neighbours: Neighbours,
 }
 
 type Merge = (u32, u32);
 
-/// The characters that a merge may join: a bit for each hash of two. With the 33,695 of Gemma 3 one of 16 other
-/// pairs is taken for one of them, and the text is not cut there.
+/// The pairs of characters that a merge may join: a bit for the hash of each pair. With the 33,695 pairs of Gemma 3,
+/// one in 16 other pairs is taken for one of them, too; the text is then not cut there.
 struct Neighbours(Vec<u64>);
 
 impl Neighbours {
@@ -141,7 +141,7 @@ fn byte_of(token: &str) -> Option<u8> {
     byte_token(token).filter(|byte| *token == format!("<0x{byte:02X}>"))
 }
 
-/// Whether a mark is put in front of a text whose spaces are made marks; an error for all other normalizers.
+/// Whether the normalizer puts a mark in front of a text and makes spaces marks. All other normalizers are an error.
 fn normalizer(normalizer: &Value) -> Result<bool, String> {
     let prepend = json!({"type": "Prepend", "prepend": MARK});
     let replace = json!({"type": "Replace", "pattern": {"String": " "}, "content": MARK});
@@ -156,7 +156,7 @@ fn normalizer(normalizer: &Value) -> Result<bool, String> {
     }
 }
 
-/// A token of a word, and the byte of the word at which the character ends that it ends in.
+/// A token of a word, and the end (in bytes of the word) of the character in which the token ends.
 type Token = (i32, u32);
 
 /// Encodes text between added tokens. It keeps the words it has seen, which makes it faster and never changes
@@ -164,8 +164,8 @@ type Token = (i32, u32);
 pub struct CharacterEncoder {
     tables: Arc<Tables>,
     words: Map<Box<str>, Box<[Token]>>,
-    /// Bits of the hashes of words that were merged: one that comes again is kept. (With all of them kept, 15 MB of
-    /// a hundred languages took 1.16 times as long at first, and 1.5 times later.)
+    /// Bits of the hashes of words that were merged. A word is kept only when it comes again. (Keeping all words,
+    /// 15 MB in a hundred languages took 1.16 times as long in the first pass, and 1.5 times in later ones.)
     merged: Vec<u32>,
     /// The first word, with a mark in front of it.
     first: String,
@@ -177,7 +177,7 @@ const WORDS: usize = 1 << 17;
 const LONGEST: usize = 64;
 
 impl CharacterEncoder {
-    /// Appends the ids of a text, which begins at `base` of the whole text, and where they end in that.
+    /// Appends the ids of a text, and their ends in the whole text, in which this text begins at `base`.
     pub fn encode(
         &mut self,
         text: &str,

@@ -1,5 +1,5 @@
-//! Reads special tokens from `tokenizer_config.json` and `special_tokens_map.json`, and the ids at which a model stops
-//! from `config.json` and `generation_config.json`.
+//! Reads special tokens from `tokenizer_config.json` and `special_tokens_map.json`; and from `config.json` and
+//! `generation_config.json` the ids at which a model stops.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use crate::error::FolderError;
 
 /// Returns the names (`bos_token`) and texts of special tokens, in the order of the file.
 ///
-/// `special_tokens_map.json` counts only where `tokenizer_config.json` has no `added_tokens_decoder`, as in
-/// transformers.
+/// As in transformers, `special_tokens_map.json` counts only if `tokenizer_config.json` has no
+/// `added_tokens_decoder`.
 pub fn special_tokens(
     config: Option<(&Path, &Value)>,
     map: Option<(&Path, &Value)>,

@@ -27,8 +27,8 @@ pub const HIGHEST_ID: u32 = (1 << 22) - 1;
 pub enum Spelling {
     /// As one character for each byte.
     ByteLevel,
-    /// As text: `replaces` has a character and what it stands for, `bytes` says that bytes are written as `<0x0A>`,
-    /// and `strip` is the number of spaces that are removed from the start.
+    /// As text. `replaces` has a character and the character for which it stands; `bytes`: whether bytes are written as
+    /// `<0x0A>`; `strip`: how many spaces are removed from the start.
     Text { replaces: Option<(char, char)>, bytes: bool, strip: usize },
 }
 
@@ -74,7 +74,7 @@ fn only_char(text: &str) -> Option<char> {
 }
 
 impl TokenTable {
-    /// Makes the table. Ids of added tokens stand for their contents, also where the vocabulary has them.
+    /// Makes the table. Ids of added tokens stand for their contents, even if the vocabulary has them, too.
     pub fn new(
         vocabulary: &[(Cow<str>, u32)],
         added: &[AddedToken],
@@ -98,7 +98,7 @@ impl TokenTable {
         for token in added {
             table.put(token.id, |blob| match spelling {
                 Spelling::ByteLevel => blob.extend_from_slice(token.content.as_bytes()),
-                // The decoder does not know which tokens are added.
+                // (As in `tokenizers`, the decoder does not know which tokens are added.)
                 Spelling::Text { .. } => append_token(&token.content, spelling, blob),
             });
         }

@@ -60,9 +60,9 @@ impl Encoder {
         self.encode_any(text, special, ids, None)
     }
 
-    /// Appends the ids of a text, and the end of each in the text, in bytes. The end of a token within a character is
-    /// the end of that character, and the last end is the end of the text. So a place lies between two tokens if it is
-    /// 0 or one of the ends; the number of ends up to it is the number of tokens before it.
+    /// Appends the ids of a text, and the end of each in the text, in bytes. If a token ends within a character, its
+    /// end is the end of that character; the last end is the end of the text. So a place lies between two tokens if it
+    /// is 0 or one of the ends, and the number of ends up to it is the number of tokens before it.
     pub fn encode_with_ends(
         &mut self,
         text: &str,

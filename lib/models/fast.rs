@@ -1,5 +1,5 @@
-//! Our own engine, for byte-level vocabularies with known patterns. A file that is not exactly one of the cases here
-//! goes to the reference engine.
+//! Our own engine for byte-level vocabularies with known patterns. Files that are not exactly one of the cases here
+//! go to the reference engine.
 
 use gristmill_tokenizer::{
     HashMap as Map, PatternName, Vocabulary, VocabularyEncoder, both, token_bytes,
@@ -136,8 +136,8 @@ fn pattern(pre_tokenizer: &Value) -> Result<PatternName, String> {
         return Err(format!("pre-tokenizer with {} at its end", kind(last)));
     }
     let expression = |split: &Value| -> Option<(String, bool)> {
-        // The two ways differ in text that is not matched, which the second leaves out; the known patterns match all
-        // text.
+        // The two forms differ only for text that the pattern does not match, which the second form drops. The known
+        // patterns match all text.
         let is_isolated = split["behavior"] == "Isolated" && split["invert"] == false;
         let is_inverted = split["behavior"] == "Removed" && split["invert"] == true;
         let is_split = split["type"] == "Split" && (is_isolated || is_inverted);

@@ -24,12 +24,12 @@ pub struct Folder {
 /// The file of the tokenizer.
 const TOKENIZER: &str = "tokenizer.json";
 
-/// The files that say more of it: of the tokenizer, its special tokens, the model, and how it generates.
+/// Further files of a folder: about the tokenizer, its special tokens, the model, and how it generates.
 const CONFIGS: [&str; 4] =
     ["tokenizer_config.json", "special_tokens_map.json", "config.json", "generation_config.json"];
 
-/// Returns the files that [`Folder::open`] reads, as far as they are there: the name of each below the folder, and its
-/// path. The last is `tokenizer.json`; one that is alone has this name, whatever it is called.
+/// Returns the existing files that [`Folder::open`] reads: the name of each below the folder, and its path. The last is
+/// `tokenizer.json`; a file that is opened without a folder gets this name, whatever it is called.
 pub fn files_of(path: &Path) -> Result<Vec<(String, PathBuf)>, FolderError> {
     if path.is_file() {
         return Ok(vec![(TOKENIZER.to_owned(), path.to_owned())]);

@@ -1,5 +1,5 @@
-//! Checks a file before the crate `tokenizers` reads it. Refuses the parts over which the crate panics (which
-//! prints a line, also if the panic is caught), recurses too deeply, or takes any amount of memory.
+//! Checks a file before the crate `tokenizers` reads it. Refuses parts for which the crate panics (which prints a
+//! line even if the panic is caught), recurses too deeply, or takes unlimited memory.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde_json::Value;
@@ -31,7 +31,7 @@ pub fn check(file: &TokenizerFile) -> Result<(), String> {
     }
 }
 
-/// Checks a normalizer, pre-tokenizer or decoder, and gives how many bytes it makes of one at the most.
+/// Checks a normalizer, pre-tokenizer or decoder. Returns the most bytes that it makes from one byte.
 fn growth(part: &Value) -> Result<u64, String> {
     let parts: Vec<&Value> = match part {
         Value::Array(list) => list.iter().collect(),
@@ -72,9 +72,9 @@ fn own_growth(part: &Value) -> Result<u64, String> {
     }
 }
 
-/// Checks the character map of SentencePiece, as it is written in a file: its length, a double array of units
-/// (darts-clone), and texts that end with a zero. Whatever text is looked up, the crate must stay within both.
-/// Gives the length of the longest text.
+/// Checks the character map of SentencePiece in the form of a file: its length, a double array of units
+/// (darts-clone), and texts that end with a zero. For every text that is looked up, the crate must stay within
+/// both. Returns the length of the longest text.
 fn check_character_map(map: &str) -> Result<u64, String> {
     let map = BASE64_STANDARD.decode(map).map_err(|error| error.to_string())?;
     let (length, map) = map.split_first_chunk().ok_or("no length")?;
@@ -110,7 +110,7 @@ fn check_character_map(map: &str) -> Result<u64, String> {
     Ok(longest as u64)
 }
 
-/// Checks that each merge makes no more than the longest token, which the crate does not.
+/// Checks that no merge makes more than the longest token. (The crate does not check this.)
 fn check_merges(model: &Model) -> Result<(), String> {
     let longest = model.vocabulary.0.iter().map(|(token, _)| token.len()).max().unwrap_or(0);
     let prefix = model.continuing_subword_prefix.as_deref().unwrap_or("");

@@ -1,9 +1,9 @@
-//! Folders of Hugging Face models, read offline: their chat templates and special tokens, and text to
-//! ids and back as the crate and Python package `tokenizers` do it.
+//! Reads folders of Hugging Face models offline: their chat templates and special tokens; and turns text into ids
+//! and back, as the crate and Python package `tokenizers` do.
 //!
 //! A [`Folder`] is what `save_pretrained` of transformers writes, or one `tokenizer.json` alone. Its
-//! [`Tokenizer`] is shared by threads; each of them has an [`Encoder`]. Messages, templates and masks are
-//! not here: the caller renders text, and asks for the ids of the text and where each of them ends.
+//! [`Tokenizer`] is shared by threads; each thread has an [`Encoder`]. Rendering of messages and masks are not here:
+//! the caller renders text, and asks for the ids of the text and the end of each.
 //!
 //! ```no_run
 //! use gristmill_models::{Folder, Special};

@@ -1,8 +1,8 @@
-//! The merges of a file as our engine needs them: one pair for each token, and the lowest id is merged first.
+//! The merges of a file in the form that our engine needs: one pair for each token; the lowest id is merged first.
 //!
-//! Files made from ranks of tiktoken have every pair of tokens that a token can be cut into. Only one of these
-//! pairs ever stands side by side in a text: the merges within a token's bytes are the same wherever the bytes
-//! stand, as long as no merge crosses their ends. So the other pairs are left out.
+//! Files made from ranks of tiktoken have, for each token, every pair of tokens into which it can be cut. Only one of
+//! these pairs can ever stand side by side in a text, because the merges within a token's bytes are the same wherever
+//! the bytes stand, as long as no merge crosses their ends. So the other pairs are left out.
 
 use std::borrow::Cow;
 use std::hash::Hasher;
@@ -18,8 +18,8 @@ pub type Pairs = Vec<Option<(u32, u32)>>;
 /// The place of each pair among the merges.
 type MergePlaces = Map<(u32, u32), u32>;
 
-/// The ids of a vocabulary by the texts of its tokens. Texts stand side by side, and are prefetched before each
-/// lookup: with a map of texts, lookups took half of all the time.
+/// The ids of a vocabulary by the texts of its tokens. Texts stand side by side and are prefetched before each lookup.
+/// (With a map of texts, lookups took half of all the time.)
 struct Ids {
     texts: String,
     slots: Vec<Slot>,
@@ -211,7 +211,7 @@ pub fn pairs(merges: &[Merge], tokens: &[&[u8]]) -> Result<Pairs, String> {
     Ok(pairs)
 }
 
-/// Merges the bytes of a token step by step, for tokens that are not made in the usual way.
+/// Merges the bytes of a token step by step, for tokens that are not made only from pairs of lower ids.
 struct Steps<'a> {
     merges: &'a [Merge],
     made: &'a MergePlaces,
@@ -246,8 +246,8 @@ impl Steps<'_> {
     }
 }
 
-/// Whether the bytes of two tokens that are merged stay apart until then: whether no merge across their border comes
-/// first. Goes back through the tokens at the border, from the last one made.
+/// Whether the bytes of two tokens stay apart until the two are merged, that is whether no merge across their border
+/// comes first. Goes back through the tokens at the border, from the last one made.
 fn stay_apart(
     [mut left, mut right]: [u32; 2],
     merges: &[Merge],

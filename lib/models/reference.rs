@@ -14,8 +14,8 @@ use crate::error::EncodeError;
 use crate::file::TokenizerFile;
 use crate::guard;
 
-/// A tokenizer of the crate. How it encodes text that spells special tokens is a state of it; so it is behind a lock,
-/// which is quicker to open than two tokenizers.
+/// A tokenizer of the crate. It has a state that says how text that spells special tokens is encoded, so it is behind a
+/// lock. (Making two tokenizers instead would be slower.)
 pub struct Reference(RwLock<Tokenizer>);
 
 impl Reference {
@@ -25,8 +25,8 @@ impl Reference {
         guarded(|| without_merges(file, text).map(|tokenizer| Self(RwLock::new(tokenizer))))
     }
 
-    /// Makes a tokenizer out of a file whose model has merges; its vocabulary and merges are taken away. The
-    /// crate, which tries one form of merges after another, takes 500 MB to read Gemma's.
+    /// Makes a tokenizer from a file whose model has merges; takes the vocabulary and the merges out of `file`. (The
+    /// crate's own reader tries one form of merges after another, and takes 500 MB for Gemma's.)
     pub fn with_merges(file: &mut TokenizerFile) -> Result<Self, String> {
         guard::check(file)?;
         guarded(|| with_merges(file).map(|tokenizer| Self(RwLock::new(tokenizer))))
@@ -84,8 +84,8 @@ impl Reference {
     }
 }
 
-/// A tokenizer with a model that the crate reads. It gets no post-processor, which adds special tokens and takes
-/// white space out of offsets, no truncation and no padding: no one asks for them.
+/// A tokenizer with a model that the crate reads. It gets no post-processor (which would add special tokens and take
+/// white space out of offsets), no truncation and no padding, since these are not needed.
 fn with_model(file: &TokenizerFile, model: &RawValue) -> Result<Tokenizer, String> {
     #[derive(Serialize)]
     struct Shell<'a> {

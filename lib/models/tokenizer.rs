@@ -41,7 +41,7 @@ pub(crate) enum Engine {
 /// The wanted engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// Our own engine if it supports all of the file, else the reference.
+    /// Our own engine if it supports the whole file, else the reference.
     Fastest,
     /// The reference for every file.
     Reference,
@@ -203,11 +203,11 @@ impl Tokenizer {
     }
 }
 
-/// Maximum length of an added token, in bytes: where a text begins like one, so much is compared. Real ones have
-/// up to 93.
+/// Maximum length of an added token, in bytes. It bounds the comparison where a text begins like a token. Real added
+/// tokens have up to 93 bytes.
 const LONGEST_ADDED: usize = 1 << 10;
 
-/// Maximum number of added tokens: the tree by which they are found takes 40 bytes for each byte. Gemma 3 has 6,415.
+/// Maximum number of added tokens, since the tree that finds them takes 40 bytes for each byte. Gemma 3 has 6,415.
 const MOST_ADDED: usize = 1 << 16;
 
 /// Checks that no token stands twice in a vocabulary. (Some readers of JSON take the first, others the last.)

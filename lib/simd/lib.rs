@@ -1,19 +1,19 @@
-//! All vector instructions of the crate, and plain code that gives the same bits. The choice
-//! between them is made in one way:
+//! All vector instructions of the project, and plain code with the same results. There are three ways to choose
+//! between them:
 //!
-//! - A long loop is a [`SimdTask`]. [`SimdLevel::run`] has it compiled for AVX2 and in plain code,
-//!   and takes the one that this processor can run, which is detected at run time.
+//! - A long loop is a [`SimdTask`]. It is compiled twice, for AVX2 and as plain code; [`SimdLevel::run`] takes the
+//!   one that this processor can run, which is detected at run time.
 //! - A call for a few bytes ([`json_specials`], [`ascii_specials`], [`board_masks`], [`differ`]) is compiled
-//!   for what every processor of the architecture has: SSE2 on x86-64, plain code elsewhere. A choice
-//!   would cost as much as such a call.
+//!   for instructions that every processor of the architecture has: SSE2 on x86-64, plain code elsewhere. A
+//!   choice at run time would cost as much as such a call.
 //! - [`sha256_two`] is for processors with instructions for SHA-256, which are detected at run time; the caller
 //!   has plain code.
 //!
-//! Lowest layer: it uses nothing of the crate.
+//! This is the lowest layer: it uses no other crate of the project.
 //!
-//! What they buy (2026-11-22, processor time of interleaved runs, least of 9 to 15, of the release
-//! binaries on the inputs of scripts/bench.sh), beside plain code that looks at one byte after
-//! another, and beside no prefetch:
+//! What the instructions gain, compared with plain code that looks at one byte after another and without prefetches
+//! (2026-11-22, processor time of interleaved runs, least of 9 to 15, of the release binaries on the inputs of
+//! scripts/bench.sh):
 //!
 //! | what | run | with | without |
 //! |---|---|---|---|
@@ -22,9 +22,10 @@
 //! | [`board_masks`] | `mx-decode -q -j1 --to arrow raw_20` | 1.02 s | 1.28 s |
 //! | [`prefetch`] | `harmony-tok -q -j1 --to arrow conversations_10000.parquet` | 157 ms | 184 ms |
 //!
-//! The benchmark shows what AVX2 buys the encoder, where `gristmill-portable` is a contender. [`differ`] is
-//! 39.1 instead of 40.3 instructions for each byte of 10 MB of real text in all languages that are encoded once
-//! more (`valgrind --tool=cachegrind`, 2026-11-23).
+//! The gain of AVX2 in the encoder is in the benchmark, as `gristmill-portable`. With [`differ`], encoding 10
+//! MB of real text in all languages once more takes 39.1 instead of 40.3 instructions for each byte
+//! (`valgrind
+//! --tool=cachegrind`, 2026-11-23).
 
 #![warn(missing_docs)]
 
@@ -107,8 +108,8 @@ pub trait Instructions {
     fn equal_tops<const SHIFT: i32>(numbers: &[u64; 8], top: u64) -> u32;
 }
 
-/// A loop that is compiled once for each set of instructions. `run` must be `#[inline(always)]`, or
-/// it is not compiled for the better set.
+/// A loop that is compiled once for each set of instructions. `run` must be `#[inline(always)]`; otherwise it is not
+/// compiled for the better set.
 pub trait SimdTask {
     /// The result of the loop.
     type Output;

@@ -1,6 +1,6 @@
-//! Two chains of SHA-256 at once. An instruction of one chain waits for the one before it; meanwhile the other
-//! chain's are carried out: 839 MB take 0.27 s, and 0.48 s one after the other with the crate `sha2` (processor
-//! time, AMD EPYC, 2026-11-26).
+//! Two chains of SHA-256 at once. An instruction of one chain waits for the instruction before it; meanwhile
+//! the processor executes instructions of the other chain. 839 MB take 0.27 s, and 0.48 s one after the other
+//! with the crate `sha2` (processor time, AMD EPYC, 2026-11-26).
 //!
 //! Source: FIPS 180-4, section 6.2.2; Intel's SHA extensions (`sha256rnds2` makes two rounds, `sha256msg1` and
 //! `sha256msg2` four words of the schedule).
@@ -30,8 +30,8 @@ const ROUNDS: [[u32; 4]; 16] = [
     [0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2],
 ];
 
-/// Adds blocks to two chains, as many to each as both have. Returns false, and does nothing, on a processor
-/// without the instructions.
+/// Adds blocks to two chains, the same number to each: as many as both have. On a processor without the
+/// instructions, returns false and does nothing.
 pub fn sha256_two(states: &mut [[u32; 8]; 2], blocks: [&[[u8; 64]]; 2]) -> bool {
     let has_them = is_x86_feature_detected!("sha")
         && is_x86_feature_detected!("ssse3")
@@ -78,7 +78,7 @@ fn compress(states: &mut [[u32; 8]; 2], blocks: [&[[u8; 64]]; 2]) {
     });
 }
 
-/// Makes four rounds of both chains with the words at `AT`, and puts those of four groups later there.
+/// Makes four rounds of both chains with the words at `AT`, and replaces these by the words of four groups later.
 #[target_feature(enable = "sha,ssse3,sse4.1")]
 #[inline]
 fn four_rounds<const AT: usize>(

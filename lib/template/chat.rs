@@ -8,8 +8,8 @@ use crate::value::{Dict, Value};
 /// The keys of reasoning in a message; most templates read the first.
 const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
 
-/// A chat, as transformers hands it to a template: nulls of messages are left out, and reasoning stands under all keys
-/// that templates read.
+/// A chat in the form in which transformers hands it to a template. Nulls of messages are left out, and reasoning
+/// stands under all keys that templates read.
 #[derive(Debug, Clone)]
 pub struct Chat {
     messages: Vec<Value>,

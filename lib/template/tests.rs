@@ -118,7 +118,7 @@ fn hostile_templates_end() {
         deep("{% if 1 %}", "{% endif %}"),
         deep("{% for x in [1] %}", "{% endfor %}"),
         format!("{}{}", "{% if 1 %}".repeat(100), "{{".repeat(3000)),
-        // Texts that are put together of many, which are one text in memory.
+        // Texts that consist of many equal parts, which are one text in memory.
         format!("{{% set t = 'a' * 10000000 %}}{{{{ t{} }}}}", " ~ t".repeat(5000)),
         format!("{{% set t = 'a' * 10000000 %}}{{{{ t{} + [] }}}}", " + t".repeat(250)),
         "{{ ('a' * 10000000).join(range(10000) | map('string')) }}".into(),
@@ -169,7 +169,7 @@ fn hostile_templates_end() {
             assert!(begin.elapsed().as_secs() < 20, "{start}");
         }
     };
-    // (As small as threads have it.)
+    // (As small as the stack of a thread.)
     std::thread::Builder::new().stack_size(2 << 20).spawn(run).unwrap().join().unwrap();
 }
 
@@ -240,7 +240,7 @@ fn turns_that_cannot_be_found_are_refused() {
     assert_eq!(trusting.find(&chat(user), |_| true).unwrap().turns[0].said, 12..14);
 }
 
-/// What a template's prompt supplies is not trained on, also where earlier turns do not have it.
+/// Text that a template's prompt supplies is not trained on, even if earlier turns do not have it.
 #[test]
 fn what_the_prompt_supplies_is_not_said() {
     let source = "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if loop.last and m.role == 'assistant' %}<think>\n\n</think>\n\n{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n\n</think>\n\n{% endif %}";
@@ -251,7 +251,7 @@ fn what_the_prompt_supplies_is_not_said() {
     assert_eq!([found.turns[0].is_prompt_whole, found.turns[1].is_prompt_whole], [false, true]);
 }
 
-/// A name that stands again before the result is not the call's, also where marks change the text.
+/// A name that stands again before the result is not the call's, even if marks change the text.
 #[test]
 fn results_that_name_their_call_are_not_said() {
     let source = "{% for m in messages %}{% if m.role == 'tool' %}<r>{{ messages[loop.index0 - 1].tool_calls[0].function.name }}:{{ m.content }}</r>\

@@ -1,4 +1,4 @@
-//! Texts as Python's `str` has them: places are counted in characters, and spaces and cases are Python's.
+//! Texts with the rules of Python's `str`: places are counted in characters, and spaces and cases are Python's.
 
 /// `str.isspace` of one character.
 pub fn is_space(c: char) -> bool {

@@ -1,6 +1,5 @@
-//! Words of up to 15 bytes met again and again that have few tokens, found by their key. It grows
-//! to a fixed size, and a word may replace another: this changes the speed of the encoder, never its
-//! output.
+//! A cache of frequent words with up to 15 bytes and few tokens, which are found by their key. It grows to a
+//! fixed size, and a word may replace another. This changes the speed of the encoder, never its output.
 
 use std::hint::select_unpredictable;
 
@@ -9,13 +8,13 @@ use super::pages::{Line, Room, line_of};
 use super::slot::Tokens;
 use gristmill_simd as simd;
 
-/// The number of sets at first, a line each; there are more after half of the places are taken. A set holds
-/// two words. Many encoders see only a few words, and the system gives a large room at once.
+/// The first number of sets. A set is a cache line and holds two words. The number grows when half of the places are
+/// taken: many encoders see only a few words, and allocating a large room is fast.
 const FEW: usize = 1 << 10;
 const WAYS: usize = 2;
 /// The index of the first slot of a set.
 const SLOTS: usize = 2 * WAYS;
-/// One word in this many replaces another. Words that come often come again soon.
+/// If there is no free place, one word in this many replaces another. (A frequent word comes again soon.)
 const REPLACING: u32 = 8;
 
 pub struct WordCache {
@@ -40,8 +39,8 @@ impl Sets<'_> {
         simd::prefetch(line_of(self.0, hash));
     }
 
-    /// Returns the slot of a word, or 0 if it is not here. It has no branch: which words are here
-    /// cannot be predicted.
+    /// Returns the slot of a word, or 0 if it is not here. It has no branch, since the processor cannot predict which
+    /// words are here.
     #[inline(always)]
     pub fn get(self, key: u128, hash: u64) -> u64 {
         let line = line_of(self.0, hash);
@@ -94,8 +93,8 @@ impl WordCache {
         set[SLOTS + way] = tokens.slot();
     }
 
-    /// Keeps a word that comes for the first time if there is a free place for it; returns whether
-    /// it is here. The cache does not grow for such a word, and no other word leaves its place.
+    /// Keeps a word that comes for the first time if there is a free place for it; returns whether it was
+    /// kept. The cache does not grow for such a word, and no other word is replaced.
     pub fn put_first(&mut self, key: u128, hash: u64, tokens: Tokens) -> bool {
         let set = line_of(self.room.lines(), hash);
         // A batch may have a new word twice.

@@ -1,5 +1,5 @@
-//! The tables of o200k, made by `build.rs` as a part of the program, so that nothing is built at start-up. They are
-//! aligned to lines of the cache.
+//! The tables of o200k, which `build.rs` makes a part of the program, so that nothing is built at start-up. They are
+//! aligned to cache lines.
 
 use super::hash;
 use super::tables::{Blocks, Buckets, Cuts, Neighbours, PairSlots, Short, Tables, WordSlots};
@@ -110,7 +110,7 @@ pub fn bytes_of(id: u32) -> Option<&'static [u8]> {
     TABLES.bytes_of(id)
 }
 
-/// The blocks of o200k. Those of all numbers of 18 bits are there: so an id needs no check.
+/// The blocks of o200k. There is a block for every number of 18 bits, so that an id needs no check.
 #[inline(always)]
 pub fn blocks() -> &'static Blocks {
     match BLOCKS.0.as_chunks::<16>().0.first_chunk() {

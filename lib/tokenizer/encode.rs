@@ -7,8 +7,8 @@ use super::tables::Tables;
 use super::words::Words;
 use gristmill_simd::{Instructions, SimdLevel, SimdTask};
 
-/// Encodes text with o200k. Each thread needs its own: it keeps the words that it has seen (at most
-/// 14 MiB, and 5 MiB until more pay), which makes it faster and never changes its output.
+/// Encodes text with o200k. Each thread needs its own encoder. It keeps the words that it has seen (at most
+/// 14 MiB; 5 MiB until more are useful), which makes it faster and never changes its output.
 pub struct Encoder {
     inner: Inner<O200kTables, O200k>,
 }
@@ -88,8 +88,7 @@ impl Default for Encoder {
     }
 }
 
-/// Returns the tokens of one text. For many texts an [`Encoder`] that is kept is faster: it
-/// remembers words.
+/// Returns the tokens of one text. For many texts, keep an [`Encoder`]: it is faster, since it remembers words.
 pub fn encoded(text: &str) -> Vec<i32> {
     let mut out = Vec::new();
     Encoder::new().encode(text, &mut out);

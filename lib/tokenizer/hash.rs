@@ -19,7 +19,7 @@ pub mod class {
     pub const PUNCTUATION: u8 = 64;
     /// Neither CR nor LF nor L nor N: the one character that may precede a word.
     pub const PREFIX: u8 = 128;
-    /// In the pattern of DeepSeek V3, where case means nothing: kana and Han, which are cut off first.
+    /// In the pattern of DeepSeek V3, which has no case, this bit means kana and Han, which are cut off first.
     pub const ISOLATED: u8 = UPPER;
 }
 
@@ -123,9 +123,9 @@ pub fn spread_word(hash: u64, seed: u64) -> u64 {
     hash.wrapping_mul(seed)
 }
 
-/// Spreads two tokens for a look-up. The line of their bucket, a 4096th of all lines, depends on
-/// the token with the higher id: a merge looks up what the new token merges to with both
-/// neighbours, mostly in one line, and the lines of frequent tokens stay in the cache.
+/// Spreads two tokens for a look-up. The cache line of their bucket (one of 4096) depends on the token with the higher
+/// id. After a merge the new token is looked up with both neighbours, mostly in one line, and the lines of frequent
+/// tokens stay in the cache.
 #[inline(always)]
 pub fn spread_pair(left: u32, right: u32, seed: u64) -> u64 {
     const LINE: u64 = 0xfff << 52;
@@ -145,8 +145,8 @@ pub fn slot(spread: u64, pilot: u8) -> usize {
     ((spread >> 24 ^ moved) & (SLOTS as u64 - 1)) as usize
 }
 
-/// A bucket has its pilot in its lowest byte, and above it a bit for each of its keys: most keys
-/// that are looked up are in no table, and this is known without their slot.
+/// A bucket has its pilot in its lowest byte, and above it a bit for each of its keys. Most keys that are looked up are
+/// in no table; the bits tell that without a look at the slot.
 #[inline(always)]
 pub fn bucket_bit(spread: u64) -> u32 {
     8 + (((spread >> 43) as u32 % 32 * 3) >> 2)

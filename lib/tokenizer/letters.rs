@@ -15,13 +15,13 @@ pub struct Letters {
     pub upper: u64,
     /// Lm, Lo, M: may be in both parts of a word.
     pub both: u64,
-    /// The first bytes of M, which may also be before a word, or punctuation.
+    /// The first bytes of marks (M), which may also be in front of a word, or be punctuation.
     pub mark: u64,
     /// The first bytes of characters that are left to `scan`: other white space and numbers,
     /// characters of four bytes, and characters from U+3000 on, except Hangul, whose pre-tokens are
     /// cut into pieces.
     pub other: u64,
-    /// Bits from the first byte on of a character that the window may not have whole.
+    /// Bits from the first byte of a character that may not be whole in the window to the end.
     pub cut: u64,
 }
 

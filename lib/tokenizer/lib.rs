@@ -1,7 +1,7 @@
 //! o200k, the encoding of gpt-oss: text to tokens and back, exactly as tiktoken and
 //! openai-harmony do it. The vocabulary is part of the program: no file, no network, nothing
-//! built at start-up. Text that spells a control token is text: only a caller can put
-//! [control tokens](SPECIAL_TOKENS) between what it encodes.
+//! built at start-up. Text that spells a control token is encoded as text: only a caller can put
+//! [control tokens](SPECIAL_TOKENS) between encoded texts.
 //!
 //! ```
 //! use gristmill_tokenizer::{Encoder, decode_into};
@@ -27,8 +27,8 @@
 //! assert!(str::from_utf8(token_bytes(tokens[0]).unwrap()).is_err());
 //! ```
 //!
-//! Text is cut into pre-tokens by this pattern (`scan`, by hand; Unicode 16.0), and each is
-//! merged on its own:
+//! Text is cut into pre-tokens by this pattern (in `scan`, written by hand; Unicode 16.0), and each
+//! pre-token is merged by itself:
 //!
 //! ```text
 //! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?

@@ -37,7 +37,7 @@ struct LoadedTables {
 /// Tokens that no merge makes, and that only whole pre-tokens become.
 struct WholeWords {
     words: HashMap<[u8; 2], Vec<Box<[u8]>>>,
-    /// One bit for the first two bytes of each: without it Llama 3 looks words up for 3 % of a later pass.
+    /// One bit for the first two bytes of each. (Without it, look-ups take 3 % of a later pass with Llama 3.)
     starts: Box<[u64; 1 << 10]>,
 }
 
@@ -97,17 +97,17 @@ pub enum PatternName {
     DeepSeek,
 }
 
-/// The number of seeds that are tried: a tenth of the time that a vocabulary may take to load.
+/// The number of seeds that are tried. They take at most a tenth of the time that a vocabulary may take to load.
 const SEEDS: u64 = 8;
 
 impl Vocabulary {
-    /// `tokens` has the bytes of each id, none for ids that text is not encoded to, and `pairs` the two
-    /// tokens that are merged to it, and none for single bytes. Merging takes the
-    /// lowest id first, and makes each token that has a pair out of its bytes. With `has_whole` a whole
-    /// pre-token is also one of the other tokens, if it has its bytes.
+    /// `tokens` has the bytes of each id (none for ids that text is never encoded to), `pairs` the two tokens
+    /// that are merged to it (none for single bytes). Merging takes the lowest id first; it must make each
+    /// token that has a pair from the token's bytes. With `has_whole`, a whole pre-token with the bytes of one
+    /// of the other tokens becomes that token.
     ///
-    /// None if the tables cannot hold it: not every byte is a token, there are more than 262,143 ids, or
-    /// nearly as many tokens.
+    /// Returns `None` if the tables cannot hold the vocabulary: not every byte is a token, there are more than
+    /// 262,143 ids, or nearly as many tokens.
     pub fn new(tokens: &[&[u8]], pairs: &[Option<(u32, u32)>], has_whole: bool) -> Option<Self> {
         let is_token = |id: u32| tokens.get(id as usize).is_some_and(|token| !token.is_empty());
         let is_sound = (0..).zip(pairs).all(|(id, pair)| match *pair {
@@ -123,7 +123,7 @@ impl Vocabulary {
         if !is_sound || tokens.len() != pairs.len() || bytes.contains(&false) {
             return None;
         }
-        // Characters of scripts in use and emoji; others are merged byte by byte.
+        // These are characters of scripts in use, and emoji; others are merged byte by byte.
         let known = |point| point < 0x1_0000 || (0x1_f000..0x1_fc00).contains(&point);
         let mut loaded = LoadedTables::new(make(tokens, pairs, has_whole, SEEDS, known)?)?;
         if has_whole {

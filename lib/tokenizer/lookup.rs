@@ -1,4 +1,4 @@
-//! Words to tokens: looked up among the words already seen, else in the vocabulary, else merged.
+//! Turns words into tokens: looks them up among the words already seen, else in the vocabulary, else merges them.
 
 use std::ops::Range;
 
@@ -16,13 +16,13 @@ use gristmill_simd::{Instructions, SimdLevel};
 /// The room for the tokens of a batch, unless many of its words have many tokens.
 const STAGE: usize = 2 * (SLOT_TOKENS + 1) * BATCH;
 
-/// The room for words: 64 bytes for each set of the one cache and each line of the other.
+/// The memory for words: 64 bytes for each set of one cache and for each line of the other.
 #[derive(Clone, Copy)]
 pub enum WordRoom {
     /// At most 24 MiB together with the pages of the tables of o200k that a process reads.
     Mib13,
-    /// Later passes over 77 MB of real text make 213 MB/s with the tokens of Llama 3, and 194 with those of Qwen 3; with
-    /// half of this room 195 and 160. The first one is up to a tenth slower.
+    /// Later passes over 77 MB of real text make 213 MB/s for Llama 3 and 194 for Qwen 3; with half of this room 195
+    /// and 160. The first pass is up to a tenth slower.
     Mib46,
 }
 
@@ -70,7 +70,7 @@ impl Many {
     }
 }
 
-/// Words that are being looked up: their memory is requested some time before it is used.
+/// Words that are being looked up. Their memory is requested some time before it is used.
 pub struct Batch {
     words: WordBatch,
     count: usize,
@@ -78,7 +78,8 @@ pub struct Batch {
     found: [Tokens; BATCH],
     /// Which words are not in the cache.
     missing: [u8; BATCH],
-    /// The missing words that are looked for among all words, and then the ones that are nowhere.
+    /// First the words that the first cache lacks, which are looked up among all words; then the words that
+    /// are nowhere.
     asked: [AskedWord; BATCH],
     asked_count: usize,
 }

@@ -1,7 +1,6 @@
-//! Byte-pair merging of one pre-token: the pair with the lowest id first, the leftmost of
-//! equals. Short words are merged in small arrays (`parts`), longer ones with a linked list and a
-//! heap, and very long ones window by window, so that the time for each byte does not grow with
-//! the word.
+//! Byte-pair merging of one pre-token. The pair with the lowest id is merged first; among equal pairs, the
+//! leftmost. Short words are merged in small arrays (`parts`), longer ones with a linked list and a heap, and
+//! very long ones window by window, so that the time for each byte does not grow with the word.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -72,9 +71,9 @@ impl Merger {
         }
     }
 
-    /// Tokens are correct for their bytes exactly if every pair of neighbours is correct for its
-    /// bytes (a merge across a border would start with the two tokens at it). So the word is put
-    /// together from windows, and if two do not fit, the second begins earlier.
+    /// Tokens are correct for their bytes exactly if every pair of neighbours is correct for its bytes. (A
+    /// merge across a border would start with the two tokens at the border.) So the word is put together from
+    /// windows, and if two windows do not fit, the second begins earlier.
     fn merge_long<T: Tables>(&mut self, tables: &T, word: &[u8], out: &mut Vec<i32>) {
         let base = out.len();
         let mut made = std::mem::take(&mut self.made);
@@ -288,7 +287,7 @@ pub mod tests {
         side_by_side(&words);
     }
 
-    /// Every pair of neighbouring characters in the vocabulary, and every cut character, whole.
+    /// Every pair of neighbouring characters in the vocabulary, and every character that a token cuts, made whole.
     #[test]
     fn text_of_the_vocabulary_is_merged_as_its_bytes_would_be() {
         let mut before = String::new();

@@ -1,5 +1,5 @@
-//! Room that the system gives zeroed, in huge pages if it has them. With `simd` the only place
-//! of the tokenizer with `unsafe`.
+//! Memory that the system gives zeroed, in huge pages if it has them. Besides `simd` this is the only place of the
+//! tokenizer with `unsafe`.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -33,8 +33,8 @@ unsafe impl Send for Room {}
 unsafe impl Sync for Room {}
 
 impl Room {
-    /// Allocates `count` lines; `count` is not 0. Large rooms come straight from the system: the
-    /// allocator might return used memory, which would be zeroed small page by small page.
+    /// Allocates `count` lines; `count` is not 0. Large rooms come directly from the system, since the
+    /// allocator might return used memory, which would have to be zeroed page by page.
     pub fn zeroed(count: usize) -> Self {
         let size = count * size_of::<Line>();
         if size >= HUGE

@@ -5,7 +5,7 @@ use super::slot::{SLOT_TOKENS, slot_of_ids};
 use super::tables::{NONE, Pair, Tables};
 use gristmill_simd::{Instructions, SimdTask};
 
-/// The most tokens with which a word starts before merging if it is merged in arrays.
+/// The most tokens that a word may have before merging so that it is merged in arrays.
 pub const SHORT: usize = 48;
 
 /// Returns the token with which merging starts at this place, and its length: a whole character if
@@ -22,8 +22,7 @@ fn characters(word: &[u8]) -> usize {
 
 /// The room for each word that is merged side by side with others.
 const ROOM: usize = 32;
-/// How many words are merged side by side: each waits for memory at every step, and others go on
-/// meanwhile.
+/// How many words are merged side by side. Each word waits for memory at every step; meanwhile the others go on.
 const LANES: usize = 8;
 
 /// Returns the merge of two neighbours with which merging starts; the second is at `at`.
@@ -42,7 +41,7 @@ pub fn first_merge<T: Tables>(
     }
 }
 
-/// Appends the tokens of a word, or gives false if it starts with more than [`SHORT`].
+/// Appends the tokens of a word, or returns false if it has more than [`SHORT`] tokens before merging.
 pub struct MergeShort<'a, T> {
     pub tables: &'a T,
     pub word: &'a [u8],
@@ -80,8 +79,8 @@ pub enum MergedWord<'a> {
     Many(&'a [i32]),
 }
 
-/// Many words: `made` is given the number of each and its tokens, or none if it starts with more
-/// than there is room for.
+/// Merges many words. `made` gets the number of each word and its tokens, or `None` if the word has more tokens before
+/// merging than there is room for.
 pub struct MergeWords<'a, T, W, F> {
     pub tables: &'a T,
     pub count: usize,
@@ -161,8 +160,8 @@ where
 /// that merges with none, so that every token has two neighbours.
 struct Parts<const ROOM: usize> {
     ids: [u32; 64],
-    /// What a token and the next one merge to, and the place, as one number, so that the lowest is
-    /// merged next; [`NONE`] if there is no token or they do not merge.
+    /// For each place one number: the id to which its token and the next one merge, then the place, so that the lowest
+    /// number is merged next. [`NONE`] if there is no token or the two do not merge.
     candidates: [u32; ROOM],
     /// Bit n is set while a token is at place n: the place of the first token merged into it.
     places: u64,
@@ -259,8 +258,8 @@ impl<const ROOM: usize> Parts<ROOM> {
         self.end(tables, &step);
     }
 
-    /// Merges the best candidate with its neighbour, but does not update the candidates. It has no
-    /// branch: nothing here can be predicted.
+    /// Merges the best candidate with its neighbour, but does not update the candidates. It has no branch, since the
+    /// processor could predict none.
     #[inline(always)]
     fn begin<T: Tables>(&mut self, tables: &T, best: u32) -> Step {
         let Self { ids, candidates, places } = self;

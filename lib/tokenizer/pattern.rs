@@ -44,8 +44,8 @@ pub trait Pattern: Copy + Send + Sync + 'static {
     const FIRST_CLASSES: &'static [u8; 256];
     /// The classes of the code points that UTF-8 writes in one byte or two.
     const TWO_BYTE_CLASSES: &'static [u8; 0x800];
-    /// One bit for each code point below U+10000: whether it has both `UPPER` and `LOWER`, or is a letter
-    /// that is cut off first.
+    /// One bit for each code point below U+10000: whether it has both `UPPER` and `LOWER`, or is one of the
+    /// letters that are cut off first.
     const RUN_LETTERS: &'static [u8; 0x2000];
     /// Whether a word ends before a capital that follows a small letter.
     const CASES: bool;
@@ -54,8 +54,8 @@ pub trait Pattern: Copy + Send + Sync + 'static {
     const DIGITS: usize;
     /// Whether slashes follow punctuation as line ends do.
     const SLASHES: bool;
-    /// Whether it is the pattern of DeepSeek V3, which cuts off numbers and Han first, and has punctuation
-    /// before letters of ASCII only.
+    /// Whether this is the pattern of DeepSeek V3, which cuts off numbers and Han first, and in which
+    /// punctuation belongs to the word after it only before ASCII letters.
     const ISOLATES: bool;
 }
 

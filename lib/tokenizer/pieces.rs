@@ -1,6 +1,5 @@
-//! Cuts a pre-token where no merge goes on. The pieces have the tokens that the whole has, and a
-//! run of Chinese or Thai, which no text has twice, becomes short pieces that are met again and
-//! again.
+//! Cuts a pre-token at places that no merge crosses. The pieces have the same tokens as the whole. A run of Chinese or
+//! Thai, which hardly comes twice, becomes short pieces that come again and again.
 
 use super::tables::Tables;
 
@@ -24,8 +23,8 @@ pub fn piece_end<T: Tables>(tables: &T, word: &[u8], start: usize) -> usize {
     word.len()
 }
 
-/// Whether at the border before `at`, after a character of `length` bytes, a part of one of the two
-/// characters may be merged with the other: before the character is whole, or if it never is.
+/// Whether, at the border before `at` and after a character of `length` bytes, a part of one of the two
+/// characters may be merged with the other character, before the first is whole or because it never is.
 #[inline(always)]
 pub fn may_be_cut<T: Tables>(tables: &T, piece: &[u8], at: usize, length: usize) -> bool {
     let (before, after) = (piece[at - 1], piece[at]);
@@ -33,8 +32,8 @@ pub fn may_be_cut<T: Tables>(tables: &T, piece: &[u8], at: usize, length: usize)
         return false;
     }
     let [left, right] = [at - length, at].map(|at| tables.character_at(piece, at));
-    // What comes before the two are whole depends on them alone, if nothing takes a part of them
-    // away from the other sides.
+    // The merges before the two are whole depend only on these two, if no merge from their other
+    // sides takes a part of them.
     let is_alone = (at == length || tables.is_whole_after(left, piece[at - length - 1]))
         && piece.get(at + right.length).is_none_or(|&byte| tables.is_whole_before(right, byte));
     let is_whole = tables.is_whole_before(left, after) && tables.is_whole_after(right, before);
@@ -139,8 +138,8 @@ mod tests {
         assert!(cut > 400_000, "{cut}");
     }
 
-    /// A character of which a neighbour takes a part, beside every first or last byte of another: the rest of it may
-    /// be merged with that byte.
+    /// A neighbour takes a part of a character, and the rest of the character may be merged with the first or last
+    /// byte of another: tried with all such bytes.
     #[test]
     fn what_is_left_of_a_character_is_not_cut_off() {
         let mut random = Random(6);

@@ -1,5 +1,5 @@
-//! Runs of letters without case, in scripts that write no spaces: a pre-token there is a sentence. It is
-//! cut into pieces (`pieces`) as it is read, without a look for its end first.
+//! Runs of letters without case, in scripts that write no spaces. A pre-token there is a whole sentence, so
+//! it is cut into pieces (`pieces`) while it is read, without looking for its end first.
 
 use super::hash::class::{LETTER, LOWER, PREFIX, UPPER};
 use super::letters::is_among_hangul;
@@ -44,8 +44,8 @@ pub enum Cut {
     Until(usize),
     /// Up to the end of its pre-token.
     Whole(usize),
-    /// Up to a piece that starts at the first place; the pre-token, which ends at the second, is no
-    /// run from here on.
+    /// The run is cut up to a piece that starts at the first place. From there on the pre-token, which ends
+    /// at the second place, is no run.
     Rest(usize, usize),
 }
 
@@ -96,7 +96,7 @@ mod tests {
     use crate::pattern::{Cl100k, DeepSeek, O200k, Qwen};
     use crate::scan::pre_token_end;
 
-    /// The pieces of a run end where its pre-token does.
+    /// The pieces of a run end where the pre-token of the run ends.
     #[test]
     fn a_run_ends_where_its_pre_token_ends() {
         let counts = [check(O200k), check(Cl100k), check(Qwen), check(DeepSeek)];

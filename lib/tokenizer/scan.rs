@@ -1,5 +1,5 @@
-//! Where a pre-token ends. Written by hand from the patterns (see `pattern`); every character is looked at
-//! a bounded number of times, whatever the text.
+//! Finds the end of a pre-token. Written by hand from the patterns (see `pattern`). In any text, each
+//! character is looked at a bounded number of times.
 
 use super::hash::class::{
     ISOLATED, LETTER, LOWER, NEWLINE, NUMBER, PREFIX, PUNCTUATION, SPACE, UPPER,
@@ -86,8 +86,8 @@ pub fn pre_token_end<P: Pattern>(text: &[u8], start: usize) -> usize {
     space::<P>(text, start)
 }
 
-/// Returns the end of the pre-token whose last character so far, at `at`, is a letter or mark without case, after none
-/// with case.
+/// Returns the end of a pre-token that has no letter with case so far; its last character so far, at `at`, is
+/// a letter or mark without case.
 pub fn word_end<P: Pattern>(text: &[u8], at: usize) -> usize {
     match word::<P>(text, at) {
         Word::Mixed(end) | Word::Capitals(end) => after_word::<P>(text, end),
@@ -103,7 +103,7 @@ enum Word {
     Capitals(usize),
 }
 
-/// `[UPPER]*[LOWER]+`, else `[UPPER]+`, from `start` on. Where case means nothing: `[LETTER]+`.
+/// `[UPPER]*[LOWER]+`, else `[UPPER]+`, from `start` on. In patterns without case: `[LETTER]+`.
 #[inline(always)]
 fn word<P: Pattern>(text: &[u8], start: usize) -> Word {
     if !P::CASES {
@@ -208,8 +208,8 @@ fn space<P: Pattern>(text: &[u8], start: usize) -> usize {
     }
 }
 
-/// The pattern of DeepSeek V3. It cuts off numbers, then runs of kana and Han, and only then looks for words
-/// and the rest, in each part by itself: no pre-token goes across the border of two parts.
+/// The pattern of DeepSeek V3. It cuts off numbers, then runs of kana and Han, and only then looks for words and the
+/// rest, in each remaining part by itself. So no pre-token crosses the border of two parts.
 mod isolated {
     use super::*;
 
@@ -241,7 +241,7 @@ mod isolated {
         if class & SPACE != 0 {
             return space::<P>(text, start);
         }
-        // What no line of the pattern takes, up to what one of them takes. It may be in front of a word.
+        // Characters that no line of the pattern matches, up to the next match. They may be in front of a word.
         let mut at = second;
         loop {
             let (class, length) = in_part::<P>(text, at, part);

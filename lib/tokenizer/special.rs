@@ -1,5 +1,5 @@
-//! The control tokens of o200k_harmony by name, and from ids back to bytes.
-//! Encoding never makes a control token out of text.
+//! The control tokens of o200k_harmony by name, and the bytes of ids. Encoding never makes a control token
+//! from text.
 
 use super::hash::{LONG, TOKEN_BYTES};
 use super::{PADDED_VOCABULARY_SIZE, embedded};
@@ -70,8 +70,8 @@ pub fn is_produced(id: i32) -> bool {
 
 /// Appends the bytes of all tokens. On an error the bytes before the unknown token are in `out`.
 ///
-/// A token is copied as a whole block, whatever its length: copying exactly the bytes of each took
-/// two fifths of the time of `ds-check` (the processor's wrong guesses of the lengths).
+/// A token is copied as a whole block, whatever its length. Copying exactly its bytes took two fifths of the time of
+/// `ds-check`, since the processor cannot predict the lengths.
 pub fn decode_into(tokens: &[i32], out: &mut Vec<u8>) -> Result<(), UnknownToken> {
     for (at, &id) in tokens.iter().enumerate() {
         let block = usize::try_from(id).ok().and_then(|id| embedded::blocks().get(id));

@@ -1,7 +1,6 @@
-//! Words already encoded, kept as their tokens alone: an entry is right for a word if its tokens
-//! spell it. So a word of three tokens takes eight bytes, however long it is. Like the word cache
-//! it grows to a fixed size, and a new word drives out others, which changes the speed of the
-//! encoder, never its output.
+//! A cache of encoded words that keeps only their tokens: an entry is right for a word if its tokens spell
+//! the word. So a word of three tokens takes eight bytes, however long it is. Like the word cache it grows to
+//! a fixed size, and new words replace others. This changes the speed of the encoder, never its output.
 
 use super::hash::{TOKEN_BYTES, hash_word};
 use super::pages::{Line, Room};
@@ -9,11 +8,11 @@ use super::slot::{SLOT_BITS, SLOT_TOKENS, Tokens, slot_count, slot_ids, slot_of}
 use super::tables::{Blocks, Tables};
 use gristmill_simd::{self as simd, Instructions};
 
-/// The numbers of lines at first, and after twice as many words were put; after twice as many again there
-/// are the most. A line holds about five words.
+/// The number of lines at first, and the number after twice as many words as lines were put. After twice as many words
+/// again, the number is the largest. A line holds about five words.
 const SIZES: [usize; 2] = [1 << 10, 1 << 14];
-/// One word in this many goes to a line that is full. So 221,000 of 17,270,000 words have to be merged in a
-/// later pass over 77 MB of real text, instead of 373,000, and 0.9 % more in the first pass.
+/// If a line is full, one word in this many still goes into it. So in a later pass over 77 MB of real text, 221,000 of
+/// 17,270,000 words have to be merged instead of 373,000; in the first pass 0.9 % more.
 const REPLACING: u32 = 4;
 /// The word continues in the next slot.
 const GOES_ON: u64 = 1 << SLOT_BITS;
@@ -34,7 +33,7 @@ pub struct SpelledCache {
     waiting: u32,
 }
 
-/// A line, which of its slots may be the first of a word, and the first of these.
+/// A line; a mask of the slots that may be the first of a word; and the first of these slots.
 #[derive(Clone, Copy)]
 pub struct Place {
     slot: u64,
@@ -151,8 +150,8 @@ impl SpelledCache {
         Place { slot, line: line as u32, same: same as u8 }
     }
 
-    /// Returns the word of `length` bytes (not 0) at `start` of the text, if it is here, has few
-    /// tokens and none of them is long: nearly all words are such.
+    /// Returns the word of `length` bytes (not 0) at `start` of the text, if it is here, has few tokens and
+    /// none of them is long. Nearly all words are so.
     #[inline(always)]
     pub fn few_at<T: Tables>(
         &self,

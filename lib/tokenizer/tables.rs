@@ -4,7 +4,7 @@
 use super::hash::{self, SLOTS};
 use gristmill_simd as simd;
 
-/// "No such pair": above every id, so that a minimum over merges never picks it.
+/// Means "no such pair". It is above every id, so that a minimum over merges never picks it.
 pub const NONE: u32 = u32::MAX;
 
 /// Four bytes for each bucket, with its pilot (`hash`).
@@ -39,8 +39,8 @@ pub trait Tables: Clone {
     fn words_seed(&self) -> u64;
     fn pairs_seed(&self) -> u64;
 
-    /// Whether a pre-token may be cut at `at` into a piece that starts at `start` and another one: not if
-    /// one of them might be a token that only whole pre-tokens are.
+    /// Whether a pre-token may be cut at `at` into a piece that starts at `start` and another one. It may not
+    /// if one of the two might be a token that only a whole pre-token can become.
     #[inline(always)]
     fn may_cut(&self, _text: &[u8], _start: usize, _at: usize) -> bool {
         true
@@ -138,29 +138,30 @@ pub trait Tables: Clone {
         Character { length, entry }
     }
 
-    /// Whether it is merged before any part of it is merged with what ends with this byte.
+    /// Whether the character is merged before any part of it can be merged with text in front of it that ends
+    /// with this byte.
     #[inline(always)]
     fn is_whole_after(&self, character: Character, byte: u8) -> bool {
         let set = (character.entry >> 18 & 0x7f) as usize;
         !bit(self.character_sets(), 256 * set + usize::from(byte))
     }
 
-    /// Whether it is merged before any part of it is merged with what begins with this byte.
+    /// Whether the character is merged before any part of it can be merged with text behind it that begins
+    /// with this byte.
     #[inline(always)]
     fn is_whole_before(&self, character: Character, byte: u8) -> bool {
         let set = (character.entry >> 25) as usize;
         !bit(self.character_sets(), 256 * set + usize::from(byte))
     }
 
-    /// Whether some token has these two characters side by side, given as code points. Now and then,
-    /// also if none has.
+    /// Whether some token has these two characters side by side, given as code points. Sometimes also true if
+    /// no token has.
     #[inline(always)]
     fn are_neighbours(&self, left: u32, right: u32) -> bool {
         bit(self.neighbours(), hash::neighbours_bit(left, right) % hash::NEIGHBOUR_BITS)
     }
 
-    /// Whether some token has these two bytes at a border of characters, and not the whole of both
-    /// characters.
+    /// Whether some token has these two bytes at a border of characters, and one of the two characters only in part.
     #[inline(always)]
     fn is_cut_border(&self, left: u8, right: u8) -> bool {
         bit(self.cuts(), usize::from(left) * 256 + usize::from(right))
@@ -191,8 +192,8 @@ pub trait Tables: Clone {
         Pair { pair: (left as u64) << 18 | right as u64, slot }
     }
 
-    /// The id that the two merge to, or [`NONE`]. Without a branch: whether a pair merges
-    /// cannot be predicted, and the next look-up should not wait for it.
+    /// The id to which the two merge, or [`NONE`]. It has no branch: the processor cannot predict whether a
+    /// pair merges, and the next look-up should not wait for that.
     #[inline(always)]
     fn merged(&self, pair: &Pair) -> u32 {
         let (slots, _) = self.pair_slots().as_chunks::<8>();
@@ -208,8 +209,8 @@ pub trait Tables: Clone {
     }
 }
 
-/// Returns the slot of a key, spread by the table's seed; slot 0 for most keys that are not in the table. The slot
-/// itself has the key.
+/// Returns the slot of a key, spread by the table's seed; slot 0 for most keys that are not in the table. The caller
+/// compares the key in the slot.
 #[inline(always)]
 fn place(buckets: &Buckets, key: u64) -> usize {
     let (buckets, _) = buckets.as_chunks::<4>();

@@ -2,8 +2,8 @@
 
 use std::thread;
 
-/// Runs `first` on another thread while `second` runs on this one; after it on this one, if the other cannot be
-/// started or ends with a panic.
+/// Runs `first` on another thread while `second` runs on this one. If the other thread cannot be started or ends with a
+/// panic, runs `first` here, after `second`.
 pub fn both<A: Send, B>(first: impl Fn() -> A + Sync, second: impl FnOnce() -> B) -> (A, B) {
     let first = &first;
     thread::scope(|scope| {

@@ -1,6 +1,6 @@
-//! Finds where pre-tokens start in a window of 64 bytes, all at once, from masks with one bit a byte. A window begins
-//! where a pre-token does, so that nothing before it matters. Pre-tokens that end after the window, and rare ones, are
-//! left to `scan`.
+//! Finds the starts of all pre-tokens in a window of 64 bytes at once, from masks with one bit for each byte. A window
+//! begins where a pre-token begins, so that nothing before it matters. Pre-tokens that end after the window, and rare
+//! ones, are left to `scan`.
 
 use super::letters::{Letters, next};
 use super::pattern::{Contractions, Pattern};
@@ -11,8 +11,9 @@ pub const WINDOW: usize = 64;
 
 /// Where pre-tokens start.
 pub struct Starts {
-    /// Bits of the bytes after the first at which a pre-token starts. No start before the highest
-    /// bit is missing: the pre-tokens before it are known, the one that it starts is not.
+    /// Bits of the bytes, after the first byte, at which a pre-token starts. All starts up to the highest bit
+    /// are there, so the pre-tokens before it are known. The end of the pre-token that starts at the highest
+    /// bit is not known.
     pub bits: u64,
     /// Whether the pre-token that the highest bit starts is one for `scan`.
     pub is_odd: bool,
@@ -32,13 +33,13 @@ pub fn starts<I: Instructions, P: Pattern>(window: &[u8; WINDOW]) -> Starts {
         if P::CASES {
             let letter = masks.lower | masks.upper | beyond.lower | beyond.upper | beyond.both;
             // A mark that begins a word or is in no word, and a capital after a letter without
-            // case: there a word may end before the letters do.
+            // case. At these a word may end before the run of letters ends.
             odd |=
                 beyond.mark & run_starts(letter) | (masks.upper | beyond.upper) & beyond.both << 1;
         }
     }
-    // The bytes in front of the first that is for `scan`, and never the last one: so every run
-    // has a bit after it.
+    // The bytes in front of the first one that is left to `scan`, and never the last byte, so
+    // that every run has a bit after it.
     let known = below_lowest(odd | beyond.cut | 1 << 63);
     let [lower, upper, digit] =
         [masks.lower | beyond.lower, masks.upper | beyond.upper, masks.digit]
@@ -137,7 +138,7 @@ fn after_last_newline(soft: u64, newline: u64, end: u64) -> u64 {
     kept
 }
 
-/// Starts of words where only punctuation of ASCII belongs to them, and has only letters of ASCII behind it:
+/// Starts of words in a pattern in which only ASCII punctuation belongs to a word, with only ASCII letters behind it:
 /// the next letter starts another word.
 #[inline(always)]
 fn words_after_ascii(masks: &TextMasks, letter: u64, soft: u64, punctuation_start: u64) -> u64 {

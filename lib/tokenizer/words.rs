@@ -1,5 +1,5 @@
-//! Text to words: pre-tokens cut off and given the keys by which they are looked up, some of them
-//! before the first is looked up, so that the lines of the caches are being loaded by then.
+//! Cuts text into words: pre-tokens, with the keys by which they are looked up. Several words are cut off
+//! before the first is looked up, so that the cache lines are being loaded meanwhile.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use super::tables::Tables;
 use super::window::{WINDOW, starts};
 use gristmill_simd::Instructions;
 
-/// How many words are cut off before the first of them is looked up. Of this many, several are new,
-/// and are merged side by side.
+/// How many words are cut off before the first of them is looked up. So many that several of them are new and can be
+/// merged side by side.
 pub const BATCH: usize = 4 * WINDOW;
 
 /// A pre-token, or a piece of one, on its way from the scanner to the caches.
@@ -51,7 +51,7 @@ impl WordBatch {
         start..self.words[at].end
     }
 
-    /// Puts in the word of `length` bytes that ends at `end`, and with which `block` begins.
+    /// Adds the word of `length` bytes that ends at `end`; `block` begins with it.
     #[inline(always)]
     fn put(&mut self, at: usize, block: &[u8; 16], end: usize, length: usize, sets: Sets) {
         let key = key_of(block, length);
@@ -158,8 +158,8 @@ impl<'a, P: Pattern> Words<'a, P> {
                 batch.put(count, block, at + end, end - begin, sets);
                 count += 1;
             };
-            // One word for the scanner: the last of a window with characters that the masks do not
-            // cover, or a word longer than a window.
+            // One word is left to the scanner: the last word of a window with characters that the masks
+            // do not cover, or a word longer than a window.
             let mut is_odd = is_run;
             if !is_odd && let Some(window) = view.first_chunk() {
                 let found = starts::<I, P>(window);

@@ -1,4 +1,4 @@
-//! chat-harmony: chats as people have them in, Harmony conversations out.
+//! chat-harmony: chats of all common shapes in, Harmony conversations out.
 
 use std::process::ExitCode;
 
@@ -14,13 +14,13 @@ use gristmill::record::{CHAT, CONVERSATION, chat, conversation};
 use gristmill::runner::Runner;
 use gristmill::stage::{ChatArgs, ChatHarmony, ConversationOutputArgs, SourceArgs};
 
-/// Make Harmony conversations of chats
+/// Turn chats into Harmony conversations
 ///
-/// Reads chats (JSONL, Parquet or Arrow) in the shapes that people have: OpenAI messages, ShareGPT,
-/// prompt and completion, Alpaca, query and response, items of the Responses API, columns user and
-/// final, tau-bench's traj, or chosen and rejected answers; with thinking or reasoning_content,
-/// tools and their calls, and weights. Writes conversations for harmony-tok: nothing that changes
-/// training is dropped without a word.
+/// Reads chats (JSONL, Parquet or Arrow) in all common shapes: OpenAI messages, ShareGPT, prompt
+/// and completion, Alpaca, query and response, items of the Responses API, columns user and final,
+/// tau-bench's traj, or chosen and rejected answers; with thinking or reasoning_content, tools and
+/// their calls, and weights. Writes conversations for harmony-tok. Whatever would change training
+/// is kept, or refused, or left out and counted: nothing is dropped without a message.
 #[derive(Parser)]
 #[command(name = "chat-harmony", version, after_long_help = HELP)]
 pub struct Args {
@@ -29,13 +29,13 @@ pub struct Args {
     #[command(flatten)]
     conversation: ChatArgs,
 
-    /// Take the id from this field instead of id, synth_id, conversation_id, prompt_id or uuid, the
-    /// first that is there, else metadata_json.synth_id, else a hash of the chat
+    /// Take the id from this field [default: the first of id, synth_id, conversation_id, prompt_id,
+    /// uuid and metadata_json.synth_id that is there, else a hash of the chat]
     #[arg(long, value_name = "NAME", help_heading = "Conversations")]
     #[arg(add = ForPipelines)]
     id_field: Option<String>,
 
-    /// Fields that are kept beside the messages, each as text, and all in metadata_json
+    /// Keep these fields beside the messages, each as text, and all in metadata_json
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', help_heading = "Conversations")]
     metadata_fields: Vec<String>,
 
@@ -85,7 +85,8 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     header.set(conversation::POLICY, Policy::Chat.name());
     header.set(WEIGHTS, true);
     if settings.thinking == Thinking::Split || settings.read.take.contains(&AnswerChoice::Wanted) {
-        // There are as many conversations as the assistant has turns, or as are wanted.
+        // The number of conversations is not known beforehand: each turn may become one, and some chats
+        // are not wanted.
         args.source.forget_rows(&mut header);
     }
     if args.output.is_finished(&header, &args.source, &reader)? {

@@ -17,10 +17,10 @@ use gristmill::stream::Writer;
 
 /// Render chats with a model's own chat template, and tokenize them
 ///
-/// Reads chats in the shapes that chat-harmony reads, renders each with the template of a Hugging Face
-/// folder as transformers does, and writes tokens records: id, tokens, and segments (role, channel, start,
-/// end). A channel is on what the model itself would have generated in that place: analysis on reasoning,
-/// commentary on calls, final on the rest with the stop token.
+/// Reads chats in the shapes that chat-harmony reads, renders each with the chat template of a Hugging Face
+/// folder as transformers does, and writes records of tokens: id, tokens, and segments (role, channel, start,
+/// end). Segments that the model itself would have generated in that place have a channel: analysis for
+/// reasoning, commentary for calls, final for the rest with the stop token.
 #[derive(Parser)]
 #[command(name = "chat-tok", version, after_long_help = HELP)]
 pub struct Args {
@@ -31,8 +31,8 @@ pub struct Args {
     #[command(flatten)]
     read: ChatReadArgs,
 
-    /// Take the id from this field instead of id, synth_id, conversation_id, prompt_id or uuid, the
-    /// first that is there, else metadata_json.synth_id, else a hash of the chat
+    /// Take the id from this field [default: the first of id, synth_id, conversation_id, prompt_id,
+    /// uuid and metadata_json.synth_id that is there, else a hash of the chat]
     #[arg(long, add = ForPipelines, value_name = "NAME", help_heading = "Conversations")]
     id_field: Option<String>,
 
@@ -98,7 +98,8 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let (rows, tokens) = (args.source.limit(), args.max_tokens);
     header.set("limits", json!({"rows": rows, "tokens": tokens, "slice": slice}));
     if args.model.is_split() || chats.read.take.contains(&AnswerChoice::Wanted) {
-        // As many sequences come of them as the assistant has turns, or as are wanted.
+        // The number of sequences is not known beforehand: each turn may become one, and some chats are
+        // not wanted.
         args.source.forget_rows(&mut header);
     }
     let writer = Writer::stdout(&args.output, &tokens::unmasked_schema(), &header)?;

@@ -17,11 +17,12 @@ use gristmill::stream::{FileOutputArgs, Reader, Request, project};
 
 /// Read any dataset or stream as records
 ///
-/// PATHs are Parquet files, Megatron prefixes (out/train/shard_00) or roots, directories of
-/// pools of 2048 games, puzzle sets, folders of Parquet shards (and of splits of them, as a root's
-/// ids), NDJSON files and Arrow streams.
-/// Several are read one after another into one stream. A triple becomes token sequences with masks;
-/// ids come from the ids file beside it, and segments are derived from the tokens. A pool (Macroxue pack, self-play v1, legacy) becomes game records; what it does not store is null.
+/// FILEs are Parquet files, Megatron prefixes (out/train/shard_00) or roots, pools of 2048 games,
+/// puzzle sets, folders of Parquet shards (also divided into splits, as a root's ids), NDJSON files
+/// and Arrow streams. Several are read one after another into one stream. A triple becomes token
+/// sequences with masks; ids come from the ids file beside it, and segments are derived from the
+/// tokens. A pool (Macroxue pack, self-play v1, legacy) becomes game records; fields that it does
+/// not store are null.
 #[derive(Parser)]
 #[command(name = "ds-cat", version, after_long_help = HELP)]
 pub struct Args {
@@ -35,11 +36,11 @@ pub struct Args {
     #[command(flatten)]
     select: SelectArgs,
 
-    /// Puzzles as grids, digits or tiles instead of tokens
+    /// Write puzzles as grids, digits or tiles, not tokens
     #[arg(long, conflicts_with = "columns")]
     grid: bool,
 
-    /// Print the number of records only
+    /// Print only the number of records
     #[arg(long, conflicts_with_all = ["columns", "grid", "output", "id"], add = NoStream)]
     count: bool,
 

@@ -28,11 +28,11 @@ pub struct Args {
     #[arg(value_name = "PATH", required_unless_present = "list")]
     paths: Vec<PathBuf>,
 
-    /// Check names, sizes, headers, indices and manifests, no values
+    /// Check names, sizes, headers, indices, manifests: no values
     #[arg(long)]
     structure: bool,
 
-    /// Run only these checks: ids, or beginnings of ids (kd.mask)
+    /// Run only these checks: names, or how they begin (kd.mask)
     #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     #[arg(value_parser = CheckNames(check::catalogue), hide_possible_values = true)]
     only: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Args {
     #[command(flatten)]
     options: CheckOptions,
 
-    /// Text for people, or one JSON object a line and a summary
+    /// Text for people, or JSON: one object a line, a summary
     #[arg(long, value_enum, default_value = "text", value_name = "text|json")]
     #[arg(hide_possible_values = true)]
     format: ReportFormat,

@@ -12,15 +12,15 @@ use gristmill::diff::{self, DiffOptions};
 use gristmill::error::{Error, Result, shown};
 use gristmill::stream::{Reader, Request};
 
-/// Whether two datasets or streams hold the same records, and if not, where
+/// Compare two datasets or streams: the same records, or where they differ
 ///
-/// A and B are anything that holds records of one type. Records are matched by their ids where both
-/// have them, else by what they hold: a record that one has more is one difference. Counted are
-/// records only in A or only in B, in another order, and parts that differ (tokens, mask, span,
-/// segments, messages, other fields beside these, inputs, labels, names, steps, sidecar); the first
-/// are shown. Another encoding (uint8 for int32, rows of 46 bytes for 48, spaces in JSON) is said, and
-/// is no difference. Not compared are where records came from (input and row, the source of games),
-/// the numbers of runs, and segments that only one side states (datasets on disk do not).
+/// A and B may be anything that holds records of one type. Records are matched by id if both sides have
+/// ids, else by content, so that one more record on a side is one difference. These are counted: records
+/// only in A or only in B, records in another order, and parts that differ (tokens, mask, span, segments,
+/// messages, other fields beside these, inputs, labels, names, steps, sidecar). The first ones are shown.
+/// Another encoding (uint8 for int32, rows of 46 bytes for 48, spaces in JSON) is reported, but is no
+/// difference. These are not compared: where records came from (input and row, the source of games), the
+/// numbers of runs, and segments that only one side states (datasets on disk do not).
 #[derive(Parser)]
 #[command(name = "ds-diff", version, after_long_help = HELP)]
 pub struct Args {
@@ -28,11 +28,11 @@ pub struct Args {
     #[arg(value_name = "A")]
     a: PathBuf,
 
-    /// The second
+    /// The other
     #[arg(value_name = "B")]
     b: PathBuf,
 
-    /// Another encoding is a difference too
+    /// Count another encoding as different
     #[arg(long)]
     strict: bool,
 

@@ -19,10 +19,10 @@ use gristmill::publish::TargetLock;
 
 /// Write ROOT/manifest.json from the part manifests
 ///
-/// For a folder of conversations, as synth-harmony writes them, it is made from the footers of the shards.
 /// All parts must have the same config, policy, tokenizer and input manifest, and every file that
 /// they name must exist with the stated size. The manifest is written last: a root that has one is
-/// complete. A summary goes to stdout.
+/// complete. A summary goes to stdout. For a folder of conversations, as synth-harmony writes it, the
+/// manifest is made from the footers of the shards.
 #[derive(Parser)]
 #[command(name = "ds-manifest", version, after_long_help = HELP)]
 pub struct Args {
@@ -32,7 +32,7 @@ pub struct Args {
 
     /// Write nothing; compare the shards in DIR with its manifest.json
     ///
-    /// All that it names must be there, with its rows and bytes.
+    /// All shards that it names must be there, with the stated rows and bytes.
     #[arg(long, value_name = "DIR", conflicts_with = "root")]
     check_input: Option<PathBuf>,
 
@@ -40,18 +40,18 @@ pub struct Args {
     #[arg(long = "expect", value_name = "SHARD")]
     expected: Vec<String>,
 
-    /// Directory of the inputs, to be recorded
+    /// Record this directory of the inputs
     #[arg(long, value_name = "DIR", help_heading = "Recorded")]
     dataset_dir: Option<PathBuf>,
 
     #[command(flatten)]
     recorded: RecordedInput,
 
-    /// The whole build was limited to N rows, to be recorded
+    /// Record that the whole build was limited to N rows
     #[arg(long, value_name = "N", help_heading = "Recorded")]
     max_rows: Option<u64>,
 
-    /// The whole build was limited to about N tokens, to be recorded
+    /// Record that the whole build was limited to about N tokens
     #[arg(long, value_name = "N", help_heading = "Recorded")]
     max_tokens: Option<u64>,
 

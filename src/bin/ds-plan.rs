@@ -1,4 +1,4 @@
-//! ds-plan: a pipeline as tasks for many machines: plans them, runs one, says what is done, joins.
+//! ds-plan: a pipeline as tasks for many machines: plans tasks, runs them, shows their states, joins the parts.
 
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
@@ -14,9 +14,9 @@ use gristmill::plan::{self, Finish, Plan, PlanArgs, RunOptions, Status, Work, li
 
 /// Plan a pipeline as tasks for many machines, run them, and join what they made
 ///
-/// A task is a slice of one source through the whole pipeline, into a directory of its own below
-/// ROOT/tasks. Its line is a shell command for any engine: it may run anywhere, again, and twice at
-/// once. The scripts with `plan`, `status` and `finish` call this.
+/// A task sends a slice of one source through the whole pipeline, into a directory of its own below
+/// ROOT/tasks. Its line is a shell command for any engine. It may run on any machine, run again, and
+/// run twice at once. The scripts call ds-plan for their `plan`, `status` and `finish`.
 #[derive(Parser)]
 #[command(name = "ds-plan", version, after_long_help = HELP)]
 #[command(subcommand_required = true, disable_help_subcommand = true)]
@@ -45,24 +45,24 @@ enum Command {
         /// Processors [default: all]
         #[arg(short, long, value_name = "N")]
         jobs: Option<NonZeroUsize>,
-        /// Make again what the root holds already
+        /// Make outputs again that the root has
         #[arg(long)]
         again: bool,
         /// Print only errors
         #[arg(short, long)]
         quiet: bool,
-        /// Say how far it is: a line on a terminal, else a line for each shard
+        /// Show progress: a line on a terminal, else a line for each shard
         #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
         progress: When,
     },
-    /// Say of each task: done, missing, running, stale or failed. Exit 0 if all are done, else 1
+    /// Print each task's state: done, missing, running, stale, failed. Exit 0 if all are done, else 1
     Status {
         #[command(flatten)]
         of: TasksArgs,
-        /// Print the lines of the tasks that are neither done nor running, to be run again
+        /// Print the lines of the tasks that must run: those neither done nor running
         #[arg(long)]
         todo: bool,
-        /// Say how far it is again every SECONDS, until all are done
+        /// Show the total again every SECONDS, until all are done
         #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5")]
         #[arg(conflicts_with = "todo", value_parser = clap::value_parser!(u64).range(1..))]
         watch: Option<u64>,
@@ -76,23 +76,23 @@ enum Command {
     Finish {
         #[command(flatten)]
         of: TasksArgs,
-        /// What the root holds already needs no parts
+        /// Need no parts for outputs that the root has
         #[arg(long)]
         here: bool,
-        /// Join again what the root holds already
+        /// Join outputs again that the root has
         #[arg(long)]
         again: bool,
-        /// Collect what the tasks have rejected (rejects*.ndjson beside each part)
+        /// Collect the rejected records of all tasks (rejects*.ndjson beside each part)
         #[arg(long, value_name = "FILE")]
         rejects: Option<PathBuf>,
-        /// When all of it began, in seconds since 1970, for the summary [default: with this]
+        /// When the work began, in seconds since 1970, for the summary [default: now]
         #[arg(long, value_name = "SECONDS")]
         since: Option<f64>,
         /// Print no summary
         #[arg(short, long)]
         quiet: bool,
     },
-    /// Print of a pack what finish prints of it
+    /// Print the summary of a pack, as finish does
     Summary {
         pack: PathBuf,
         /// When the work began, in seconds since 1970

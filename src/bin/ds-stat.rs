@@ -11,12 +11,12 @@ use gristmill::error::{Result, shown};
 use gristmill::stat::{self, Answer, StatOptions};
 use gristmill::stream::Request;
 
-/// Numbers of a dataset or stream: how many, how long, of what
+/// Statistics of a dataset or stream: how many, how long, of what
 ///
-/// FILEs are anything that holds records, as ds-cat reads it; several make one answer. One pass in
-/// memory that does not grow: records, tokens, lengths with quantiles and a histogram, tokens by
-/// span, role and channel, sequences without reasoning, final or supervision, duplicate ids and
-/// texts; of games steps, scores, tiles, valuations; of puzzles groups, tokens, given cells.
+/// FILEs may be anything that ds-cat reads; several make one answer. One pass, in memory that does
+/// not grow, counts records, tokens, lengths with quantiles and a histogram, tokens by span, role
+/// and channel, sequences without reasoning, final or anything that is trained on, duplicate ids and
+/// texts; for games also steps, scores, tiles, valuations; for puzzles groups, tokens, given cells.
 #[derive(Parser)]
 #[command(name = "ds-stat", version, after_long_help = HELP)]
 pub struct Args {
@@ -37,7 +37,7 @@ pub struct Args {
 
     /// Do not search for duplicate ids and texts
     ///
-    /// It takes disk (TMPDIR) beyond 2 million.
+    /// For more than 2 million records the search needs disk (in TMPDIR).
     #[arg(long)]
     no_repeats: bool,
 
@@ -46,13 +46,13 @@ pub struct Args {
     #[arg(hide_possible_values = true)]
     format: ReportFormat,
 
-    /// The FILEs are answers in JSON, of the parts of a whole in their order: add them up
+    /// Add up answers: the FILEs are JSON answers for the parts of a whole, in order
     #[arg(long, conflicts_with_all = ["slice", "limit", "skip", "tail", "nth", "sample", "id"])]
     #[arg(conflicts_with_all = ["by", "seq_length"], requires = "files", help_heading = "Parts")]
     merge: bool,
 
-    /// Write an answer for --merge: JSON with a key for each record, however many there are (of
-    /// up to 262,144 records JSON always has them)
+    /// Write an answer for --merge: JSON with a key for each record, also if there are many (up to
+    /// 262,144 records every JSON answer has them)
     #[arg(long, conflicts_with = "no_repeats", help_heading = "Parts")]
     part: bool,
 

@@ -19,10 +19,10 @@ use gristmill::view::{Shown, Viewer};
 
 /// Look at the records of a dataset or stream
 ///
-/// FILEs are anything that holds records, as ds-cat reads it. What they are, how large, and the
-/// first few records: conversations and tokens with their training targets, games of 2048 with the
-/// values of the moves, puzzles as they are drawn on paper. Without a choice of records as many are
-/// shown as fit on the screen, long texts cut; with --id and --nth everything of them.
+/// FILEs may be anything that ds-cat reads. Shows what they are, how large they are, and the first few
+/// records: conversations and tokens with their training targets, games of 2048 with the values of the
+/// moves, puzzles as they are drawn on paper. By default as many records are shown as fit on the screen,
+/// with long texts cut; records chosen by --id and --nth are shown whole.
 #[derive(Parser)]
 #[command(name = "ds-view", version, after_long_help = HELP)]
 pub struct Args {
@@ -41,13 +41,13 @@ pub struct Args {
     #[arg(long, value_name = "DIR", help_heading = "View")]
     model: Option<PathBuf>,
 
-    /// The borders of tokens and their ids
+    /// Show token borders and token ids
     #[arg(long)]
     tokens: bool,
 
     /// The most lines of a message; 0: all [default: 4]
     ///
-    /// Or of a value. With --id and --nth all are shown if nothing is said.
+    /// Also the most lines of a value. With --id and --nth the default is all.
     #[arg(long, value_name = "N")]
     lines: Option<usize>,
 
@@ -55,13 +55,13 @@ pub struct Args {
     #[arg(long, value_name = "N,N-N", value_delimiter = ',')]
     step: Vec<RecordRange>,
 
-    /// Play the first game that is chosen in place
+    /// Play the first chosen game on the screen
     ///
-    /// Its keys: space, arrows, + and -, q.
+    /// Keys: space, arrows, + and -, q.
     #[arg(long)]
     film: bool,
 
-    /// Steps of --film in a second
+    /// Steps per second of --film
     #[arg(long, value_name = "N", default_value_t = 4.0, value_parser = speed)]
     #[arg(help_heading = "View")]
     fps: f64,
@@ -108,7 +108,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let viewer = Viewer::of(&mut reader, args.align, args.model.as_deref())?;
     if viewer.shows_ids() && !args.common.quiet {
         tool.tell(
-            "the texts of these tokens are another tokenizer's, ids are shown; try: --model DIR",
+            "these are tokens of another tokenizer, so their ids are shown; try: --model DIR",
         );
     }
     let mut summary = Head::of(&reader, &viewer, &args.input.files)?;

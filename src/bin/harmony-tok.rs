@@ -27,17 +27,17 @@ use gristmill::wording::times;
 /// Render Harmony conversations and tokenize them with o200k
 ///
 /// Reads conversation records (a Parquet shard, NDJSON or an Arrow stream: an id and messages),
-/// renders each as the official openai-harmony does, appends <|endoftext|>, and writes tokens
-/// records: id, tokens, and one segment (role, channel, start, end) for each message.
+/// renders each as the official openai-harmony does, appends <|endoftext|>, and writes records of
+/// tokens: id, tokens, and one segment (role, channel, start, end) for each message.
 #[derive(Parser)]
 #[command(name = "harmony-tok", version, after_long_help = HELP)]
 pub struct Args {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// Go back: token sequences in, texts out
+    /// Decode: token sequences in, texts out
     ///
-    /// Records {id, text, messages, spans}.
+    /// Writes records {id, text, messages, spans}.
     #[arg(long, conflicts_with_all = ["policy", "id_field", "ignore_field", "content_is_text", "vocab", "max_tokens"])]
     decode: bool,
 
@@ -54,7 +54,7 @@ pub struct Args {
     /// What is accepted: synth-kd-v1, the rules of SYNTH, or chat [default: what the header says, else
     /// synth-kd-v1]
     ///
-    /// chat is all that the official renderer accepts; chat-harmony's header says so.
+    /// chat accepts everything that the official renderer accepts. The header of chat-harmony says chat.
     #[arg(long, value_enum, value_name = "POLICY", hide_possible_values = true)]
     #[arg(add = ForPipelines)]
     policy: Option<Policy>,
@@ -63,13 +63,13 @@ pub struct Args {
     #[arg(long, add = ForPipelines, value_name = "NAME")]
     id_field: Option<String>,
 
-    /// Leave this field out where a message has it (thinking, tool_calls, weight, ...): such fields
-    /// change what is trained on, and are refused otherwise (repeatable)
+    /// Ignore this field of messages (thinking, tool_calls, weight, ...). Otherwise it is refused, as
+    /// it would change what is trained on (repeatable)
     #[arg(long, add = ForPipelines, value_name = "NAME", hide_short_help = true)]
     ignore_field: Vec<String>,
 
-    /// Take a content that is a JSON array of parts, as text, for the text of the message: it is
-    /// refused otherwise, since a column of JSON becomes such text when it is read as text
+    /// Take a content that looks like a JSON array of parts as plain text. Otherwise it is refused: a
+    /// JSON column that was read as text looks like this
     #[arg(long, add = ForPipelines, hide_short_help = true)]
     content_is_text: bool,
 
@@ -127,7 +127,7 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     let tokenizer = describe_tokenizer(args.vocab.as_deref())?;
     let ids = conversation::id_fields(args.id_field.as_deref());
     let schema = conversation::schema(&ids);
-    // Who states a policy knows what the records are.
+    // A user who states a policy knows that the records are conversations.
     let known_by = args.policy.map(|_| "messages".to_string()).into_iter().collect();
     let wanted = WantedRecords { schema, known_by, ..WantedRecords::records(&CONVERSATION) };
     let reader = if args.source.is_of_files() {
@@ -204,7 +204,7 @@ fn header(
     }
     header.set("eod_token_id", EOD);
     header.set("tokenizer", tokenizer);
-    // A pipe keeps what an earlier filter states of its files.
+    // A pipe keeps what an earlier filter states about its files.
     if !reader.sources().is_empty() {
         header.set("inputs", reader.sources().to_vec());
     }

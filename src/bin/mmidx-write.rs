@@ -24,14 +24,14 @@ use gristmill::record::tokens::with_end;
 use gristmill::runner::Runner;
 use gristmill::way_on;
 
-/// Make Megatron indexed datasets (.bin and .idx) of masked token sequences
+/// Make Megatron indexed datasets (.bin and .idx) from masked token sequences
 ///
-/// Makes three aligned datasets, P_tokens (int32; uint16 of a small vocabulary), P_lossmask and P_span (uint8), in which every
-/// record is one sequence (and one document), with P_ids.parquet and P.part.json beside them. With
-/// --root there are two, and the hash of the id decides between train and valid. No file gets its
-/// final name before all are written; the part manifest is published last. When all shards of a
-/// root are there, ds-manifest ROOT writes its manifest.json, without which nobody can tell that a
-/// shard is missing.
+/// Makes three aligned datasets: P_tokens (int32, or uint16 for a small vocabulary), P_lossmask and
+/// P_span (uint8). Every record is one sequence (and one document). P_ids.parquet and P.part.json
+/// stand beside them. With --root there are three datasets for train and three for valid, and the
+/// hash of the id decides where a record goes. No file gets its final name before all are written;
+/// the part manifest is published last. When all shards of a root are there, run ds-manifest ROOT:
+/// without the manifest.json that it writes nobody can tell that a shard is missing.
 #[derive(Parser)]
 #[command(name = "mmidx-write", version, after_long_help = HELP)]
 pub struct Args {
@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(long, requires = "concat", help_heading = "Concatenate")]
     foreign: bool,
 
-    /// Write sequences that ds-check calls wrong (of other programs)
+    /// Also write sequences that ds-check calls wrong (of other programs)
     #[arg(long, conflicts_with = "concat", help_heading = "Checks")]
     no_check: bool,
 
@@ -61,7 +61,7 @@ pub struct Args {
     #[command(flatten)]
     sink: SinkArgs,
 
-    /// The model whose tokens these are, where NDJSON does not say it: a folder, or a tokenizer.json
+    /// The model of the tokens, which NDJSON does not state: a folder, or a tokenizer.json
     #[arg(
         long,
         value_name = "DIR",
@@ -70,15 +70,15 @@ pub struct Args {
     #[arg(conflicts_with = "concat")]
     model: Option<PathBuf>,
 
-    /// The chat template that was used, if it is not that of the model's folder: a root keeps it with the tokenizer
+    /// The chat template that was used, if not the one in the model's folder: a root keeps it with the tokenizer
     #[arg(long, value_name = "FILE", requires = "model", hide_short_help = true)]
     #[arg(help_heading = "What the header of an Arrow stream says, for NDJSON")]
     template: Option<PathBuf>,
 
     /// End each sequence with this token of the model, by its text or id, as Megatron's --append-eod
     ///
-    /// It is appended also where a sequence ends in it already, and it is never trained on: the stop token of an answer
-    /// is. The part states it, and ds-check looks for it.
+    /// It is always appended, also to a sequence that ends in it already. It is never trained on; the stop token of
+    /// an answer is. The part manifest states it, and ds-check looks for it.
     #[arg(long, add = ForPipelines, value_name = "TOKEN", help_heading = "Form")]
     #[arg(conflicts_with = "concat")]
     append_eod: Option<String>,
@@ -130,7 +130,7 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
         PartSink::create(target, form, args.target.ids(), overwrite, header, &args.asserted)?
             .allow_unsupervised(args.allow_unsupervised)
             .keeping(args.model.as_deref(), args.template.as_deref())?;
-    // (Tokens of two bytes alone are of other programs.)
+    // (Tokens of two bytes without masks come from other programs.)
     let is_checked = layout == PrefixLayout::Triple || dtype == MmidxDtype::Int32;
     if !args.no_check && is_checked {
         let mut gate =
@@ -150,7 +150,7 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
 }
 
 impl Args {
-    /// States in a header what the user says of its tokens; returns the token that each sequence is to end in.
+    /// States in a header what the user says about its tokens; returns the token with which each sequence must end.
     fn state(&self, header: &mut Header) -> Result<Option<i32>> {
         let model = state_model(header, self.model.as_deref())?;
         let end = self.append_eod.as_deref();

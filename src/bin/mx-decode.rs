@@ -21,11 +21,11 @@ use gristmill::stream::Writer;
 
 /// Decode raw Macroxue self-play logs into game records
 ///
-/// Every X.meta.json (or .meta.json.gz) pairs with X.jsonl.gz in its folder. Games are in the
-/// order of their paths below RAW_DIR, folders in the order given; run_id is the place in that
-/// listing. Every step is checked against its board, its place and the metadata, and board_eval is
-/// recomputed; that boards follow from each other ds-check finds in the pack. An error anywhere in
-/// a game makes the whole game a bad record.
+/// Every X.meta.json (or .meta.json.gz) pairs with X.jsonl.gz in its folder. Games come in the order
+/// of their paths below RAW_DIR, folders in the order given; run_id is the place in that listing.
+/// Every step is checked against its board, its place and the metadata, and board_eval is computed
+/// again. (ds-check checks in the pack that boards follow from each other.) An error anywhere in a
+/// game makes the whole game a bad record.
 #[derive(Parser)]
 #[command(name = "mx-decode", version, after_long_help = HELP, mut_arg("verbose", |verbose| verbose.hide(true)))]
 pub struct Args {
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(value_name = "RAW_DIR", required = true)]
     directories: Vec<PathBuf>,
 
-    /// Which branches are legal: board, that can move and have a value, or values, all that have one
+    /// Legal branches: board (the board can move there, and they have a value) or values (have one)
     ///
     /// values is the older rule.
     #[arg(long, value_enum, default_value = "board", value_name = "RULE")]
@@ -43,7 +43,7 @@ pub struct Args {
 
     /// Decode only part I of N of the games, I from 0
     ///
-    /// The parts are contiguous. Or the games from A to B, B not included.
+    /// The parts are contiguous. A..B decodes the games from A to B, B not included.
     #[arg(long, value_name = "I/N|A..B")]
     slice: Option<Slice>,
 

@@ -18,15 +18,15 @@ use gristmill::record::{GAME, PUZZLE};
 use gristmill::runner::Runner;
 use gristmill::stream::{Reader, Request};
 
-/// Make a pack (steps.npy, metadata.db) of games, or a puzzle set of puzzles
+/// Make a pack (steps.npy, metadata.db) from games, or a puzzle set from puzzles
 ///
 /// The type of the first record decides which. All files appear at the end, or none do.
 ///
 /// Games: DIR receives steps.npy (or steps-00000.npy, steps-00001.npy, ... with --shard-rows), one
 /// 48-byte row per step, valuation_types.json, metadata.db and, last, manifest.json. Runs are
 /// numbered 0, 1, 2, ... in the order in which the games are read. The layout selfplay-v1 has only
-/// boards: steps-000001.npy, ..., no lookup. Inputs may also be pools on disk, directories with
-/// rows of steps: they are merged, as from ds-cat, and faster.
+/// boards: steps-000001.npy, ..., no lookup. Inputs may also be pools on disk (directories with rows
+/// of steps). They are merged, with the same result as through ds-cat, and faster.
 ///
 /// Puzzles: DIR receives train/ and test/ with dataset.json and five int32 arrays for each set,
 /// identifiers.json and, last, build.json. Groups, puzzles and identifiers are numbered in the
@@ -95,7 +95,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let (for_games, for_puzzles) = (args.games.first_given(), args.puzzles.first_given());
     let are_puzzles = match reader.record() {
         Some(record) => record.name == PUZZLE.name,
-        // There are no records: only a flag can say which type they would have had.
+        // There are no records, so only a flag can tell which type they would have had.
         None if for_games.or(for_puzzles).is_none() => {
             return Err(Error::data("got no record, so that it is not known what to write"));
         }
@@ -113,8 +113,8 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     }
 }
 
-/// Opens the input. `counted`: whether games are found by looking at all rows before the first is
-/// read, or by what pools state.
+/// Opens the input. `counted`: whether all rows are looked at to find the games before the first is read;
+/// otherwise games are found by the statements of the pools.
 fn open(args: &Args, counted: bool) -> Result<Reader> {
     let form = args.games.game_form(counted);
     let games = WantedRecords { games: Some(form), ..WantedRecords::records(&GAME) };
@@ -125,7 +125,8 @@ fn write_games(args: &Args, reader: Reader, tool: &Tool) -> Result<()> {
     let header = reader.header().through(&GAME, Some(tool.entry()));
     let overwrite = args.sink.overwrite;
     let mut sink = PackSink::create(&args.output, &args.games, overwrite, header, reader.steps())?;
-    // (A fifth of the time of packing. The logs of a player follow its rules, and the scripts check the pack.)
+    // (The check would take a fifth of the time of packing. Logs of a player follow the rules of the game, and the
+    // scripts check the pack.)
     if args.check {
         let gate = GameGate::new()?;
         sink = sink.rule(Box::new(move |game| gate.check(game)));

@@ -28,7 +28,7 @@ use gristmill::wording::counted;
 
 /// Encode puzzles as sequences of tokens, with reproducible augmentation
 ///
-/// Every original puzzle becomes one group: itself, then its augmentations. Train comes before test.
+/// Every original puzzle becomes one group: the puzzle, then its augmentations. Train comes before test.
 /// All inputs are checked before anything is written, also against the rules of their game. The
 /// same inputs, options and seed give the same records with any number of threads and slices.
 #[derive(Parser)]
@@ -116,7 +116,7 @@ struct RunArgs {
 
     /// Encode only part I of N of the groups, I from 0
     ///
-    /// The parts are contiguous. Or the groups from A to B, B not included.
+    /// The parts are contiguous. A..B encodes the groups from A to B, B not included.
     #[arg(long, value_name = "I/N|A..B")]
     slice: Option<Slice>,
 

@@ -30,9 +30,9 @@ use gristmill::stream::Reader;
 
 /// Write masked sequences as rows for trainers
 ///
-/// One Parquet file: --form rows has one sequence a row (TRL, Axolotl, Unsloth, transformers);
-/// trl and megatron-bridge put several into a row of N positions. Triples on disk (.bin and .idx)
-/// are packed all together, in two passes; other records in windows. --index writes only which
+/// Writes one Parquet file. --form rows has one sequence a row (TRL, Axolotl, Unsloth, transformers);
+/// trl and megatron-bridge put several sequences into a row of N positions. Triples on disk (.bin and
+/// .idx) are packed all together, in two passes; other records in windows. --index writes only which
 /// sequences make which row: gristmill_data.packed reads the tokens from the .bin files.
 #[derive(Parser)]
 #[command(name = "seq-pack", version, after_long_help = HELP)]
@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(help_heading = "Rows")]
     metadata: Option<PathBuf>,
 
-    /// Whose rows: rows (unpacked), trl or megatron-bridge [default: rows, of an index trl]
+    /// Form: rows (unpacked), trl, megatron-bridge [default: rows; for --index trl]
     #[arg(long, value_enum, value_name = "FORM", hide_possible_values = true)]
     form: Option<Form>,
 
@@ -64,10 +64,10 @@ pub struct Args {
     #[arg(short = 'n', long, add = ForPipelines, value_name = "N")]
     seq_length: Option<u32>,
 
-    /// bfd, ffd, wrapped or none [default: bfd, of unpacked rows none]
+    /// bfd, ffd, wrapped or none [default: bfd; for --form rows none]
     ///
-    /// bfd: best fit decreasing, TRL's; ffd: first fit decreasing; wrapped: one line, cut every N; none:
-    /// one sequence a row.
+    /// bfd: best fit decreasing, as TRL does it; ffd: first fit decreasing; wrapped: all tokens in one line,
+    /// cut every N; none: one sequence a row.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, add = ForPipelines)]
     algorithm: Option<Algorithm>,
 
@@ -78,18 +78,18 @@ pub struct Args {
 
     /// Keep the <|endoftext|> of each sequence
     ///
-    /// The renderings of others have none.
+    /// Renderings of other tools have none.
     #[arg(long, add = ForPipelines, help_heading = "Rows")]
     keep_eod: bool,
 
-    /// The model whose tokens these are, where NDJSON does not say it: a folder, or a tokenizer.json
+    /// The model of the tokens, which NDJSON does not state: a folder, or a tokenizer.json
     #[arg(long, value_name = "DIR", help_heading = "Rows")]
     model: Option<PathBuf>,
 
     /// Pad each sequence to a multiple of M positions, as Megatron-Bridge's pad_seq_to_mult
     ///
-    /// For context parallelism (2 CP) and sequence parallelism (a common multiple with CP TP): with <|return|>, of
-    /// another tokenizer with its eos_token, masks 0. Rows are filled with padded lengths.
+    /// M is 2 CP for context parallelism, CP TP for sequence parallelism, and the least common multiple for both. The
+    /// padding is <|return|>, or the eos_token of another tokenizer, with masks 0. Rows are filled by padded lengths.
     #[arg(long, value_name = "M", default_value = "1", add = ForPipelines)]
     #[arg(help_heading = "Rows")]
     pad_seq_to_mult: NonZeroU32,
@@ -99,8 +99,8 @@ pub struct Args {
     #[arg(hide_possible_values = true, help_heading = "Rows")]
     columns: Vec<ExtraColumn>,
 
-    /// Records that are packed together where they come through a pipe or from NDJSON (fewer, if they have
-    /// 16.8 M tokens before)
+    /// Records that are packed together, from a pipe or NDJSON (fewer if they reach 16.8 M tokens
+    /// before)
     #[arg(long, value_name = "N", default_value = "10000")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..), help_heading = "Rows")]
     window: u64,
@@ -110,7 +110,7 @@ pub struct Args {
     #[arg(hide_possible_values = true, help_heading = "Rows", add = ForPipelines)]
     compression: RowCompression,
 
-    /// Write sequences that ds-check calls wrong (of other programs)
+    /// Also write sequences that ds-check calls wrong (of other programs)
     #[arg(long, help_heading = "Checks")]
     no_check: bool,
 
@@ -257,7 +257,7 @@ fn are_triples(paths: &[PathBuf]) -> Result<bool> {
     Ok(files::find(paths, is)?.is_some())
 }
 
-/// Refuses an output whose name readers would not recognise.
+/// Refuses an output with a name that readers would not recognise.
 fn named(target: &RowsTarget) -> Result<()> {
     for path in [&target.rows, &target.index].into_iter().flatten() {
         if path.extension().is_none_or(|ending| ending != "parquet" && ending != "pq") {

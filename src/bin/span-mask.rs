@@ -15,11 +15,11 @@ use gristmill::runner::Runner;
 use gristmill::stage::MaskRules;
 use gristmill::stream::Writer;
 
-/// Add the supervision signals to token sequences
+/// Add loss_mask and span_id to token sequences
 ///
-/// span_id is 1 in an assistant's analysis message, 2 in a final one (wrapper tokens included),
-/// else 0; loss_mask is 1 exactly where span_id is not 0. Both are label-aligned: position t
-/// is about tokens[t+1]. Tokens pass through unchanged.
+/// span_id is 1 in an assistant's analysis message, 2 in a final message (wrapper tokens included),
+/// else 0. loss_mask is 1 exactly where span_id is not 0. Both are label-aligned: position t is about
+/// tokens[t+1]. Tokens pass through unchanged.
 #[derive(Parser)]
 #[command(name = "span-mask", version, after_long_help = HELP)]
 pub struct Args {
@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(hide_possible_values = true)]
     align: Alignment,
 
-    /// Supervise an assistant channel under this span id; 0 ignores it (repeatable)
+    /// Train on an assistant channel under this span id; 0 ignores it (repeatable)
     #[arg(long, add = ForPipelines, value_name = "CHANNEL=ID")]
     span: Vec<ChannelSpan>,
 

@@ -11,12 +11,12 @@ use gristmill::record::CONVERSATION;
 use gristmill::runner::Runner;
 use gristmill::stage::{ConversationOutputArgs, SourceArgs, SynthArgs, SynthHarmony};
 
-/// Make Harmony conversations of raw SYNTH rows
+/// Turn raw SYNTH rows into Harmony conversations
 ///
-/// Reads rows (query, synthetic_reasoning, synthetic_answer and metadata fields) of Parquet files,
-/// NDJSON or Arrow streams, with whatever types their columns have, and writes conversations in the
-/// columns of the published synth_harmony shards: messages_json, metadata_json, and each metadata
-/// field as text. Rows without a query, a reasoning or an answer are skipped and counted.
+/// Reads rows (query, synthetic_reasoning, synthetic_answer and metadata fields) from Parquet files,
+/// NDJSON or Arrow streams; their columns may have any types. Writes conversations in the columns of
+/// the published synth_harmony shards: messages_json, metadata_json, and each metadata field as text.
+/// Rows without a query, a reasoning or an answer are skipped and counted.
 #[derive(Parser)]
 #[command(name = "synth-harmony", version, after_long_help = HELP)]
 pub struct Args {

@@ -82,7 +82,7 @@ fn a_file_of_rejects_has_no_name_of_a_dataset() {
             let shard: &[&str] = if target[0] == "--root" { &["--shard", "s"] } else { &[] };
             let run =
                 tool("mmidx-write").args(&flags).args(&target).args(shard).args(&[&input]).run();
-            run.fails(2, &[name, "is a name of a file of datasets"]);
+            run.fails(2, &[name, "is the name of a dataset's file"]);
             assert!(!dir.path().join("out").exists(), "{name}");
         }
     }

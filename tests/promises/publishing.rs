@@ -473,7 +473,10 @@ fn rejects_replace_nothing_else() {
         ("harmony-tok in.ndjson SKIP in.ndjson", "in.ndjson: is an input of this run"),
         ("harmony-tok SKIP in.ndjson < in.ndjson", "in.ndjson: is the input of this run"),
         ("harmony-tok in.ndjson SKIP r > r", "r: is the output of this run"),
-        ("harmony-tok keep SKIP in.ndjson", "in.ndjson: holds no rejects, and is not replaced"),
+        (
+            "harmony-tok keep SKIP in.ndjson",
+            "in.ndjson: is no file of rejects, so it is not replaced",
+        ),
         ("harmony-tok keep SKIP r >/dev/null 2>&1; harmony-tok r SKIP r", "r: is an input of this"),
         ("mkdir out; harmony-tok keep SKIP out", "out: is not a regular file"),
     ] {

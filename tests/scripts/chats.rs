@@ -141,7 +141,7 @@ fn splits_of_one_folder_are_refused_together() {
     for (folder, splits, way) in ways {
         let name = folder.trim_matches('\'');
         let cause = format!(
-            "{name}: has files of several splits ({splits}), of which one is for training; try: {way}"
+            "{name}: has files of several splits ({splits}), but only one is for training; try: {way}"
         );
         // (The tables are of conversations.)
         let is_of_lines = !["hub", "shards"].contains(&folder);
@@ -183,7 +183,7 @@ fn what_is_not_trained_on_is_said_and_all_spans_are_counted() {
     let calls = chats(0, 65).lines().filter(|line| line.contains("tool_calls")).count();
     let told = run(&dir, "chat-harmony -q all.jsonl | harmony-tok | span-mask > masked").ok();
     let warning = format!(
-        "{calls} messages of the assistant in commentary (calls of tools, and what is said beside them) are \
+        "{calls} messages of the assistant in commentary (tool calls, and text beside them) are \
          not trained on; try: --span commentary=3"
     );
     assert!(told.stderr.contains(&warning), "{told:?}");

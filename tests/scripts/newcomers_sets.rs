@@ -248,7 +248,7 @@ fn what_a_script_drops_is_kept() {
         place.dir.write("mine", "notes\n");
         place
             .run(&skip.replace("=r", "=mine"))
-            .fails(2, &["mine: holds no rejects, and is not replaced"]);
+            .fails(2, &["mine: is no file of rejects, so it is not replaced"]);
         assert_eq!(place.dir.text("mine"), "notes\n");
         fs::remove_dir_all(place.dir.path().join("out")).unwrap();
         if call.contains("puzzles") {

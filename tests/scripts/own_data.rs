@@ -116,7 +116,7 @@ fn folders_that_save_to_disk_makes_are_read() {
     run(&dir, "bash $KD saved root --chat --valid-fraction 0").ok();
     run(&dir, "chat-harmony splits").says(
         2,
-        "chat-harmony: splits: has several splits (save_to_disk), of which one is for training; \
+        "chat-harmony: splits: has several splits (save_to_disk), but only one is for training; \
          try: splits/train",
     );
     assert!(chats("splits/train") == chats("saved.jsonl"));

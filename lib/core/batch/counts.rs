@@ -1,9 +1,9 @@
-//! What became of records: how many were read, and what was dropped on the way, as far as known.
+//! The counts of records: how many were read, and how many were dropped on the way, as far as known.
 //!
-//! **Unknown is `None`**, null in JSON, and never a default. What earlier filters have dropped is
-//! known where an Arrow header says it, or where a file begins the count; [`DroppedRecords::without_header`]
-//! is the one rule for records that came without a header. A sink takes [`Counts`] as they are; a join
-//! adds them with [`Counts::plus`] or `RecordCounts::sum`, in which unknown plus anything is unknown.
+//! **Unknown is `None`**, null in JSON, and never a default. The number of records that earlier filters dropped
+//! is known if an Arrow header states it, or if the count begins with a file.
+//! [`DroppedRecords::without_header`] is the one rule for records without a header. A sink takes [`Counts`] as
+//! they are. A join adds them with [`Counts::plus`] or `RecordCounts::sum`; unknown plus anything is unknown.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,12 +31,12 @@ impl DroppedRecords {
     /// It is not known how many records were dropped.
     pub const UNKNOWN: DroppedRecords = DroppedRecords { rejected: None, skipped: None };
 
-    /// Returns what was dropped before records of a type (`None`: of no known type) that came
-    /// without a header of ours: NDJSON, and Arrow and Parquet of other programs.
+    /// Returns how many records were dropped before records that came without a header of ours (NDJSON, or Arrow
+    /// and Parquet of other programs). `record` is their type; `None` if it is not known.
     ///
-    /// A file of records that people write themselves (conversations, raw rows) begins the count:
-    /// nothing was dropped before. For a pipe, and for records that only filters make (tokens,
-    /// games, puzzles), it is not known.
+    /// The count begins with a file of records that people write themselves (conversations, raw rows): nothing
+    /// was dropped before. For a pipe, and for records that only filters make (tokens, games, puzzles), the
+    /// number is not known.
     pub fn without_header(record: Option<&RecordType>, is_piped: bool) -> DroppedRecords {
         if is_piped || record.is_some_and(|record| record.is_derived) {
             DroppedRecords::UNKNOWN
@@ -45,8 +45,8 @@ impl DroppedRecords {
         }
     }
 
-    /// Returns the header of records without one: its chain has a null for the filters before if it
-    /// is not known what they dropped.
+    /// Returns the header for records without one. If it is not known what earlier filters dropped, the chain has
+    /// a null for these filters.
     pub fn header(&self) -> Header {
         let chain = if *self == DroppedRecords::UNKNOWN { vec![Value::Null] } else { Vec::new() };
         Header { provenance: chain, ..Header::default() }
@@ -63,7 +63,7 @@ impl DroppedRecords {
         DroppedRecords { rejected, skipped: both(&self.skipped, &other.skipped) }
     }
 
-    /// Returns what was dropped from a part of the records: nothing, or it is not known.
+    /// Returns the number for a part of the records: zero if it is zero for all, else not known.
     pub fn of_part(self) -> DroppedRecords {
         if self.is_nothing() { self } else { DroppedRecords::UNKNOWN }
     }

@@ -1,6 +1,6 @@
-//! What a stream states besides its records: the schema metadata of the Arrow form.
+//! The header: what a stream states besides its records. In Arrow it is the schema metadata.
 //!
-//! NDJSON has no header; there a [`Header`] is empty, and what a sink needs to know is a flag.
+//! NDJSON has no header. There a [`Header`] is empty, and sinks have flags for what they need to know.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -29,8 +29,8 @@ const OURS: &str = "gristmill.";
 const COUNTS: &str = "gristmill.counts";
 const TOKENIZER_LOCATION: &str = "gristmill.tokenizer_location";
 
-/// Where the files of the tokenizer are that a header states: a help for the filters that follow, as the user
-/// names them. It is in streams alone: manifests and files are equal on every machine.
+/// Where the files of a header's tokenizer are, as the user named them, to help the filters that follow. Only
+/// streams have this; manifests and files are equal on every machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenizerLocation {
     /// The folder of the model, or its `tokenizer.json`.
@@ -51,9 +51,8 @@ pub struct Header {
     pub provenance: Vec<Value>,
     /// Where the files of the tokenizer are, if that is known.
     pub tokenizer_location: Option<TokenizerLocation>,
-    /// What the filters so far have dropped. It is known only at the end, so it is in the header of
-    /// an empty stream after the records' stream, see
-    /// [`Writer::finish`](crate::stream::Writer::finish).
+    /// What the filters so far have dropped. As it is known only at the end, it stands in the header of an empty
+    /// stream after the records' stream, see [`Writer::finish`](crate::stream::Writer::finish).
     pub dropped: DroppedRecords,
 }
 
@@ -198,8 +197,8 @@ impl Header {
         }
     }
 
-    /// Returns the header of inputs that follow one another: a parameter that differs is null, and
-    /// the chains of their filters stand one after another, equal ones once.
+    /// Returns the common header of inputs that follow one another. A parameter that differs is null; the chains of
+    /// their filters stand one after another, equal chains once.
     pub fn and(self, next: &Header) -> Header {
         let parameters = joined_parameters(&self.parameters, &next.parameters);
         let mut provenance = self.provenance;
@@ -216,8 +215,8 @@ impl Header {
     }
 }
 
-/// Joins the parameters of two inputs, each name once: a value is null if it is not the same, but
-/// weights may come if one input has them.
+/// Joins the parameters of two inputs, each name once. A value that differs becomes null, except that weights
+/// are announced if one of the inputs announces them.
 pub fn joined_parameters(
     first: &Map<String, Value>,
     second: &Map<String, Value>,
@@ -267,13 +266,13 @@ pub fn input_manifest(files: &[PathBuf], compared: bool) -> Result<Value> {
     Ok(json!({"path": shown(&path), "sha256": sha256, "compared": compared}))
 }
 
-/// The fields of a manifest of conversations of ours that change from run to run; the published
-/// format wants the first two at the top level.
+/// The fields of our manifest of conversations that change from run to run. (The published format has the first
+/// two at the top level.)
 const OF_RUN: [&str; 3] = ["created_unix_s", "dataset_dir", "run"];
 
-/// Returns the sha256 (hex) of an input's manifest, as other manifests record it. It is the hash of
-/// the file; for one of ours, which alone have a `run`, the hash of its compact JSON without the
-/// fields that change from run to run.
+/// Returns the sha256 (hex) of an input's manifest, as other manifests record it. It is the hash of the file. For
+/// our own manifests (only these have a `run`), it is the hash of their compact JSON without the fields that
+/// change from run to run.
 pub fn manifest_sha256(path: &Path) -> Result<String> {
     let failed = |e: std::io::Error| Error::io(shown(path), &e);
     let text = files::read_member(path).map_err(failed)?;

@@ -41,8 +41,8 @@ pub const STDIN: &str = "stdin";
 #[derive(Debug)]
 pub struct Batch {
     pub records: RecordBatch,
-    /// The records as games, if they are from a pool and [`WantedRecords::games`] asks for that: then
-    /// `records` is empty.
+    /// The records as games, if they are from a pool and [`WantedRecords::games`] asks for games; `records` is then
+    /// empty.
     pub games: Option<Vec<StoredGame>>,
     pub origin: Origin,
     /// Lines that are not records of the type, in their order.
@@ -57,7 +57,7 @@ pub struct Batch {
 
 impl Batch {
     pub fn of_records(records: RecordBatch, origin: Origin) -> Batch {
-        // The memory of the rows, not of the buffers that they share with others.
+        // The memory of the rows themselves, not of buffers that they share with other rows.
         let size = |column: &ArrayRef| match column.as_string_view_opt() {
             Some(views) => views.total_bytes_len(),
             None => column.to_data().get_slice_memory_size().unwrap_or(0),
@@ -178,8 +178,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Ends a batch without its rejected rows after the row `last`: rejected records after it do
-    /// not count.
+    /// Ends the batch after the row `last` of `records`, which has no rejected rows any more. Rejected records after
+    /// that row are removed, too.
     pub fn end_after(&mut self, last: usize) {
         let refused: HashSet<Position> =
             self.rejected.iter().map(|rejection| rejection.place.position).collect();
@@ -305,9 +305,9 @@ impl Origin {
 pub enum GameForm {
     /// Columns of steps.
     Columns,
-    /// The rows of a pack if the pool has them, else columns. Whose rows they are is counted
-    /// before, or taken from `metadata.db`: then the rows are compared while they are copied, and
-    /// an error that [is misstated](Error::is_misstated) ends the run if they are not as stated.
+    /// The rows of a pack if the pool has them, else columns. The rows of each run are counted before, or taken
+    /// from `metadata.db`. In the second case the rows are compared while they are copied, and an error that [is
+    /// misstated](Error::is_misstated) ends the run if they are not as stated.
     Rows { counted: bool },
 }
 
@@ -325,7 +325,7 @@ pub struct WantedRecords {
     /// Columns of the schema that exist although the first input may not show them. The type is
     /// Null if it is not stated: then it is the type in the first input, or else text.
     pub stated: Vec<Field>,
-    /// Fields that the user names: a record that has one of them is of no other type.
+    /// Fields that the user names: a record that has one of them is of this type.
     pub known_by: Vec<String>,
 }
 
@@ -341,7 +341,7 @@ impl WantedRecords {
         self.known_by.iter().any(|name| has(name)) || self.record.is_known_by(has)
     }
 
-    /// Whether conversations are wanted of any policy, and a record with these fields lacks an id.
+    /// Whether conversations of any policy are wanted and a record with these fields lacks an id.
     pub fn lacks_id(&self, has: impl Fn(&str) -> bool) -> bool {
         let names = self.schema.fields().iter().map(|field| field.name());
         let mut ids = names.take_while(|name| *name != conversation::MESSAGES);
@@ -363,8 +363,8 @@ impl WantedRecords {
         }
     }
 
-    /// Fails if the input states another record type than the wanted one. The input of another
-    /// program, which states none, is judged by its columns.
+    /// Fails if the input states another record type than the wanted one. Inputs of other programs, which state no
+    /// type, are judged by their columns.
     pub fn check_record(&self, name: &str, header: &Header) -> Result<()> {
         let Some((came, version)) = &header.record else { return Ok(()) };
         if came != self.record.name {
@@ -382,8 +382,7 @@ impl WantedRecords {
         Ok(())
     }
 
-    /// Returns the error of a wrong pipe: the type that was read, the type that is expected, and which
-    /// filters make it.
+    /// Returns the error for a wrong pipe: the type that was read, the expected type, and which filters make it.
     pub fn instead_of(&self, name: &str, came: &RecordType) -> Error {
         let way = came.way_to(self.record).map(|filters| way_on::through(&filters, name));
         self.expected(name, came.plural, way.as_deref().unwrap_or(self.record.made_by))
@@ -417,16 +416,16 @@ pub struct SelectedRecords {
 /// An open input that is read as records: a file or stream in one of the encodings, or all datasets
 /// of one format that are read together.
 pub trait RecordSource: Send {
-    /// Returns the type of the records, by the first of them or the header, or `default` if these
-    /// do not show it; `None` if there is neither. It must be called before `begin`.
+    /// Returns the type of the records, by the first record or the header; `default` if these do not show it;
+    /// `None` if there is neither a record nor a header. It must be called before `begin`.
     fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>>;
 
     /// Reads the header and the schema before any record is asked for. For datasets the header is
     /// what they state: parameters and the chain of filters.
     fn begin(&mut self, wanted: Option<&WantedRecords>) -> Result<(Header, SchemaRef)>;
 
-    /// Returns the next batch; `None` at the end. Its schema is the given one; for datasets it is
-    /// their own (the reader makes it fit). At most `most` records of it are used.
+    /// Returns the next batch; `None` at the end. It has the given schema; batches of datasets have their own schema,
+    /// and the reader converts them. At most `most` records of it are used.
     fn next(
         &mut self,
         wanted: Option<&WantedRecords>,
@@ -434,8 +433,8 @@ pub trait RecordSource: Send {
         most: u64,
     ) -> Result<Option<Batch>>;
 
-    /// Returns how values are stored if the format has a choice, else the format's name: for people
-    /// who compare datasets.
+    /// Returns how values are stored if the format has a choice, else the format's name. People who compare datasets
+    /// see it.
     fn encoding(&self) -> String;
 
     /// Returns the records that have not been read yet, if the input knows or states the number.
@@ -455,27 +454,25 @@ pub trait RecordSource: Send {
         None
     }
 
-    /// Returns the records that earlier filters have dropped, as far as the input was read; for
-    /// datasets the records that were dropped when they were made, if a copy of them has to count
-    /// these too.
+    /// Returns how many records earlier filters dropped, as far as the input was read. For datasets, returns how many
+    /// were dropped when the dataset was made, if a copy of it has to count these, too.
     fn dropped(&self) -> DroppedRecords {
         DroppedRecords::default()
     }
 
-    /// From now on reads only the records with these ids, if they can be found without reading the
-    /// others; `None` if not.
+    /// Reads only the records with these ids from now on, if they can be found without reading the others; returns
+    /// `None` if not.
     fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<SelectedRecords>> {
         Ok(None)
     }
 
-    /// From now on reads only these ascending runs of its records, counted from its first; returns
-    /// false if it would have to read the others too. It must be called before the first batch.
+    /// Reads only these ascending runs of its records from now on, counted from its first record. Returns false if it
+    /// would have to read the others, too. It must be called before the first batch.
     fn read_runs(&mut self, _runs: &[Range<u64>]) -> Result<bool> {
         Ok(false)
     }
 
-    /// From now on decodes on this many threads, if it can. It must be called before the first
-    /// batch.
+    /// Decodes on this many threads from now on, if it can. It must be called before the first batch.
     fn decode_on(&mut self, _threads: NonZeroUsize) {}
 
     /// Returns notes for people: what is on disk and not in the records.

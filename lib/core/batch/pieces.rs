@@ -1,6 +1,6 @@
-//! Batches of other programs, handed on in pieces. A dictionary or a view says a large text in a few
-//! bytes, and each use of it is a copy once the columns are those of a record type: so a batch is
-//! cut, before that, into rows that together are not much more than a batch of ours.
+//! Batches of other programs, handed on in pieces. A dictionary or a view states a large text in a few
+//! bytes; each use of the text becomes a copy when the columns are converted to a record type. So the batch
+//! is cut before that, into pieces that together are not much larger than a batch of ours.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -90,7 +90,7 @@ fn repeats(schema: &Schema) -> bool {
     schema.fields().iter().any(|field| of(field.data_type()))
 }
 
-/// Returns the size of each row without sharing: as if nothing of it were shared with other rows.
+/// Returns the size of each row, as if it shared no memory with other rows.
 pub fn row_sizes(batch: &RecordBatch) -> Vec<u64> {
     let mut sizes = vec![0; batch.num_rows()];
     batch.columns().iter().for_each(|column| add_sizes(column, &mut sizes));

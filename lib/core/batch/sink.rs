@@ -13,8 +13,8 @@ pub trait Sink {
         false
     }
 
-    /// Writes the records of a batch. Records that it refuses go to `rejects`, and so do records
-    /// that the batch has rejected already, in the order of the input.
+    /// Writes the records of a batch. Records that it refuses, and records that the batch has rejected already, go to
+    /// `rejects` in the order of the input.
     fn write(&mut self, batch: Batch, rejects: &mut Rejects) -> Result<Flow>;
 
     /// Writes records that still wait, after the last batch; records that it refuses go to

@@ -61,8 +61,8 @@ pub(super) fn list_of<'r>(
 /// Columns that hold the text of a system message.
 const SYSTEM: [&str; 2] = ["system", "system_prompt"];
 
-/// Puts the text of such a column first. If the messages begin with a system message of their own,
-/// the column is left out.
+/// Puts the text of a system column first. If the messages begin with a system message of their own, the
+/// column is left out.
 pub fn with_system<'r>(
     record: &'r Json<'r>,
     drafts: Vec<Draft<'r>>,

@@ -1,4 +1,4 @@
-//! What of chats does not become a part of their conversations, counted by name.
+//! Counts, by name, what is in chats and does not become a part of their conversations.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

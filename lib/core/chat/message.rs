@@ -1,4 +1,4 @@
-//! One message of a chat, from the keys that each of the common formats has for it.
+//! Reads one message of a chat, from the keys of any common format.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::harmony::Role;
 use crate::json::{Error, Kind, Reader};
 use crate::record::chat::{Meaning, number, of_messages};
 
-/// A message before its place in the chat is looked at.
+/// A message before its place in the chat is checked.
 #[derive(Debug)]
 pub struct Draft<'r> {
     /// Its index in the list that it came from, from 0.
@@ -68,8 +68,8 @@ pub const OPENAI: Keys = Keys { role: "role", content: "content", is_sharegpt: f
 /// The keys of ShareGPT's format.
 pub const SHAREGPT: Keys = Keys { role: "from", content: "value", is_sharegpt: true };
 
-/// The keys of a message that are read, beside those of [`of_messages`]; other keys are left out
-/// and counted.
+/// The keys of a message that are read besides the keys of [`of_messages`]. All others are left
+/// out and counted.
 const KNOWN: [&str; 7] = ["role", "content", "from", "value", "type", "id", "status"];
 
 /// Keys of Harmony's own messages.
@@ -200,8 +200,8 @@ fn read_fields<'r>(
     Ok(draft)
 }
 
-/// Reads the reasoning of a message, which several fields may repeat. A message of another role has none:
-/// there it is counted.
+/// Reads the reasoning of a message, which several fields may repeat. Reasoning of another role than the
+/// assistant is left out and counted.
 fn read_reasoning<'r>(
     object: &'r Json<'r>,
     is_assistant: bool,
@@ -224,7 +224,7 @@ fn read_reasoning<'r>(
     Ok(reasoning.map(|(_, text)| text))
 }
 
-/// Fails if a field has something that would be lost. Details of a reasoning that is read as text are not.
+/// Fails if a field has a value that would be lost. (Details of a reasoning that is read as text may be lost.)
 fn refuse_misplaced(object: &Json<'_>, has_reasoning: bool) -> Result<(), String> {
     for (key, meaning) in of_messages() {
         let Meaning::Misplaced(hint) = meaning else { continue };

@@ -1,7 +1,7 @@
-//! The messages that a model's own chat template is given, as transformers has them.
+//! The messages that a model's own chat template is given, in the form of transformers:
 //!
 //! `{role, content, reasoning_content, tool_calls}`, a tool's `{role, tool_call_id, name, content}`, and
-//! tools as OpenAI declares them. What is not stated has no key. A result that is an object stays one.
+//! tools as OpenAI declares them. Missing values have no key. A result that is an object stays an object.
 
 use clap::ValueEnum;
 use gristmill_template::Value;
@@ -25,7 +25,7 @@ pub enum Turns {
     All,
     /// The last one.
     Last,
-    /// A record for each turn, which ends with it; it alone is trained on.
+    /// A record for each turn, which ends with that turn and trains on it alone.
     Split,
 }
 
@@ -68,8 +68,8 @@ pub struct TemplateMessage {
 }
 
 impl TemplateChats {
-    /// Returns the chats of a record. The error says why the record is not a chat. A record whose answer is not wanted
-    /// gives none, where such records are left out.
+    /// Returns the chats of a record. The error says why the record is not a chat. If unwanted answers are left out, a
+    /// record with such an answer gives no chat.
     pub fn of(
         &self,
         record: Json<'_>,
@@ -178,7 +178,7 @@ fn is_empty_answer(message: &Message<'_>) -> bool {
     }
 }
 
-/// Settings that a record may have at its top level, beside those of its `chat_template_kwargs`.
+/// Settings that a record may have at its top level as well as in its `chat_template_kwargs`.
 const SETTINGS: [&str; 5] = [EFFORT, IDENTITY, DATE, CUTOFF, BUILTIN];
 
 /// Returns what a record sets for its template.

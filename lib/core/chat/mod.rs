@@ -1,4 +1,5 @@
-//! Chats as people have them, into Harmony conversations, or messages for the chat template of any model.
+//! Turns chats of all common shapes into Harmony conversations, or into messages for the chat template of any
+//! model.
 //!
 //! ```text
 //! a record's JSON ── value.rs ──▶ Json ── normalize.rs, shapes.rs, message.rs ──▶ drafts ── whole.rs ─▶ Chat
@@ -24,8 +25,8 @@
 //! | `template.rs` | the words of the official chat template |
 //! | `left_out.rs` | what does not become a part of them, counted |
 //!
-//! The measure is the official template and `openai-harmony`; where the template loses or garbles what a
-//! chat says, nothing is lost here. A new shape is an entry in the table of `shapes.rs`.
+//! The result must equal the official template's and `openai-harmony`'s, except that nothing of a chat is lost where
+//! the template loses or garbles it. A new shape is an entry in the table of `shapes.rs`.
 
 mod drafts;
 mod left_out;
@@ -67,17 +68,17 @@ pub enum Style {
 /// Which reasoning of earlier turns is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Thinking {
-    /// Only what the model sees when it answers: reasoning that a later answer has ended is
+    /// Only the reasoning that the model sees when it answers; reasoning before an earlier answer is
     /// dropped.
     Last,
     /// All reasoning.
     All,
-    /// A conversation for each turn of the assistant, with the reasoning of that turn, which alone is
-    /// trained on.
+    /// A conversation for each turn of the assistant, which has the reasoning of that turn and trains on
+    /// that turn alone.
     Split,
 }
 
-/// Which messages of the assistant are trained on, among those that may be.
+/// Which messages of the assistant are trained on, among the messages that may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TrainOn {
     All,
@@ -88,7 +89,7 @@ pub enum TrainOn {
 /// Which answers are taken, if the data have answers that are not to be trained on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum AnswerChoice {
-    /// The chosen answer, where a record has a chosen and a rejected one.
+    /// The chosen answer of records with a chosen and a rejected answer.
     Chosen,
     /// The records whose label is not false.
     Wanted,
@@ -111,13 +112,13 @@ impl NamedFields {
 /// How records are read as chats, whatever is made of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadSettings {
-    /// Whether a content that is the text of a JSON array of parts is the text of the message.
+    /// Whether a content that looks like a JSON array of parts is taken as plain text.
     pub content_is_text: bool,
     pub fields: NamedFields,
     /// Fields of records and messages that are ignored.
     pub ignored: Vec<String>,
     pub take: Vec<AnswerChoice>,
-    /// `None`: as the shape says: all messages, except for prompts with completions.
+    /// `None`: the shape decides: all messages, or the completion of a prompt with a completion.
     pub train: Option<TrainOn>,
     /// Whether reasoning that stands in tags in a content stays there.
     pub keeps_tags: bool,
@@ -155,7 +156,8 @@ pub struct Settings {
     pub builtin_tools: Vec<String>,
 }
 
-/// Returns the parameters that a record states for its template. Reasoning beside the messages is counted: it has no place.
+/// Returns the parameters that a record states for its template. Reasoning beside the messages is counted: it
+/// has no place.
 fn kwargs_of<'r>(
     record: &'r Json<'r>,
     left_out: &mut LeftOut,
@@ -178,8 +180,8 @@ fn kwargs_of<'r>(
 }
 
 impl Settings {
-    /// Returns the settings for one record: what it states in `chat_template_kwargs`, or else at
-    /// its top level, wins.
+    /// Returns the settings for one record. Settings that the record states win, first those in
+    /// `chat_template_kwargs`, then those at its top level.
     fn of<'s>(
         &'s self,
         record: &Json<'_>,

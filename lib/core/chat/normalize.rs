@@ -1,5 +1,5 @@
-//! A record as the shapes read it: its lists of messages as lists, whatever tables made of them; its fields under the
-//! names that shapes have; without what the user leaves out.
+//! Brings a record into the form that the shapes read: lists of messages are lists again, whatever tables made of
+//! them; fields have the names that shapes know; fields that the user leaves out are gone.
 
 use std::borrow::Cow;
 
@@ -149,8 +149,8 @@ fn transpose<'a>(name: &str, value: &Json<'a>) -> Result<Option<Json<'a>>, Strin
     Ok(Some(Json::List(rows.into_iter().map(Json::Object).collect())))
 }
 
-/// Returns the messages of a question with its answer, as ms-swift has them in ShareGPT's lists;
-/// else the value itself.
+/// Returns the two messages of a question with its answer, which is a form of ms-swift in ShareGPT's lists;
+/// or else the value itself.
 fn pair(value: Json<'_>) -> Vec<Json<'_>> {
     let is_pair = |(key, _): &(Cow<str>, Json)| key == "human" || key == "assistant";
     if is_message(&value) || value.entries().is_empty() || !value.entries().iter().all(is_pair) {

@@ -1,6 +1,6 @@
-//! Preference data: a chosen answer and a rejected one, in the forms of TRL, LLaMA-Factory, ms-swift and Anthropic's hh.
-//! The chosen answer is a completion, as TRL has it: what comes before it, and what it has in common with the rejected
-//! one where both are whole conversations, is context.
+//! Preference data: a chosen and a rejected answer, in the forms of TRL, LLaMA-Factory, ms-swift and Anthropic's hh.
+//! As in TRL, the chosen answer is a completion. The context is what comes before it; if both answers are whole
+//! conversations, also their common beginning.
 
 use super::drafts::{self, Messages};
 use super::left_out::LeftOut;
@@ -14,7 +14,7 @@ const REJECTED: [&str; 4] =
 
 /// Why a record with both answers is refused.
 pub const UNDECIDED: &str =
-    "chosen and rejected answers, of which one is trained on; try: --take chosen";
+    "chosen and rejected answers, but only one can be trained on; try: --take chosen";
 
 /// Returns the first of these fields that holds an answer. (A column of such a name may be a flag,
 /// or a number.)
@@ -42,7 +42,7 @@ pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages
         let before = context(record, left_out)?;
         let before = before.filter(|drafts| !drafts.is_empty());
         let mut drafts =
-            before.ok_or("a chosen answer without what it answers; try: --prompt-field NAME")?;
+            before.ok_or("a chosen answer without its question; try: --prompt-field NAME")?;
         let (answers, _) = self::answers(chosen, drafts.len(), left_out)?;
         let completion = Some(answers.len());
         drafts.extend(answers);
@@ -76,8 +76,8 @@ pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages
     Ok(Messages { completion, ..drafts::with_system(record, answers, left_out)? })
 }
 
-/// Returns how many messages at the end are the chosen answer, where a rejected one stands beside
-/// the messages.
+/// Returns how many messages at the end are the chosen answer, if a rejected answer stands beside the
+/// messages.
 pub fn completion_of(
     record: &Json<'_>,
     messages: Option<&Json<'_>>,
@@ -90,8 +90,8 @@ pub fn completion_of(
     }
 }
 
-/// Returns how many messages at the end of a conversation differ from the rejected one, at least
-/// one. Where the rejected one is an answer alone, returns the length of the last turn.
+/// Returns how many messages at the end of a conversation differ from the rejected conversation, at least
+/// one. If the rejected one is only an answer, returns the length of the last turn.
 fn completion(chosen: &[Json<'_>], rejected: &[Json<'_>], drafts: &[Draft<'_>]) -> usize {
     let most = chosen.len().min(rejected.len()).saturating_sub(1);
     match in_common(chosen, rejected).min(most) {

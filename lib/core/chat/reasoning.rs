@@ -58,7 +58,7 @@ const TAGS: &str =
 
 const TORN: &str = "</think> without <think> in the text; give reasoning as thinking";
 
-/// Whether reasoning ends in the content that does not begin there: the model's template has added
+/// Whether the content has the end of a reasoning but not its beginning, because the model's template adds
 /// the opening tag.
 fn is_torn(content: &str) -> bool {
     let is_open = |(before, _): (&str, &str)| before.contains("<think>");

@@ -1,5 +1,5 @@
-//! The shapes that chats come in: how each is recognised, and how its messages are found. The first that
-//! knows a record is its shape.
+//! The shapes of chats: how each is recognised, and how its messages are found. The first shape that fits a
+//! record is taken.
 
 use std::borrow::Cow;
 
@@ -67,8 +67,8 @@ const SHAPES: [Shape; 9] = [
     },
 ];
 
-/// Returns the command that makes conversations from rows like this line, if it is a chat: of a
-/// known shape, or with fields that can be named. A conversation of Harmony is not a chat.
+/// Returns the command that makes conversations from lines like this one, if it is a chat of a known shape
+/// or a chat whose fields can be named. A conversation of Harmony is not a chat.
 pub fn filter_of(line: &str) -> Option<String> {
     let record = Json::parse(line).ok()?;
     if has_list(&record, "messages") && !has_messages_of_chat(&record) {
@@ -143,8 +143,8 @@ fn no_shape(record: &Json<'_>) -> String {
 const PROMPTS: [&str; 6] = ["prompt", "question", "problem", "instruction", "query", "input"];
 const ANSWERS: [&str; 6] = ["completion", "answer", "response", "output", "solution", "reply"];
 
-/// Returns the options that name the fields of a record of no known shape, as far as their names or
-/// values show them: one list of messages, or two texts.
+/// Returns the options that name the fields of a record of no known shape, if names or values show them: one
+/// list of messages, or two texts.
 fn named_fields(record: &Json<'_>) -> Option<String> {
     let is_messages = |value: &Json<'_>| {
         value.list().is_some_and(|list| !list.is_empty() && list.iter().all(Json::is_object))
@@ -284,8 +284,8 @@ fn item<'r>(
     })
 }
 
-/// Writes the arguments of a call as Python prints them. In this shape they are text in every
-/// record, so that their spacing is not the model's.
+/// Writes the arguments of a call as Python prints them. In this shape all arguments are text, so their
+/// spacing does not come from the model.
 fn with_printed_arguments(call: Call<'_>) -> Call<'_> {
     // (A number too large for a float stays as it was written.)
     let printed = Json::parse(&call.arguments).map(|value| value.python_json()).ok();

@@ -1,7 +1,7 @@
 //! The text of the official chat template (`chat_template.jinja` of openai/gpt-oss-20b, sha256
 //! a4c9919c...), where it differs from what openai-harmony renders: the system and the developer message.
 //!
-//! It is followed to the letter, its odd blanks too. Where it raises, the chat is refused.
+//! It is followed to the letter, including its odd blanks. If it raises an error, the chat is refused.
 
 use serde_json::{Map, Value, json};
 
@@ -36,7 +36,7 @@ pub fn system(settings: &Settings, has_tools: bool) -> String {
     text
 }
 
-/// Returns the developer message; it is empty, and then left out, without instructions and tools.
+/// Returns the developer message. Without instructions and tools it is empty, and is then left out.
 pub fn developer(instructions: &str, tools: &[Tool<'_>]) -> Result<String, String> {
     let mut text = String::new();
     if !instructions.is_empty() {

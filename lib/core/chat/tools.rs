@@ -118,8 +118,8 @@ fn tool<'r>(given: &'r Json<'r>) -> Result<Tool<'r>, String> {
 const SCHEMAS: [&str; 3] = ["parameters", "input_schema", "inputSchema"];
 
 impl<'r> Tool<'r> {
-    /// Returns the declaration as OpenAI has it: `{type, function: {name, description, parameters}}`, with what else was
-    /// given, in its order. Nulls, which tables add, are left out.
+    /// Returns the declaration in OpenAI's form, `{type, function: {name, description, parameters}}`, with all other
+    /// members in their order. Nulls, which tables add, are left out.
     pub fn declaration(&self) -> Json<'r> {
         let function = self.given.get("function");
         let is_given = |(_, value): &&(Cow<'r, str>, Json<'r>)| *value != Json::Null;

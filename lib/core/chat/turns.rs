@@ -1,4 +1,4 @@
-//! The turns of a chat, and which of them each record made of it has.
+//! The turns of a chat, and which turns each record made from it has.
 
 use std::ops::Range;
 
@@ -14,11 +14,11 @@ const UNTRAINED_TURN: &str = "turns that are not trained on";
 
 /// The parts of a chat that one record has.
 pub struct Part {
-    /// Its number, from 1, where each turn has a record of its own.
+    /// Its number, from 1, if each turn has a record of its own.
     pub turn: Option<usize>,
     /// The record ends before this message.
     pub end: usize,
-    /// The turn of the record, where each turn has one.
+    /// The turn of the record, if each turn has a record of its own.
     pub own: Range<usize>,
     /// Messages that may be trained on.
     pub trained: Range<usize>,
@@ -26,7 +26,7 @@ pub struct Part {
     pub last_answer: Option<usize>,
 }
 
-/// Returns the parts of a chat: one, or, where it is split, one for each turn that is trained on.
+/// Returns the parts of a chat: one, or, if it is split, one for each turn that is trained on.
 pub fn parts(
     chat: &Chat<'_>,
     is_split: bool,

@@ -1,4 +1,4 @@
-//! A chat's JSON as a tree: chats come in many shapes, and what a key means depends on others.
+//! A chat's JSON as a tree. A tree is needed because the meaning of a key depends on other keys.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -92,8 +92,8 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Fails if the value named `name` is or holds a `NaN`: tables have it in place of values that
-    /// JSON cannot express.
+    /// Fails if the value named `name` is or holds a `NaN`, which tables have in place of values that JSON
+    /// cannot express.
     pub fn refuse_nan(&self, name: &str) -> Result<(), String> {
         if self.has_nan() {
             return Err(format!("{name}: expected JSON, got NaN, or bytes that are not UTF-8"));

@@ -151,8 +151,8 @@ pub fn is_unwanted(record: &Json<'_>) -> bool {
     of_records().any(|(name, meaning)| meaning == Meaning::Wanted && is_false(name))
 }
 
-/// Whether a record may be trained on, as far as the record states it. (A column of such a name may
-/// hold something else: a loss, the name of a split.)
+/// Whether a record may be trained on, by its own fields. (A column of such a name may hold something else:
+/// a loss, the name of a split.)
 fn is_trained(record: &Json<'_>) -> Result<bool, String> {
     let mut is_trained = true;
     for (key, meaning) in of_records() {

@@ -1,4 +1,4 @@
-//! The conversations that are made of a chat, as the text of `{"messages": [...]}`.
+//! Writes the conversations that are made from a chat, as the text of `{"messages": [...]}`.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::json::{PythonFormatter, write_string};
 
 /// The name under which reasoning that is not written is counted.
 pub const EARLIER_THINKING: &str = "thinking of earlier turns";
-/// The name under which records are counted that their label drops.
+/// The name under which records are counted that are dropped because of their label.
 pub const UNWANTED: &str = "records with answers that are not wanted";
 /// The most bytes of all conversations of a record: each turn repeats the turns before it.
 const MOST_BYTES: usize = 1 << 28;
@@ -50,9 +50,8 @@ impl Conversations {
         Conversations { settings, systems }
     }
 
-    /// Writes the conversations of a record to `out`, one after another. The error says why the
-    /// record is not a chat. A record whose answer is not wanted gives no conversation, where such
-    /// records are left out.
+    /// Writes the conversations of a record to `out`, one after another. The error says why the record is not
+    /// a chat. If unwanted answers are left out, a record with such an answer gives no conversation.
     pub fn of(
         &self,
         record: Json<'_>,

@@ -1,4 +1,4 @@
-//! What a check is, how it is declared, and the table of all of them.
+//! What a check is, how it is declared, and the table of all checks.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -24,12 +24,12 @@ pub struct Check {
     pub depth: Depth,
     /// One line: what is found, and why it matters.
     pub meaning: &'static str,
-    /// How to mend the defect, if that is known.
+    /// How to correct the defect, if that is known.
     pub hint: Option<&'static str>,
 }
 
 impl Check {
-    /// Returns what a sink reports of a record that it refuses because of this check.
+    /// Returns the error of a sink that refuses a record because of this check.
     pub fn refusal(&self, cause: &str) -> String {
         format!("{cause} ({}); try: --no-check, if it is meant so", self.id)
     }

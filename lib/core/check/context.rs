@@ -14,7 +14,7 @@ use crate::harmony::Policy;
 use crate::ordered::{Flow, one, ordered_map};
 use crate::puzzle::{self, Domain};
 
-/// What the user says of the datasets.
+/// What the user says about the datasets.
 #[derive(Debug, Default, Args)]
 pub struct CheckOptions {
     /// Treat warnings as errors, and a root without its manifest as unfinished
@@ -30,11 +30,11 @@ pub struct CheckOptions {
     #[arg(hide_possible_values = true)]
     pub policy: Option<Policy>,
 
-    /// The model whose tokens a stream has that does not state it: a folder, or a tokenizer.json
+    /// The model of the tokens, for streams that do not state it: a folder, or a tokenizer.json
     #[arg(long, value_name = "DIR", help_heading = "Checks")]
     pub model: Option<PathBuf>,
 
-    /// Domain of puzzle sets that do not state it: sudoku, arc, maze, domino; none: no rules of any
+    /// Domain of puzzle sets that do not state it: sudoku, arc, maze, domino; none: check no rules
     #[arg(long, value_name = "NAME", help_heading = "Checks")]
     pub domain: Option<String>,
 }
@@ -45,7 +45,7 @@ const NO_DOMAIN: &str = "none";
 /// What the user asserts about the records.
 #[derive(Clone, Default)]
 pub struct AssertedRules {
-    /// The policy, where the records do not state one.
+    /// The policy, if the records state none.
     pub policy: Option<Policy>,
     /// The domain, whatever the records state; `Some(None)`: no rules of any domain.
     pub domain: Option<Option<&'static dyn Domain>>,
@@ -80,7 +80,7 @@ pub struct CheckContext<'a> {
     pub read: BytesRead,
 }
 
-/// How many bytes of one dataset were read so far: as values, and for the hashes of whole files.
+/// How many bytes of one dataset were read so far: once as values, and once for the hashes of files.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BytesRead {
     values: u64,

@@ -1,4 +1,4 @@
-//! What the checks of one dataset found: all findings counted, the first few of each check kept.
+//! The findings of one dataset: all of them are counted, and the first few of each check are kept.
 
 use std::cmp::Reverse;
 use std::fmt::Display;
@@ -79,7 +79,7 @@ pub struct Findings<'s> {
 }
 
 impl<'s> Findings<'s> {
-    /// Keeps the first error, because of which a sink refuses a record.
+    /// Returns findings that keep only the first error: the reason for which a sink refuses a record.
     pub fn of_gate(selection: &'s Selection) -> Findings<'s> {
         Findings { only_errors: true, ..Findings::new(selection, 1) }
     }

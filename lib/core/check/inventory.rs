@@ -1,5 +1,5 @@
-//! The files of a dataset: what is in a directory, and whether the names, sizes and hashes in a
-//! manifest are those on the disk.
+//! The files of a dataset: what is in a directory, and whether the files on the disk have the names,
+//! sizes and hashes of a manifest.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -45,16 +45,16 @@ pub(super) struct FileChecks {
     pub sha256: &'static Check,
 }
 
-/// Whether a manifest that cannot be read as ours is another program's: it is JSON without any of
-/// the words that ours has. (One changed byte cannot remove all of them.)
+/// Whether a manifest that cannot be read as ours is another program's: it is JSON and has none of two
+/// words that ours always has. (One changed byte cannot remove both.)
 pub(super) fn is_foreign(path: &Path, ours: &[&str; 2]) -> Result<bool> {
     let text = read(path)?;
     let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_ok();
     Ok(is_json && !ours.iter().any(|word| memmem::find(&text, word.as_bytes()).is_some()))
 }
 
-/// Returns what was read of a file; `None` if its content is bad, which becomes a finding of
-/// `check`. A file that cannot be read at all is an error.
+/// Returns what was read from a file. If its content is bad, adds a finding of `check` and returns
+/// `None`. A file that cannot be read at all is an error.
 pub(super) fn readable<T>(
     read: Result<T>,
     path: &Path,
@@ -71,7 +71,7 @@ pub(super) fn readable<T>(
     }
 }
 
-/// Compares files with the claims of manifests; each claim once, even if several manifests make it.
+/// Compares files with what manifests claim. A claim that several manifests make is compared once.
 pub(super) fn compare<'c>(
     claims: impl IntoIterator<Item = &'c FileEntry>,
     checks: &FileChecks,

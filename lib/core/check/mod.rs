@@ -58,7 +58,7 @@ pub trait Family: Sync {
     /// Returns every check that it makes, in the order in which reports show them.
     fn checks(&self) -> Vec<&'static Check>;
 
-    /// Whether a path is (or was meant to be) such a dataset: a damaged one counts.
+    /// Whether a path is such a dataset, also a damaged one.
     fn knows(&self, path: &Path) -> Result<bool>;
 
     /// Checks one dataset.

@@ -8,8 +8,8 @@ use clap::{Arg, Command};
 use super::catalogue::{Check, Depth};
 use crate::error::{Error, Result};
 
-/// Reads names of checks. Any text is accepted: [`Selection::new`] says whether it is a name. A
-/// shell offers the ids of this catalogue.
+/// Reads names of checks. Any text is accepted here; [`Selection::new`] checks whether it is a name. Shell
+/// completion offers the ids of this catalogue.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckNames(pub fn() -> Vec<&'static Check>);
 

@@ -30,8 +30,8 @@ pub struct CommonArgs {
     #[arg(short, long, help_heading = "Messages", add = WithoutEffect)]
     pub quiet: bool,
 
-    /// Also print what is known elsewhere: where Parquet that comes through a pipe is kept while it is
-    /// read, and, behind another filter, what that one has printed already
+    /// Also print where Parquet that comes through a pipe is kept while it is read, and messages that
+    /// an earlier filter of the pipe has printed already
     #[arg(short, long, help_heading = "Messages", add = WithoutEffect)]
     pub verbose: bool,
 
@@ -47,15 +47,15 @@ pub struct CommonArgs {
     )]
     pub progress: When,
 
-    /// Append how far this is to FILE, a line of JSON a second: {tool, unit, done, of, bytes, inside, made}
+    /// Append the progress to FILE, a line of JSON a second: {tool, unit, done, of, bytes, inside, made}
     #[arg(long, value_name = "FILE", help_heading = "Messages")]
     #[arg(add = WithoutEffect, value_parser = on_disk())]
     pub progress_to: Option<PathBuf>,
 }
 
 impl CommonArgs {
-    /// Makes the progress of `total` units; `what` is their name in the plural. `uses_stdout`: the
-    /// results go there.
+    /// Makes the progress of `total` units; `what` is their name in the plural. `uses_stdout`: the results go
+    /// to stdout.
     pub fn progress(
         &self,
         tool: &Tool,
@@ -77,19 +77,19 @@ impl CommonArgs {
 pub struct InputArgs {
     /// Inputs, in this order; none, or `-`, is stdin
     ///
-    /// gzip and zstd are decompressed.
+    /// Inputs with gzip or zstd are decompressed.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
     /// Read only part I of N of all inputs, I from 0
     ///
-    /// All inputs together have N parts, which are contiguous, and together the whole.
-    /// Or, where records are counted (not in NDJSON), those from A to B, B not included.
+    /// All inputs together are divided into N contiguous parts. A..B reads the records from A to B, B not
+    /// included (not of NDJSON, whose records are not counted beforehand).
     #[arg(long, value_name = "I/N|A..B")]
     pub slice: Option<Slice>,
 
-    /// Take an input without any byte for one without records (else it is an error: its writer may
-    /// have died)
+    /// Accept an input without any byte as one without records (otherwise it is an error, since its
+    /// writer may have died)
     #[arg(long, help_heading = "Input", add = WithoutEffect)]
     pub allow_empty: bool,
 
@@ -103,18 +103,18 @@ pub struct InputArgs {
     )]
     pub max_record_bytes: u64,
 
-    /// Whether a folder of shards need not be compared with its manifest: a filter has done it, or
-    /// the user switched it off.
+    /// Whether a folder of shards need not be compared with its manifest, because a filter has done it or the
+    /// user switched it off.
     #[arg(skip)]
     pub is_compared: bool,
 
-    /// Whether records of a pipe are shown as they come: the output is NDJSON on stdout, whose bytes do not depend
-    /// on when they are written.
+    /// Whether records of a pipe are shown as they come. This is so if the output is NDJSON on stdout, whose bytes do
+    /// not depend on when they are written.
     #[arg(skip)]
     pub is_shown: bool,
 }
 
-/// The most bytes of a record by default: text of 2^31 bytes does not fit a column.
+/// The most bytes of a record by default. (Text of 2^31 bytes would not fit a column.)
 pub const MAX_RECORD_BYTES: u64 = 1 << 30;
 
 impl Default for InputArgs {
@@ -143,7 +143,7 @@ pub struct InputCheckArgs {
 pub struct OnErrorArgs {
     /// End at a bad record, or skip it
     ///
-    /// What is dropped is counted, in manifests too.
+    /// Skipped records are counted, also in manifests.
     #[arg(
         long,
         value_enum,
@@ -153,7 +153,7 @@ pub struct OnErrorArgs {
     )]
     pub on_error: OnError,
 
-    /// Keep what was dropped, with its reason, as NDJSON
+    /// Write skipped records and their reasons as NDJSON
     #[arg(long, value_name = "FILE", add = WithoutEffect)]
     #[arg(value_parser = on_disk())]
     pub rejects: Option<PathBuf>,
@@ -171,7 +171,7 @@ pub enum OnError {
 pub struct OutputArgs {
     /// One JSON object a line, or an Arrow IPC stream
     ///
-    /// GRISTMILL_TO says it for a whole pipeline.
+    /// GRISTMILL_TO sets it for a whole pipeline.
     #[arg(
         long,
         value_enum,
@@ -204,7 +204,7 @@ impl OutputArgs {
 /// How much of the input is read.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LimitArgs {
-    /// Read the first N records only
+    /// Read only the first N records
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
 }
@@ -229,13 +229,13 @@ pub enum Encoding {
 
 #[derive(Debug, Clone, Args)]
 pub struct JobsArgs {
-    /// Threads, without effect on the output
+    /// Threads; the output is the same
     #[arg(short, long, aliases = ["workers", "threads"], value_name = "N", default_value = "1")]
     #[arg(add = WithoutEffect)]
     pub jobs: NonZeroUsize,
 }
 
-/// A contiguous part of the units of an input: the I-th of N, or from one to another. Counted from 0.
+/// A contiguous part of the units of an input: part I of N, or from unit A to unit B. All count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Slice {
@@ -246,8 +246,8 @@ pub enum Slice {
 }
 
 impl Slice {
-    /// Returns the half-open range among `total` units. A part is `[I*total/N, (I+1)*total/N)`, so
-    /// that all parts together are the whole, each unit in exactly one.
+    /// Returns the half-open range among `total` units. A part is `[I*total/N, (I+1)*total/N)`, so that every
+    /// unit is in exactly one part.
     pub fn of(self, total: u64) -> std::ops::Range<u64> {
         match self {
             Slice::Part { index, count } => {

@@ -13,7 +13,7 @@ use super::tool::ForPipelines;
 use crate::error::{Error, Result};
 
 /// The date in the title of the manual pages: the date of the version in CHANGELOG.md.
-const RELEASED: &str = "2026-11-22";
+const RELEASED: &str = "2026-11-26";
 
 /// Prints what `--generate` asks for, if the command line is that and nothing else.
 pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<()>> {
@@ -70,8 +70,8 @@ fn completions(mut command: Command, shell: Shell) -> Result<()> {
     print(&script)
 }
 
-/// Mends the bash script of clap_complete 4.6, which has two names for a command with a hyphen: one
-/// where words are looked at, another where options are offered. Both become the first.
+/// Corrects the bash script of clap_complete 4.6, which has two names for a command with a hyphen: one for
+/// reading words, another for offering options. Both become the first.
 fn with_hyphens(command: &Command, script: &mut String) {
     let name = command.get_name();
     if name.contains('-') {
@@ -81,8 +81,8 @@ fn with_hyphens(command: &Command, script: &mut String) {
     command.get_subcommands().for_each(|subcommand| with_hyphens(subcommand, script));
 }
 
-/// Returns the manual page of a filter, or of its subcommand. The end of the help is written here:
-/// examples stay as they are, which the crate would fill as a paragraph.
+/// Returns the manual page of a filter, or of its subcommand. The end of the help is written here, since
+/// the crate would fill the examples as a paragraph.
 fn page(command: &Command, filter: &Command) -> Result<String> {
     // `puzzle-encode sudoku` is a command, puzzle-encode-sudoku(1) its page.
     let typed = command.get_bin_name().unwrap_or(command.get_name());

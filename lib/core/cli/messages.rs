@@ -7,10 +7,10 @@ use super::progress::When;
 use super::tool::Tool;
 
 impl Tool {
-    /// Tells a user at a terminal that facts known to earlier filters did not arrive.
+    /// Tells a user at a terminal that NDJSON did not carry what earlier filters know.
     pub fn advise_arrow(&self, common: &CommonArgs) {
         if !common.quiet && std::io::stderr().is_terminal() {
-            let lost = "what earlier filters dropped and were told did not come with NDJSON";
+            let lost = "NDJSON does not carry what earlier filters dropped, nor their options";
             self.tell(&format!("{lost}; try: export GRISTMILL_TO=arrow"));
         }
     }

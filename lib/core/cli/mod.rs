@@ -1,5 +1,5 @@
-//! What every filter shares: arguments, errors and exit codes, progress, signals, atomic outputs.
-//! Knows nothing of records or formats.
+//! What every filter shares: arguments, errors and exit codes, progress, signals, atomic outputs. This
+//! module does not know records or formats.
 
 mod args;
 mod generate;
@@ -61,7 +61,7 @@ pub fn main<A: Parser>(
     match parse::<A>(&arguments) {
         Ok((arguments, tool)) => {
             let outcome = match run(arguments, &tool) {
-                // What comes of the inputs is not out yet: the last filter of the chain looks at them.
+                // The output is not complete yet: the last filter of the chain looks at the inputs.
                 Ok(()) if chain::stdout().is_some() => Ok(()),
                 outcome => inputs::confirm(outcome),
             };
@@ -69,7 +69,7 @@ pub fn main<A: Parser>(
         }
         Err(error) if error.use_stderr() => {
             let error = in_plain_words::<A>(error, &arguments);
-            // The arguments that can be understood show where the results would go.
+            // The arguments that could be parsed show where the results would go.
             let command = A::command().ignore_errors(true);
             if let Ok(matches) = command.clone().try_get_matches_from(&arguments) {
                 let text = error.to_string();
@@ -98,8 +98,8 @@ fn tell_usage(tool: &str, error: &clap::Error) {
     let _ = std::io::stderr().write_all(format!("{tool}:{rest}\n").as_bytes());
 }
 
-/// Returns the usage error of a command line with its arguments in printable form: their content
-/// may be from anywhere (`*`, `xargs`).
+/// Returns the usage error of a command line with its arguments in printable form, since they may come
+/// from anywhere (`*`, `xargs`).
 fn in_plain_words<A: Parser>(error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let plain = |argument: &OsString| visible::line(&argument.to_string_lossy()).into_owned();
     let plain: Vec<OsString> = arguments.iter().map(|argument| plain(argument).into()).collect();
@@ -171,9 +171,9 @@ pub fn version() -> &'static str {
     VERSION.get_or_init(|| Build::own().in_words())
 }
 
-/// Returns the command as it is used: the help has 80 columns at most, options under a heading are
-/// rare and not in `-h`, and options accept `-1` as a value, so that an error says what is wrong
-/// with it.
+/// Returns the command as it is used. The help has 80 columns at most. Options under a heading are rare
+/// ones, which `-h` does not show. Options accept `-1` as a value, so that the error says what is wrong
+/// with that value.
 pub fn as_used(command: Command) -> Command {
     let takes = |argument: &Arg| argument.get_action().takes_values() && !argument.is_positional();
     let command = command.mut_args(|argument| {
@@ -184,8 +184,8 @@ pub fn as_used(command: Command) -> Command {
     command.max_term_width(80).mut_subcommands(as_used)
 }
 
-/// Prints a line for the user on stderr. (A stderr that cannot be written is no reason to fail.)
-/// Text from data and names stays in the line, and contains nothing that a terminal obeys.
+/// Prints a line for the user on stderr. (A stderr that cannot be written is no reason to fail.) Text from
+/// data and names is escaped: it stays in the line, and a terminal does not obey it.
 pub fn tell(message: &str) {
     // In one piece: the filters of a pipeline often fail together.
     let line = format!("{}\n", visible::line(message));
@@ -222,7 +222,7 @@ pub fn refuse_terminal(to: Encoding) -> Result<()> {
     Ok(())
 }
 
-/// Checks `--expect-records N`, which replaces the end marker in NDJSON. With too few records
+/// Checks `--expect-records N`, which replaces the end marker in NDJSON. If there are too few records,
 /// another try may help (the producer died); too many are always wrong.
 pub fn expect_records(expected: Option<u64>, came: u64) -> Result<()> {
     match expected {

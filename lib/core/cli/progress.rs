@@ -19,15 +19,15 @@ use crate::wording::{grouped, of_plural, size};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {
-    /// When stderr is a terminal, results do not go to a terminal, and stdin is not a pipe: only
-    /// the first filter of a pipeline shows its progress.
+    /// If stderr is a terminal, results do not go to a terminal, and stdin is not a pipe, so that only the
+    /// first filter of a pipeline shows its progress.
     Auto,
     Always,
     Never,
 }
 
 impl When {
-    /// Returns this choice, or never if the user has made none and only errors are wanted.
+    /// Returns this choice, or `Never` if the user made no choice and wants only errors.
     pub fn unless(self, quiet: bool) -> When {
         match self {
             When::Auto if quiet => When::Never,

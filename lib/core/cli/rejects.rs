@@ -1,4 +1,4 @@
-//! Bad records: the run fails at the first, or they are dropped, counted, and kept aside.
+//! Bad records: the run fails at the first one, or they are dropped, counted, and written to a file.
 
 use std::fmt;
 use std::fs::File;
@@ -28,7 +28,7 @@ pub enum RejectedContent {
     Nothing,
     /// The text of the input; it need not be JSON.
     Text(String),
-    /// Makes the text, which can be far larger than the record: only a file of rejects needs it.
+    /// Makes the text only when a file of rejects needs it, since it can be far larger than the record.
     Json(Box<dyn FnOnce() -> String + Send>),
 }
 
@@ -178,8 +178,8 @@ impl Rejects {
         self.count
     }
 
-    /// Publishes the file of rejects. This comes before the output is published: a run whose
-    /// rejects cannot be kept has no result.
+    /// Publishes the file of rejects. This comes before the output is published, since a run whose rejects
+    /// cannot be kept must have no result.
     pub fn publish(&mut self) -> Result<()> {
         let Some(mut file) = self.file.take() else { return Ok(()) };
         file.flush().map_err(|e| Error::write(shown(file.get_ref().path()), &e))?;

@@ -1,5 +1,5 @@
-//! Which file may become a file of rejects: a new one, or one of an earlier run. Never an input or
-//! output of the run, nor anything else that somebody would miss.
+//! Which file may become a file of rejects: a new file, or the rejects of an earlier run. Never an input or
+//! output of the run, nor any other file that somebody may need.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -34,7 +34,7 @@ pub(super) fn check(path: &Path) -> Result<()> {
         return Err(Error::usage("--rejects needs its own file"));
     }
     if is_of_datasets(path) {
-        let cause = "is a name of a file of datasets, and no name for rejects";
+        let cause = "is the name of a dataset's file, not a name for rejects";
         return Err(Error::usage(cause).at(shown(path)).hint("--rejects with another name"));
     }
     let Some(found) = files::metadata(path)?.filter(Metadata::is_file) else { return Ok(()) };
@@ -50,7 +50,7 @@ pub(super) fn check(path: &Path) -> Result<()> {
     if head.is_empty() || is_rejects {
         Ok(())
     } else {
-        Err(Error::usage("holds no rejects, and is not replaced")
+        Err(Error::usage("is no file of rejects, so it is not replaced")
             .at(shown(path))
             .hint("--rejects with another name"))
     }

@@ -1,5 +1,5 @@
-//! Which of the records of all inputs are read: the arguments, declared once, and what they choose
-//! of a number of records. Records count from 0, as `--slice` and ds-check count.
+//! Which records of all inputs are read: the arguments, declared once, and the records that they choose.
+//! Records count from 0, as in `--slice` and ds-check.
 
 use std::collections::BinaryHeap;
 use std::ops::Range;
@@ -20,31 +20,31 @@ pub struct SelectArgs {
     #[arg(long, value_name = "N", help_heading = "Input")]
     pub skip: Option<u64>,
 
-    /// Read the last N records only
+    /// Read only the last N records
     #[arg(long, value_name = "N", conflicts_with_all = ["limit", "skip"], help_heading = "Input")]
     pub tail: Option<u64>,
 
-    /// Read the records with these numbers only, as in `17` or `3,500-510`
+    /// Read only the records with these numbers, as in `17` or `3,500-510`
     ///
     /// Records are counted from 0, over all inputs; both ends of a range are read.
     #[arg(long, value_name = "N,N-N", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["limit", "skip", "tail"])]
     pub nth: Vec<RecordRange>,
 
-    /// Read N records only, drawn with equal chances
+    /// Read only N records, drawn with equal chances
     ///
-    /// They come in their order; all, if there are no more.
+    /// They keep their order. If there are no more than N, all are read.
     #[arg(long, value_name = "N", conflicts_with_all = ["limit", "skip", "tail", "nth"])]
     pub sample: Option<u64>,
 
-    /// Seed of --sample; the records drawn depend on it and on how many there are alone
+    /// Seed of --sample; only it and the number of records decide which are drawn
     #[arg(long, value_name = "S", requires = "sample", default_value_t = 0)]
     #[arg(help_heading = "Input")]
     pub seed: u64,
 
     /// Read only the record with this id (repeatable)
     ///
-    /// In a Megatron dataset with ids, only this record is read.
+    /// A Megatron dataset with ids finds the record without reading the others.
     #[arg(long, value_name = "ID")]
     #[arg(conflicts_with_all = ["limit", "skip", "tail", "nth", "sample"])]
     pub id: Vec<String>,
@@ -175,10 +175,10 @@ pub fn all_there(named: &[Range<u64>], total: u64) -> Result<()> {
     Err(Error::data(cause))
 }
 
-/// Returns the place of a record in the order of the draw: the first places are the sample. So the
-/// sample is the same whether the number of records is known before or not, and records can be
-/// drawn as they come. (The finalizer of splitmix64; if draws are equal, which does not matter, the
-/// first record wins.)
+/// Returns the place of a record in the order of the draw; the first places are the sample. So the sample is
+/// the same whether or not the number of records is known beforehand, and records can be drawn as they
+/// come. (This is the finalizer of splitmix64. If two draws are equal, the first record wins, which does
+/// not matter.)
 pub fn draw(seed: u64, number: u64) -> (u64, u64) {
     let mix = |mut z: u64| {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! What a person looks at: how wide it is, whether it has colours, and its keys.
+//! The terminal of a person: its size, whether it has colours, and its keys.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
@@ -51,8 +51,8 @@ impl ColorWhen {
     }
 }
 
-/// Returns columns and lines of the screen that shows stdout: of the terminal; else `COLUMNS` and
-/// `LINES`; else, in a pipe to a pager, of the terminal of stderr; else 80 and 24.
+/// Returns columns and lines of the screen that shows stdout: the size of the terminal; else `COLUMNS` and
+/// `LINES`; else, in a pipe to a pager, the size of stderr's terminal; else 80 and 24.
 pub fn screen_size() -> (usize, usize) {
     let of = |size: rustix::termios::Winsize| {
         let (columns, lines) = (usize::from(size.ws_col), usize::from(size.ws_row));

@@ -5,15 +5,15 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use serde_json::{Value, json};
 
-/// Marks an argument that does not change the records: it is not in the provenance, so that any
-/// number of threads, and any place of the output, gives the same bytes.
+/// Marks an argument that does not change the records. It is not in the provenance, so that the bytes are the
+/// same for any number of threads and any place of the output.
 #[derive(Debug, Clone, Copy)]
 pub struct WithoutEffect;
 
 impl ArgExt for WithoutEffect {}
 
-/// Marks an option that scripts pass on to the filter unchanged: they ask for these options
-/// (`--generate options`), so that an option is declared only here.
+/// Marks an option that scripts pass on to the filter unchanged. The scripts ask the filter for these options
+/// (`--generate options`), so that an option is declared only once.
 #[derive(Debug, Clone, Copy)]
 pub struct ForPipelines;
 

@@ -1,4 +1,4 @@
-//! Paths that hold no records, and what reads them or what they are a part of.
+//! Paths that hold no records: which filter reads them, or which dataset they are a part of.
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
@@ -39,7 +39,7 @@ const FIRST_LINE: u64 = 1 << 20;
 /// Returns the command that reads a folder of raw data, and hands records to the running filter.
 pub(super) fn way_to_read(folder: &Path) -> Result<Option<String>> {
     let found = walk::files(folder, |_| true).take(LOOKED_AT).map(|file| file.map_err(Error::from));
-    // A file that may not be looked at has its own error where it is read.
+    // A file that cannot be opened gets its own error when it is read.
     let found = found.filter(|file| !file.as_ref().is_err_and(|e| e.kind() != Kind::Unavailable));
     let found = found.collect::<Result<Vec<PathBuf>>>()?;
     let mut tasks = HashSet::new();
@@ -71,8 +71,8 @@ pub(super) fn way_to_read(folder: &Path) -> Result<Option<String>> {
     Ok(way)
 }
 
-/// Whether the first line of a file is a chat. (A file that cannot be read has its own error where
-/// it is read.)
+/// Whether the first line of a file is a chat. (A file that cannot be read gets its own error when it is
+/// read.)
 fn begins_with_chat(path: &Path) -> bool {
     let mut line = Vec::new();
     let read = open_bytes(path)

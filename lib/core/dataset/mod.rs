@@ -1,5 +1,5 @@
-//! Opens everything that holds records: datasets on disk by the table of formats
-//! ([`FORMATS`]), all else as files and streams. Every filter reads through [`open`].
+//! Opens everything that holds records: datasets on disk by the table of formats ([`FORMATS`]),
+//! everything else as files and streams. Every filter reads through [`open`].
 
 mod beside;
 mod on_disk;
@@ -43,8 +43,8 @@ pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
     Err(no_dataset(path).hint(way.unwrap_or_else(other)))
 }
 
-/// Returns the path alone; if it is a folder of datasets, in folders of their own, returns each of
-/// these in the order of their names.
+/// Returns the path; or, if it is a folder of folders with datasets, each dataset in the order of their
+/// names.
 pub fn each_dataset(path: &Path) -> Result<Vec<PathBuf>> {
     if path.as_os_str() == "-" || !files::is_directory(path)? || is_dataset(path)? {
         return Ok(vec![path.to_path_buf()]);
@@ -130,8 +130,7 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
     }
 }
 
-/// Compares a folder with the manifest in it. Its files are not compared if they are named
-/// themselves.
+/// Compares a folder with the manifest in it. (Files that the user names one by one are not compared.)
 fn compare_folder(path: &Path) -> Result<()> {
     let compared = parquet::compare_inputs(&[path]);
     let way = || format!("{}/*.parquet, to read what is there", shown(path));
@@ -141,8 +140,8 @@ fn compare_folder(path: &Path) -> Result<()> {
 /// The folders of splits of Parquet shards, as in the `ids` of a root.
 const SPLIT_FOLDERS: [&str; 3] = ["train", "valid", "test"];
 
-/// Returns the paths; a folder is replaced by the folders of its splits if only these hold Parquet
-/// shards, and, where people look at it, by datasets in folders of their own.
+/// Returns the paths. A folder is replaced by the folders of its splits if only these hold Parquet shards;
+/// for filters that show data to people also by the datasets in its folders.
 fn with_splits(paths: &[PathBuf], is_looked_at: bool) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in paths {

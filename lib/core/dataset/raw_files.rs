@@ -20,13 +20,13 @@ use super::splits::refuse_several;
 
 /// The kinds of files of rows: all files of a folder are of one of these.
 const KINDS: [&Kind; 3] = [&PARQUET, &LINES, &ARROW];
-/// The files that `save_to_disk` of Hugging Face `datasets` writes beside the files of a set, and
-/// above its splits.
+/// The files that `save_to_disk` of Hugging Face `datasets` writes: beside the files of a set, and above
+/// its splits.
 const STATE: &str = "state.json";
 const SPLITS: &str = "dataset_dict.json";
 
-/// Returns the paths; a folder is replaced by the files below it: hidden ones are left out, the
-/// others are sorted by their whole paths, as code points.
+/// Returns the paths. A folder is replaced by the files below it without hidden ones, sorted by their
+/// whole paths, as code points.
 pub fn raw_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in paths {
@@ -41,8 +41,8 @@ pub fn raw_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// Returns name, bytes, rows and sha256 of each file of raw rows; rows are null if only decoding
-/// counts them (compressed files, Arrow). For stdin there is nothing.
+/// Returns name, bytes, rows and sha256 of each file of raw rows, nothing for stdin. Rows are null if they
+/// could only be counted by decoding (compressed files, Arrow).
 pub fn describe_raw(paths: &[PathBuf]) -> Result<Vec<Value>> {
     paths.iter().filter(|path| path.as_os_str() != "-").map(|path| describe(path)).collect()
 }
@@ -95,8 +95,8 @@ fn refuse_endless(path: &Path) -> Result<()> {
     }
 }
 
-/// Returns a contiguous part of the files. All of the N parts have as many files, except that the
-/// first may have one more.
+/// Returns a contiguous part of the files. All N parts have the same number of files, except that the first
+/// ones may have one more.
 pub fn shard_of(files: &[PathBuf], shard: Slice) -> &[PathBuf] {
     let range = match shard {
         Slice::Part { index, count } => {
@@ -112,7 +112,7 @@ pub fn shard_of(files: &[PathBuf], shard: Slice) -> &[PathBuf] {
 
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     if files::is_member(&folder.join(SPLITS))? {
-        let cause = "has several splits (save_to_disk), of which one is for training";
+        let cause = "has several splits (save_to_disk), but only one is for training";
         return Err(Error::usage(cause).at(folder).hint(shown(&folder.join("train"))));
     }
     if let Some(files) = saved_files(folder)? {
@@ -141,8 +141,8 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     Err(Error::usage(cause).at(folder))
 }
 
-/// Returns the files of a set that `save_to_disk` has written, which are below its folder; other
-/// files beside them are caches.
+/// Returns the files of a set that `save_to_disk` has written. They are below its folder; other files
+/// beside them are caches.
 fn saved_files(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
     let path = folder.join(STATE);
     let state: Option<Value> = json_file::if_there(&path, json_file::read)?;

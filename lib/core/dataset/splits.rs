@@ -1,5 +1,5 @@
-//! Files of several splits in one folder, as clones of sets of the Hugging Face Hub have them: what is made for
-//! training is made of one. Names are recognised as `datasets` does
+//! Refuses a folder with files of several splits, as clones of sets of the Hugging Face Hub have them: a dataset
+//! for training must be made from one split. Names are recognised as `datasets` does
 //! (<https://huggingface.co/docs/datasets/repository_structure>), in any case.
 
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) fn refuse_several(folder: &Path, files: &[PathBuf]) -> Result<()> {
     let [first, _, ..] = *there else { return Ok(()) };
     let names: Vec<&str> = there.iter().filter_map(|&split| Some(SPLITS.get(split)?.0)).collect();
     let cause =
-        format!("has files of several splits ({}), of which one is for training", names.join(", "));
+        format!("has files of several splits ({}), but only one is for training", names.join(", "));
     let of_first: Vec<&(StatedSplit, PathBuf)> =
         said.iter().filter(|(said, _)| said.split == first).collect();
     let way = way(&of_first, files);

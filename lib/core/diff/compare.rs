@@ -35,12 +35,11 @@ pub struct DiffResult {
     pub by_id: bool,
     /// The number of records on each side.
     pub records: [u64; 2],
-    /// The encodings of the inputs, where a format has several: the type of numbers, the layout.
+    /// The encodings of the inputs, if a format has several: the type of numbers, the layout.
     pub encodings: [String; 2],
     /// The number of differences by kind.
     pub counts: BTreeMap<&'static str, u64>,
-    /// Among the differences of the kind `order`: pairs of records that stand in each other's
-    /// place.
+    /// How many differences of the kind `order` are pairs of records that stand in each other's place.
     pub swapped: u64,
     /// The first differences.
     pub first: Vec<Difference>,
@@ -114,7 +113,7 @@ struct Comparison {
     waiting: [WaitingRecords; 2],
     /// The numbers of the last two partners that are in order.
     last: [i64; 2],
-    /// Offsets: from this number of A on, the partners stand this much earlier in B.
+    /// Pairs of a record number in A and an offset: from this record on, partners stand this much earlier in B.
     offsets: Vec<(u64, i64)>,
     /// Partners that are not in order.
     moved: Vec<[u64; 2]>,
@@ -159,7 +158,7 @@ impl Comparison {
         }
     }
 
-    /// Passes over partners that follow one another, as far as both batches go; returns how many.
+    /// Skips partners that follow one another, as far as both batches go; returns how many.
     fn lockstep(&mut self) -> Result<u64> {
         let [a, b] = &self.sides;
         if let Some(equal) = a.equal_columns(b) {

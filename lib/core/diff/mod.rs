@@ -1,4 +1,5 @@
-//! Whether two datasets or streams hold the same records, and if not, where: what `ds-diff` says.
+//! Whether two datasets or streams hold the same records, and if not, where they differ: the work of
+//! `ds-diff`.
 //!
 //! | file | what |
 //! |---|---|
@@ -9,9 +10,9 @@
 //! | `compare.rs` | both sides, aligned: by ids where both have them, else by what they hold |
 //! | `report.rs` | what was found, as text and JSON |
 //!
-//! Records that follow one another equally on both sides, almost all, are compared where they lie.
-//! Where they do not, records wait for their partner: with an id however long (beyond
-//! `waiting::WINDOW` of them only their hashes, on disk), else within that window.
+//! Almost all records follow one another in the same order on both sides, and are compared in place.
+//! Other records wait for their partner. With ids they wait to the end (beyond `waiting::WINDOW` records
+//! only their hashes wait, on disk); without ids only within that window.
 
 mod compare;
 mod moved;

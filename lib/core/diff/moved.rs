@@ -1,9 +1,10 @@
-//! How many records have moved, of very many: all but the most that stand in one order on both sides.
+//! Counts the moved records among very many: all records except the largest number that stand in one order
+//! on both sides.
 
 use std::collections::BTreeMap;
 
-/// The most ends of runs that are kept. There are few ends if few runs have moved, and also if the
-/// order is random. If there are more, too many records may count as moved.
+/// The most ends of runs that are kept. There are few ends if few runs have moved, and also if the order
+/// is random. If there are more, some records count as moved that are not.
 const ENDS: usize = 1 << 18;
 
 /// Counts moved records. Takes the numbers in B of the records that both sides have, in the order
@@ -13,8 +14,8 @@ pub(super) struct MovedRecords {
     records: u64,
     /// The first and the last of numbers that follow one another and are not among the ends yet.
     run: Option<(u64, u64)>,
-    /// The number with which an ascending choice of runs may end, and the most records of such a
-    /// choice: both ascend.
+    /// The number with which an ascending choice of runs may end, and the most records in such a choice. Both
+    /// ascend.
     ends: BTreeMap<u64, u64>,
 }
 

@@ -1,4 +1,4 @@
-//! The parts of a record that are compared, and what stands in two records where a part differs.
+//! The parts of a record that are compared, and how two records are shown if a part differs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -12,15 +12,14 @@ use crate::view::TokenTexts;
 
 /// The most parts of a record.
 pub const PARTS: usize = 4;
-/// The index of the part that is compared only where both sides state it; its hash is 0 where it is
-/// not stated.
+/// The index of the part that is compared only if both sides state it; its hash is 0 if it is not stated.
 pub const IF_STATED: usize = 3;
 
 /// Records that are compared in parts: implemented by the views of record types.
 pub trait DiffView: Sized {
     /// The names of the parts, at most [`PARTS`].
     const NAMES: &'static [&'static str];
-    /// The columns that may differ where batches are compared whole, which is much faster than
+    /// The columns that may differ when whole batches are compared, which is much faster than comparing
     /// record by record.
     const APART: Option<&'static [&'static str]> = None;
 

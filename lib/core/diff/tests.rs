@@ -1,4 +1,4 @@
-//! What does not fit in memory is compared on disk: with a window of a few records it is here.
+//! Records that do not fit in memory are compared on disk; here a window of a few records makes that happen.
 
 use std::collections::BTreeMap;
 use std::io::Write;

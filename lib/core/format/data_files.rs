@@ -1,4 +1,4 @@
-//! The files of rows in a folder by their endings, in any case, and what would be left out beside them.
+//! Finds the files of rows in a folder by their endings, in any case, and files beside them that would be left out.
 
 use std::path::{Path, PathBuf};
 
@@ -19,8 +19,7 @@ pub const LINES: Kind = Kind { endings: &[".jsonl", ".ndjson"], packed: PACKED }
 pub const ARROW: Kind = Kind { endings: &[".arrows", ".arrow"], packed: PACKED };
 /// Files that hold rows, but are not read out of folders.
 const OTHERS: Kind = Kind { endings: &[".pq", ".csv", ".parquet"], packed: PACKED };
-/// JSON files. They hold rows only where the other files are lines: beside tables such files
-/// describe them.
+/// JSON files. They hold rows if the other files are lines; beside tables they describe the tables.
 const JSON: Kind = Kind { endings: &[".json"], packed: PACKED };
 
 /// JSON files that describe the rows beside them.

@@ -27,21 +27,21 @@ pub struct Format {
     pub folders: &'static [&'static str],
     /// The endings of its files, without the dot.
     pub endings: &'static [&'static str],
-    /// Whether a file of this name in one of the folders shows readers, ours and others, that the
-    /// directory is of this format: then no other format is written there.
+    /// Whether readers (ours and others) recognise the format of the directory by a file of this name
+    /// in one of the folders: then no other format is written there.
     pub is_sign: fn(folder: &str, name: &str) -> bool,
     /// The `schema_version` of this format in a `manifest.json`; a directory is known by it too.
     pub schema: Option<&'static str>,
-    /// Whether a path is, or was meant to be, a dataset of this format: a damaged one counts.
+    /// Whether a path is a dataset of this format, also a damaged one.
     pub knows: fn(&Path) -> Result<bool>,
     /// How the format is read as records.
     pub open: Opener,
     /// Returns the files of a dataset as its manifests state them; none where nothing is stated.
     pub stated: fn(&Path) -> Result<Vec<FileEntry>>,
     /// Refuses a dataset that lacks a file which its own manifests name. Readers use the files that
-    /// they find: a dataset without one of its shards would look like a smaller good one. Manifests
-    /// of other programs, and manifests that cannot be understood, name no file here: ds-check
-    /// reports what is wrong with them.
+    /// they find, so a dataset without one of its shards would look like a good, smaller dataset.
+    /// Manifests of other programs, and manifests that cannot be read, are not asked; ds-check reports
+    /// what is wrong with them.
     pub refuse_missing: fn(&Path) -> Result<()>,
 }
 

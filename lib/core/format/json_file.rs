@@ -18,8 +18,8 @@ pub fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Option::deserialize(json)
 }
 
-/// Parses JSON as `T`. Members that `T` does not have must be valid too: the text is first read as
-/// any JSON.
+/// Parses JSON as `T`. The text is first read as any JSON, so that members that `T` does not have must
+/// be valid, too.
 pub fn parse<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice::<Value>(text)?;
     serde_json::from_slice(text)
@@ -31,7 +31,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T> {
     read_with(path, parse)
 }
 
-/// Reads a file that may be long, and of which `T` takes every value.
+/// Reads a file that may be long; `T` takes every value in it.
 pub fn read_all<T: DeserializeOwned>(path: &Path) -> Result<T> {
     read_with(path, |text| serde_json::from_slice(text))
 }

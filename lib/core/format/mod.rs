@@ -41,9 +41,9 @@ const ALL: &[&Format] = &[
     &synth_shards::FORMAT,
 ];
 
-/// The records that came into a pipeline and what became of them, as every manifest states it: read
-/// = written + rejected + skipped. `written` is always known; the others are `None` (null) if what
-/// earlier filters dropped did not travel with the records.
+/// The counts of the records that came into a pipeline, as every manifest states them: read = written +
+/// rejected + skipped. `written` is always known. The others are `None` (null) if the counts of earlier
+/// filters did not travel with the records.
 ///
 /// A sink makes them from its [`Counts`] with [`RecordCounts::written`]; a join adds the counts of
 /// the parts with [`RecordCounts::sum`]; a check asks [`RecordCounts::wrong_read`] and

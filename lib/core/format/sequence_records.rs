@@ -1,11 +1,11 @@
-//! What readers of token sequences share: the messages of a sequence, as its tokens have them, become
-//! segments of its record.
+//! What readers of token sequences share: the messages in the tokens of a sequence become the segments of
+//! its record.
 
 use crate::harmony::{Segments, Spans};
 use crate::record::tokens::{Segment, TokensBuilder};
 
-/// Adds the segments of the record that is ended next, whose tokens begin at `begin`. `weighted`:
-/// the spans, if some messages have none because of their weights.
+/// Adds the segments of the record that ends next and whose tokens begin at `begin`. `weighted`: the
+/// spans, if some messages have none because of their weights.
 pub(super) fn add_segments(
     builder: &mut TokensBuilder,
     begin: usize,

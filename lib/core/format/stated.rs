@@ -1,5 +1,5 @@
-//! The files of a dataset as its manifests state them, and whether those on the disk are these: by
-//! name and size before anything is read, by their hashes while it is.
+//! Compares the files of a dataset on the disk with its manifests: by name and size before anything is
+//! read, by hash while the dataset is read.
 
 use std::cmp::Reverse;
 use std::io::{self, Read};
@@ -92,7 +92,7 @@ fn compare(stated: &[FileEntry], is_over: &AtomicBool) -> Result<()> {
         let file = files::open_member(&of.path).map_err(|e| failed(of, e))?;
         Ok(CancellableReader { file, is_over })
     };
-    // Two at a time, of which one does not end long before the other.
+    // Two files at a time, sorted by size so that neither ends long before the other.
     let mut stated: Vec<&FileEntry> = stated.iter().collect();
     stated.sort_by_key(|file| Reverse(file.bytes));
     for some in stated.chunks(2) {

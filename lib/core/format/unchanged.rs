@@ -1,8 +1,8 @@
-//! Notices that files which belong together are changed while they are read: what was read would
-//! be of two datasets.
+//! Notices if the files of a dataset are changed while they are read: the records would then come from
+//! two datasets.
 //!
-//! A writer replaces files by renaming, so a change is another inode. Files that come meanwhile do
-//! not matter; a dataset that is being published says so by its marker (lib/core/publish/FORMAT.md).
+//! Writers replace files by renaming, so a changed file has another inode. New files do not matter; a
+//! dataset that is being published has a marker (lib/core/publish/FORMAT.md).
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -128,8 +128,8 @@ impl InputSnapshot {
         self.members.iter().try_for_each(FileSnapshot::check)
     }
 
-    /// Returns the result of reading; if files were changed while a failed read was running, that
-    /// is the error.
+    /// Returns the result of reading. If reading failed and files were changed meanwhile, the change is
+    /// the error.
     pub fn confirm<T>(&self, read: Result<T>) -> Result<T> {
         match read {
             Err(error) => self.check().and(Err(error)),

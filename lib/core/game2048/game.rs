@@ -1,6 +1,6 @@
-//! One game as plain data: what its source says about it, and its steps as columns.
+//! One game as plain data: its facts from the source, and its steps as columns.
 //!
-//! What a source does not know is null. The pools' layouts are in `rows`; this module does not
+//! Values that a source does not have are null. The layouts of pools are in `rows`; this module does not
 //! know the source of a game.
 
 use super::board::Board;

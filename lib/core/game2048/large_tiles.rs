@@ -1,6 +1,6 @@
-//! Whether the boards of a game are those that were played where tiles are over 2^15. Packed boards without a
-//! mask have 2^15 in their place, and of several masked cells a row does not say which is 2^17. What is so
-//! lost cannot be had back; it is only found here.
+//! Finds games whose boards are not exactly those that were played, because of tiles over 2^15. Packed boards
+//! without a mask have 2^15 in place of such tiles, and a row with several masked cells does not say which are
+//! 2^17. The loss cannot be undone; it is only detected here.
 
 use super::board::{Board, CELLS, Direction};
 use super::game::Game;
@@ -13,8 +13,8 @@ const MAY_BE: [u8; 3] = [15, 16, 17];
 const MOST: usize = 5;
 
 impl Game {
-    /// Whether a board of it lacks a tile over 2^15: its `max_rank` says so, or no other board leads to the
-    /// next one.
+    /// Whether one of its boards lacks a tile over 2^15: its `max_rank` says so, or the next board can follow only
+    /// a board with a larger tile.
     pub fn lacks_large_tiles(&self) -> bool {
         let steps = &self.steps;
         (0..steps.len()).any(|at| {

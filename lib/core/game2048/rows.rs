@@ -22,7 +22,7 @@ pub(super) const PACKED_SEED: usize = 26;
 /// The valuation names that every pack numbers 0, 1, 2.
 pub const KNOWN_VALUATIONS: [&str; 3] = ["search", "tuple10", "tuple11"];
 
-/// One row of a Macroxue pack. Its derived type in npyz is that of the packed layout.
+/// One row of a Macroxue pack. The type that npyz derives from it is the packed layout.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, npyz::AutoSerialize, npyz::Serialize, npyz::Deserialize,
 )]
@@ -105,9 +105,9 @@ impl StepRow {
     /// The offset of `valuation_type` in a row.
     pub(super) const VALUATION_TYPE: usize = 23;
 
-    /// Makes the row of the step at `position` of `game`. `valuation_ids` has the pack's number of
-    /// each of [`Game::valuation_names`]. The seed is the step's, else the game's. A null
-    /// `max_rank` or `board_eval` is an error: nothing is recomputed here.
+    /// Makes the row of the step at `position` of `game`. `valuation_ids` has the pack's number for each of
+    /// [`Game::valuation_names`]. The seed is the step's, else the game's. A null `max_rank` or `board_eval` is an
+    /// error, since nothing is computed again here.
     #[inline]
     pub fn of_step(
         game: &Game,

@@ -1,4 +1,4 @@
-//! What the steps of a run say of its game: how many there are, the score, the highest tile.
+//! What the steps of a run tell about its game: the number of steps, the score, the highest tile.
 
 use super::{Board, Slide};
 
@@ -77,8 +77,8 @@ impl RunSummary {
         (self.begins && self.unbroken && stated != self.gained).then_some(self.gained)
     }
 
-    /// Whether a stated score is computed from the last board: the score that its tiles are worth
-    /// if only tiles of 2 appeared. Some logs state this value.
+    /// Whether a stated score was computed from the last board, as the score of its tiles if only tiles of 2 had
+    /// appeared. Some logs state this value.
     pub fn is_score_of_board(&self, stated: u64) -> bool {
         let Some(slide) = &self.last else { return false };
         let worth = |&cell: &u8| u64::from(cell.saturating_sub(1)) << cell;

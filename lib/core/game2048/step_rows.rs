@@ -1,5 +1,5 @@
-//! Steps that go from one pack to another as the rows that they are: checked and made as they would
-//! be written again while they are copied, without columns in between.
+//! Copies steps from one pack to another as rows, without columns in between. While they are copied, the rows
+//! are checked, and changed to the form that writing them again would give.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::columns::{ALL_BRANCHES, BRANCH_MASKS};
 use super::game::Game;
 use super::rows::{ALIGNED_ROW, PACKED_ROW, PACKED_SEED, StepRow};
 
-/// How many rows are copied before they are checked, while they are in the nearest cache.
+/// How many rows are copied before they are checked: few enough that they are still in the L1 cache.
 const BLOCK: usize = 128;
 /// Marks a valuation name that has no number in the pack.
 const NO_NUMBER: u8 = u8::MAX;
@@ -62,10 +62,9 @@ impl StepRows {
         matches!(copied, Ok(true))
     }
 
-    /// Copies the rows as aligned rows of run `run_id`, a block at a time. `number` returns the
-    /// number of a valuation name in the new pack, below 255. Returns false if a row is not valid
-    /// or of another run, if steps do not ascend, or if a name has no number: then the rows have to
-    /// be read one by one.
+    /// Copies the rows as aligned rows of run `run_id`, a block at a time. `number` returns the number of a
+    /// valuation name in the new pack, below 255. Returns false if a row is invalid or of another run, if steps do
+    /// not ascend, or if a name has no number. Then the rows have to be read one by one.
     pub fn copy<E>(
         &self,
         run_id: u32,
@@ -105,11 +104,10 @@ impl StepRows {
     }
 }
 
-/// Changes rows to the form that is written: no value where `ev_legal` has no bit, zero padding.
-/// Returns whether all are valid; reading them one by one shows what is not.
+/// Changes rows to the form that is written: no value where `ev_legal` has no bit, zero padding. Returns whether
+/// all rows are valid; reading them one by one shows which are not.
 ///
-/// Only these fields are touched: when rows were built from all their fields this took three times
-/// as long.
+/// Only these fields are touched: building rows from all their fields took three times as long.
 #[inline(never)]
 fn settle(rows: &mut [[u8; ALIGNED_ROW]], run_id: u32, last_step: &mut u32) -> bool {
     let (mut last, mut are_valid) = (*last_step, true);

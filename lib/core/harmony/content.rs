@@ -1,4 +1,4 @@
-//! The parts of a message's content: text, and what only system and developer messages have.
+//! The parts of a message's content: text, and the structured parts of system and developer messages.
 
 use std::ops::Range;
 
@@ -42,12 +42,12 @@ impl<'a> PartText<'a> {
     }
 }
 
-/// Why a content is refused for which [`is_of_parts`] is true.
+/// The reason for refusing a content if [`is_of_parts`] is true.
 pub(crate) const OF_PARTS: &str = "the text is a JSON array of parts, as a JSON column becomes when it is read as text; \
      try: the array itself, or --content-is-text";
 
-/// Whether a text is a JSON array of parts: a content of parts becomes such a text in a column of
-/// JSON that is then read as text.
+/// Whether a text is a JSON array of parts. A content of parts becomes such a text if it stands in a JSON
+/// column that is then read as text.
 pub(crate) fn is_of_parts(text: &str) -> bool {
     // Nearly every text ends here.
     let inside = text.trim_start().strip_prefix('[').map(str::trim_start);

@@ -13,7 +13,7 @@ pub struct DecodedConversation {
     pub messages: Vec<DecodedMessage>,
 }
 
-/// A message read from tokens. `header.rs` says what a header leaves unclear.
+/// A message read from tokens. `header.rs` explains which parts of a header are ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodedMessage {
     pub role: Role,
@@ -32,8 +32,8 @@ pub struct DecodedMessage {
 ///
 /// # Errors
 ///
-/// Tokens that are not a whole conversation, ids outside the vocabulary, and text that is not UTF-8
-/// (rendering makes none): nothing is replaced.
+/// Tokens that are not a whole conversation, ids outside the vocabulary, and text that is not UTF-8 (rendering
+/// makes none). Invalid text is never replaced by other characters.
 pub fn decode(tokens: &[i32]) -> Result<DecodedConversation, StructureError> {
     let mut bytes = Vec::new();
     let mut list = Vec::new();

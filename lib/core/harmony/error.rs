@@ -21,7 +21,7 @@ impl RenderError {
         RenderError { message: None, cause: cause.into() }
     }
 
-    /// Makes the error of a conversation that one policy refuses and the other accepts.
+    /// Makes the error for a conversation that one policy refuses and another accepts.
     pub(super) fn of_policy(cause: impl fmt::Display) -> Self {
         RenderError::new(format!("{cause}; try: --policy {}", Policy::Chat.name()))
     }

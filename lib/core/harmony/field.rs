@@ -1,4 +1,4 @@
-//! Reading the fields of an object where a later duplicate replaces an earlier one.
+//! Reads the fields of an object. A later duplicate replaces an earlier field.
 //!
 //! An invalid value is an error only if no later duplicate replaces it, so its error is kept
 //! ([`Slot`]) until the object has ended.
@@ -9,8 +9,8 @@ use crate::json::{self, Kind, Reader, Str};
 /// The last value of a field, or its error; `None` if the field is missing.
 pub(super) type Slot<T> = Option<Result<T, RenderError>>;
 
-/// Reads a value with `f`. If `f` refuses the value, skips it and returns the error for later; only
-/// invalid JSON is an error at once.
+/// Reads a value with `f`. If `f` refuses the value, skips it and returns the error inside the result; only
+/// invalid JSON fails at once.
 pub(super) fn attempt<'a, T>(
     reader: &mut Reader<'a>,
     f: impl FnOnce(&mut Reader<'a>) -> Result<T, RenderError>,
@@ -57,8 +57,8 @@ pub(super) fn nullable<'a, T>(
     }
 }
 
-/// Returns the name of a field; `scratch` holds it if it has escapes. A name that is not valid text
-/// is empty; no field has an empty name.
+/// Returns the name of a field; `scratch` holds it if it has escapes. For a name that is not valid text,
+/// returns an empty name, which no field has.
 pub(super) fn name<'b, 'a: 'b>(key: &Str<'a>, scratch: &'b mut String) -> &'b str {
     key.decode(scratch).unwrap_or_default()
 }

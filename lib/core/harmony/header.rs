@@ -1,9 +1,8 @@
 //! The structure of a token sequence: its messages and their headers.
 //!
-//! A header is text, and the ends of its pieces are not marked; as in the official parser, white
-//! space separates them. So a tool that is named like a role, or a name, recipient or channel
-//! with white space in it, would not be read back as it was written: they are refused when they
-//! are rendered.
+//! A header is text, and the ends of its pieces are not marked: as in the official parser, white space
+//! separates them. So some headers could not be read back as they were written: a tool named like a role,
+//! or a name, recipient or channel with white space in it. Rendering refuses these.
 
 use std::ops::Range;
 
@@ -119,8 +118,8 @@ fn run(tokens: &[i32], allowed: impl Fn(i32) -> bool) -> usize {
         .unwrap_or(tokens.len())
 }
 
-/// Returns the indices of ids that are `least` or more, and of negative ids, in order. Text is
-/// nearly all of a sequence: blocks without such an id are passed over as a whole.
+/// Returns the indices of ids that are `least` or more, and of negative ids, in order. As nearly all of a
+/// sequence is text, blocks without such an id are skipped as a whole.
 pub fn places_from(tokens: &[i32], least: i32) -> impl Iterator<Item = usize> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -133,7 +132,7 @@ pub fn places_from(tokens: &[i32], least: i32) -> impl Iterator<Item = usize> + 
 fn first_from(tokens: &[i32], least: i32) -> Option<usize> {
     const BLOCK: usize = 64;
     let is_found = |id: &i32| !(0..least).contains(id);
-    // The highest bit is 1 for an id that is found, and for no other: a fold without a branch
+    // The highest bit is 1 exactly for the ids that are looked for. So the fold has no branch and
     // becomes a few vector instructions.
     let differs = |bits: i32, &id: &i32| bits | id | (least - 1).wrapping_sub(id);
     let (blocks, _) = tokens.as_chunks::<BLOCK>();
@@ -230,13 +229,12 @@ impl Header {
     }
 }
 
-/// Returns why a text is not read back where a header or a declaration has it as one word; `None`
-/// if it is.
+/// Returns why a text cannot be read back as one word of a header or a declaration; `None` if it can.
 pub(crate) fn why_no_word(text: &str) -> Option<&'static str> {
     if text.contains(char::is_whitespace) { Some("it has white space") } else { why_control(text) }
 }
 
-/// Returns why programs that read a header as text take this text for a control token.
+/// Returns why programs that read a header as text would take this text for a control token.
 pub(super) fn why_control(text: &str) -> Option<&'static str> {
     let has = |id: &i32| special_name(*id).is_some_and(|name| text.contains(name));
     let is_control = text.contains("<|") && CONTROL.iter().any(has);

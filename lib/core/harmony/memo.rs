@@ -1,5 +1,5 @@
-//! Tokens of system and developer messages seen before: in a dataset every row has
-//! one of the same few.
+//! Tokens of system and developer messages that were seen before. The rows of a dataset share a few of
+//! them.
 
 use super::Role;
 use crate::json::Reader;

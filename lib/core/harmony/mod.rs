@@ -1,8 +1,8 @@
 //! Harmony conversations: from the JSON of their messages to tokens, and back.
 //!
-//! The reference is the official Python package `openai-harmony` 0.0.8 with
-//! `auto_drop_analysis` off, as the SYNTH pipeline ran it: what it accepts is rendered to the
-//! same tokens, what it refuses is refused. Masks and splits are not made here.
+//! The reference is the official Python package `openai-harmony` 0.0.8 with `auto_drop_analysis` off, as
+//! the SYNTH pipeline ran it. Conversations that it accepts are rendered to the same tokens; those that it
+//! refuses are refused. Masks and splits are not made here.
 
 mod content;
 mod decode;

@@ -1,8 +1,8 @@
 //! Numbers as they pass through Python's `json` into the official renderer.
 //!
-//! Python reads a float exactly and writes it by `repr`; the renderer reads that with
-//! serde_json 1.0.140, which by default can be off by one unit in the last place, and writes
-//! it with ryu. All three steps are done here, since newer versions of these differ.
+//! Python reads a float exactly and writes it with `repr`. The renderer reads that text with serde_json
+//! 1.0.140, which by default can be off by one unit in the last place, and writes it with ryu. All three
+//! steps are done here, since newer versions of these crates differ.
 
 use crate::json;
 
@@ -31,8 +31,8 @@ pub(super) fn rendered(literal: &str) -> Option<String> {
     Some(ryu_text(if value.is_sign_negative() { -read } else { read }))
 }
 
-/// Returns an integer as it is if it fits in u64 or i64; otherwise it is read as a float from the
-/// digits that fit in u64, and the others count as zeros.
+/// Returns an integer unchanged if it fits in u64 or i64. Otherwise it becomes a float: the digits that fit
+/// in u64 are read, the others count as zeros.
 fn integer(negative: bool, digits: &str) -> Option<String> {
     let mut significand = 0u64;
     let mut used = 0;

@@ -78,14 +78,13 @@ impl Renderer {
         }
     }
 
-    /// Sets whether a content that is the JSON text of parts is the text of a message; otherwise it
-    /// is refused.
+    /// Sets whether a content that looks like a JSON array of parts is taken as plain text; otherwise it is
+    /// refused.
     pub fn content_is_text(self, content_is_text: bool) -> Self {
         Renderer { content_is_text, ..self }
     }
 
-    /// Refuses fields beside the messages that change training; `beside` has names, and texts of
-    /// JSON.
+    /// Refuses fields beside the messages that change training; `beside` has their names and JSON texts.
     pub fn beside_messages(&self, beside: &[(Cow<str>, &str)]) -> Result<(), RenderError> {
         beside.iter().try_for_each(|(name, value)| self.ignored.beside_messages(name, value))
     }
@@ -108,7 +107,7 @@ impl Renderer {
 
     fn append(&mut self, json: &str, out: &mut RenderOutput) -> Result<(), RenderError> {
         self.texts.clear();
-        // A remembered message would not be read, and its ignored fields would not be counted.
+        // A remembered message would not be read again, so its ignored fields would not be counted.
         let memo = self.ignored.is_empty().then_some(&self.memo);
         let content_is_text = self.content_is_text;
         let rules = Rules { policy: self.policy, ignored: &self.ignored, content_is_text };
@@ -189,7 +188,7 @@ impl Renderer {
         Ok(Some(out.segments.channel_of(name)))
     }
 
-    /// Refuses a message, with these tokens, if its header would be read as another one.
+    /// Refuses a message if the header in its tokens would be read as another header.
     fn reads_back(&mut self, message: &Message, tokens: &[i32]) -> Result<(), RenderError> {
         let Message { role, name, recipient, channel, content_type, .. } = message;
         // Without a recipient the recipient is "all".

@@ -1,4 +1,4 @@
-//! The supervision signals of a token sequence: which tokens are trained on, and as what.
+//! The spans and masks of a token sequence: which tokens are trained on, and as what.
 
 use std::str::FromStr;
 
@@ -51,8 +51,8 @@ impl Alignment {
         }
     }
 
-    /// Returns the alignment that the header states (NDJSON has no header) or a flag states; the
-    /// two may not contradict each other. If neither does, masks are as span-mask writes them.
+    /// Returns the alignment that the header or a flag states (NDJSON has no header); the two must not
+    /// contradict each other. If neither states one, the alignment is the default of span-mask.
     pub fn of(stated: Option<&str>, flag: Option<Alignment>) -> Result<Alignment, String> {
         let known = [Alignment::Label, Alignment::Token];
         let stated = known.into_iter().find(|alignment| stated == Some(alignment.name()));
@@ -127,8 +127,8 @@ impl Spans {
         })
     }
 
-    /// Does the same as [`Spans::append`] for sequences some of whose messages are not trained on,
-    /// if it is not known which: a message has no span if it has none in `stated` at its beginning.
+    /// Does the same as [`Spans::append`] if some messages are not trained on and it is not known which:
+    /// a message gets no span if `stated` has none at its beginning.
     pub fn append_weighted<'a>(
         &self,
         segments: impl Iterator<Item = Segment<'a>>,
@@ -141,8 +141,8 @@ impl Spans {
         })
     }
 
-    /// Does the same as [`Spans::append`] for sequences whose spans are not known: an assistant's
-    /// message in a channel that may be trained on has the id that is in `stated` at its beginning.
+    /// Does the same as [`Spans::append`] if the spans are not known: an assistant's message in a channel
+    /// that may be trained on gets the id that `stated` has at its beginning.
     pub fn append_stated<'a>(
         segments: impl Iterator<Item = Segment<'a>>,
         stated: &[u8],
@@ -157,8 +157,8 @@ impl Spans {
     }
 }
 
-/// `id_of` returns the span id of a segment; its second argument is the first position that is
-/// about the segment.
+/// `id_of` returns the span id of a segment; its second argument is the segment's first position in the
+/// masks.
 fn append<'a>(
     segments: impl Iterator<Item = Segment<'a>>,
     length: usize,
@@ -201,7 +201,7 @@ pub fn is_unsupervised(loss_mask: &[u8]) -> bool {
     memchr::memchr(1, loss_mask).is_none() && loss_mask.iter().all(|&value| value == 0)
 }
 
-/// Returns a warning for a set in which `without` sequences supervise nothing, if there are any.
+/// Returns a warning if nothing is supervised in `without` of `all` sequences.
 pub fn unsupervised(without: u64, all: u64) -> Option<String> {
     match (without, all) {
         (0, _) => None,

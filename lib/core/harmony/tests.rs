@@ -170,7 +170,7 @@ fn the_last_duplicate_counts() {
     assert!(render(Policy::Chat, json).is_err());
 }
 
-/// A known system message is rendered anew in a conversation with function tools.
+/// A known system message is rendered again in a conversation with function tools.
 #[test]
 fn the_memo_heeds_function_tools() {
     let system = r#"{"role":"system","content":[{"type":"system_content"}]}"#;
@@ -226,7 +226,7 @@ fn tokens_that_are_no_conversation() {
     }
 }
 
-/// No sequence of tokens makes the inverse panic, and what it takes covers all tokens.
+/// No sequence of tokens makes the inverse panic, and the messages that it returns cover all tokens.
 #[test]
 fn any_tokens() {
     let ids = [START, START, MESSAGE, MESSAGE, CHANNEL, END, RETURN, CALL, EOD, 1428, 5, 220, -7];

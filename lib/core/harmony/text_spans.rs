@@ -8,8 +8,8 @@ use super::spans::Alignment;
 use crate::record::decoded::Span;
 use crate::tokenizer::decode_into;
 
-/// Returns the spans of a decoded sequence. The masks are as long as its tokens. (A character of
-/// which only some bytes are trained on is in the span.)
+/// Returns the spans of a decoded sequence. The masks are as long as its tokens. (If only some bytes of a
+/// character are trained on, the character is in the span.)
 pub fn text_spans(
     decoded: &DecodedConversation,
     tokens: &[i32],
@@ -22,8 +22,8 @@ pub fn text_spans(
     spans_of(&decoded.text, &messages, tokens, masks, alignment, add_bytes)
 }
 
-/// Does the same for tokens of any tokenizer: `messages` are the tokens of each message, and `add_bytes` appends the
-/// bytes of a token, if there is one of this id.
+/// Does the same for tokens of any tokenizer. `messages` are the tokens of each message; `add_bytes` appends the
+/// bytes of a token, if there is a token with this id.
 pub fn spans_of(
     text: &str,
     messages: &[Range<usize>],

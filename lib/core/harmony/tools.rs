@@ -101,7 +101,7 @@ fn text(reader: &mut Reader) -> Result<String, RenderError> {
     Ok(text)
 }
 
-/// Reads a name that can be read back where it is declared, and where it is called.
+/// Reads a name. It must be possible to read it back from its declaration and from a call.
 fn word(reader: &mut Reader) -> Result<String, RenderError> {
     let name = field::string(reader)?;
     let mut text = String::new();

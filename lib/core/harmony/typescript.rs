@@ -1,8 +1,8 @@
 //! JSON schemas as the TypeScript that the official renderer shows to the model.
 //!
-//! Its rules are irregular and are kept as they are, for instance: only `type: "string"` uses
-//! `enum`; a property's default is put in plain quotes, the default of an `enum` at the top of a
-//! `oneOf` is JSON; `anyOf` and `$ref` are ignored.
+//! Its irregular rules are kept. For instance: only `type: "string"` uses `enum`; a property's default is
+//! in plain quotes, but the default of an `enum` at the top of a `oneOf` is JSON; `anyOf` and `$ref` are
+//! ignored.
 
 use std::fmt::Write;
 
@@ -88,8 +88,8 @@ fn write_object(schema: &Value, indent: &str, out: &mut String) -> Result<(), Re
     Ok(())
 }
 
-/// Returns why the name of a property is not read back from the line that declares it; `None` if it
-/// is.
+/// Returns why the name of a property cannot be read back from the line that declares it; `None` if it
+/// can.
 pub(crate) fn why_no_property(name: &str) -> Option<&'static str> {
     let is_break = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     if name.contains(is_break) {

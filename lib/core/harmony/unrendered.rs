@@ -1,5 +1,5 @@
-//! Fields of chat data that change what is trained on, and that a Harmony message does not have: without
-//! them the rest would be another conversation, so they are refused where they hold something.
+//! Fields of chat data that change what is trained on and that a Harmony message does not have. Without them
+//! the conversation would be another one, so they are refused unless they are empty.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,13 +7,12 @@ use super::{RenderError, field};
 use crate::json::{self, Reader, Str};
 use crate::record::chat::{Meaning, has_media, not_text, number, of_messages, of_records};
 
-/// Values with which a field has no effect: empty values, also as text, and values that are the
-/// default.
+/// Values with which a field has no effect: empty values, also as text, and default values.
 const WITHOUT_EFFECT: [&str; 10] =
     ["null", "\"\"", "[]", "{}", "1", "1.0", "true", "\"[]\"", "\"{}\"", "\"null\""];
 
-/// The fields that are left out although they have a meaning, as the user says, and how often each
-/// was. (The renderers of all threads share it.)
+/// The fields that the user wants left out although they have a meaning, and how often each was left out.
+/// (The renderers of all threads share this.)
 #[derive(Debug, Default)]
 pub struct IgnoredFields(Vec<(String, AtomicU64)>);
 
@@ -103,8 +102,8 @@ fn says_of_message(meaning: Meaning, value: &str) -> bool {
     !is_all && !is_without_effect(value)
 }
 
-/// Whether a field beside the messages has an effect, as chat-harmony reads it: columns of such
-/// names may hold something else (a loss, the name of a split).
+/// Whether a field beside the messages has an effect, by the rules of chat-harmony. (A column of such a name
+/// may hold something else: a loss, the name of a split.)
 fn says_of_record(meaning: Meaning, value: &str) -> bool {
     let value = value.trim();
     match meaning {

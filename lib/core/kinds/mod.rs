@@ -1,5 +1,6 @@
-//! What can be done with records of each type: a folder for a type, and in it a file for each room. A room says in a
-//! trait what it asks of the view of a type's rows; nothing here is called by its name.
+//! How records of each type are counted, shown, compared and checked: a folder for each type, with a file for each of
+//! these modules. Each module has a trait for the view of a type's rows; the code here implements these traits, and is
+//! called only through them.
 //!
 //! | file | implements | so that records are |
 //! |---|---|---|

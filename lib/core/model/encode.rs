@@ -1,6 +1,6 @@
-//! A text and its segments into tokens. What is trained on begins and ends between two tokens: where the
-//! tokenizer puts a token across such a place, the text is encoded in pieces that are cut there, as the
-//! prompt and the answer are at inference.
+//! Encodes a text with its segments. What is trained on must begin and end between two tokens. If the tokenizer
+//! puts a token across such a place, the text is cut there and encoded in pieces, as prompt and answer are at
+//! inference.
 
 use std::ops::Range;
 
@@ -98,7 +98,7 @@ fn is_between(ends: &[usize], place: usize) -> bool {
 /// Returns the number of tokens that begin before a place.
 fn first_from(ends: &[usize], place: usize) -> usize {
     let before = ends.partition_point(|&end| end <= place);
-    // A token across the place belongs to what it begins in.
+    // A token across the place belongs to the part in which it begins.
     let is_across = before < ends.len() && !is_between(ends, place);
     before + usize::from(is_across)
 }

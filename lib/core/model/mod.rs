@@ -1,5 +1,5 @@
-//! Models as filters use them: a folder of Hugging Face files, the chat template that renders its chats, and
-//! what a header states of both.
+//! Models as filters use them: a folder of Hugging Face files, the chat template that renders chats, and what
+//! a header states about both.
 //!
 //! | file | what |
 //! |---|---|
@@ -31,7 +31,7 @@ pub use stated::{
     state_end, state_model, stated_files,
 };
 
-/// What the user says of a model beside its folder.
+/// What the user states about a model besides its folder.
 #[derive(Debug, Clone, Default)]
 pub struct ModelSettings {
     pub folder: PathBuf,
@@ -105,7 +105,7 @@ impl ChatModel {
         &self.templates[usize::from(has_tools)].template
     }
 
-    /// Whether the template for chats with or without tools has a name in its source.
+    /// Whether the source of the template (for chats with or without tools) contains a name.
     pub fn names(&self, has_tools: bool, name: &str) -> bool {
         self.templates[usize::from(has_tools)].source.contains(name)
     }

@@ -33,7 +33,7 @@ impl TokenizerName {
         }
     }
 
-    /// Returns the name in what a header states of its tokenizer; `None` if nothing is stated.
+    /// Returns the name of the tokenizer that a header states; `None` if it states none.
     pub fn of(stated: Option<&Value>) -> Option<TokenizerName> {
         let stated = stated.filter(|stated| !stated.is_null())?;
         let known = [TokenizerName::O200k, TokenizerName::HuggingFace];
@@ -53,8 +53,8 @@ pub enum Vocabulary {
 }
 
 impl Vocabulary {
-    /// Returns the vocabulary of the tokenizer that a header states: o200k if it states none, or a name that is not known
-    /// here.
+    /// Returns the vocabulary of the tokenizer that a header states: o200k if it states none, or a name that
+    /// is not known here.
     pub fn of(stated: Option<&Value>) -> Vocabulary {
         match TokenizerName::of(stated) {
             None | Some(TokenizerName::O200k | TokenizerName::Other) => Vocabulary::O200k,
@@ -83,12 +83,12 @@ impl Vocabulary {
     }
 }
 
-/// What of tokens of another tokenizer cannot be checked here.
+/// Says what cannot be checked here if the tokens are of another tokenizer.
 pub const NOT_CHECKED: &str = "tokens of another tokenizer than o200k: their ids and masks are checked, \
      not their texts, control tokens and ends of documents";
 
-/// States in a header that its tokens are those of a model, if the user names one: NDJSON has no header. A header that
-/// states another `tokenizer.json` is refused. Returns the model.
+/// States the model of the tokens in a header, if the user names one (NDJSON has no header). Returns the model. A
+/// header that states another `tokenizer.json` is refused.
 pub fn state_model(header: &mut Header, model: Option<&Path>) -> Result<Option<Folder>> {
     let Some(path) = model else { return Ok(None) };
     let stated = header.parameters.get(TOKENIZER).filter(|stated| !stated.is_null());
@@ -120,14 +120,14 @@ pub fn open_stated(path: &Path, stated: Option<&Value>) -> Result<Folder> {
     }
 }
 
-/// Returns the cause if another SHA-256 is stated than the one that was found.
+/// Returns the cause if the stated SHA-256 is not the one that was found.
 fn other_sha256(stated: Option<&Value>, name: &str, found: &str) -> Option<String> {
     let sha256 = stated?.get(name)?.as_str()?;
     (sha256 != found).then(|| format!("its sha256 is {found}; the tokens are of {sha256}"))
 }
 
-/// Returns where the tokenizer of a header is: where the user says, or else where the stream says; `None` if nobody
-/// does.
+/// Returns the place of a header's tokenizer: the one that the user names, or else the one that the stream names;
+/// `None` if there is neither.
 pub fn locate(
     header: &Header,
     model: Option<&Path>,
@@ -139,8 +139,8 @@ pub fn locate(
     Some(TokenizerLocation { folder, template: template.map(Path::to_path_buf) })
 }
 
-/// Opens the tokenizer of the tokens of a header, if it is not o200k: of the folder that the user names, or of the
-/// one where the stream says that it is. `None` if that is not known, or nothing is there any more.
+/// Opens the tokenizer of a header's tokens, if it is not o200k, from the folder that the user names, or else from
+/// the folder that the stream names. `None` if no folder is known, or nothing is there any more.
 pub fn open_of_header(header: &Header, model: Option<&Path>) -> Result<Option<Folder>> {
     let stated = header.parameters.get(TOKENIZER);
     if let Some(path) = model {
@@ -156,8 +156,8 @@ pub fn open_of_header(header: &Header, model: Option<&Path>) -> Result<Option<Fo
     }
 }
 
-/// Returns the id of the `eos_token` of the tokens of a header: of `model`, or of the one where the stream says that it
-/// is. `what` begins the sentence that says what needs it.
+/// Returns the id of the `eos_token` for a header's tokens, from `model` or else from the model that the stream
+/// names. `what` is the beginning of the error, which says what needs it.
 pub fn eos_of(header: &Header, model: Option<Folder>, what: &str) -> Result<i32> {
     let model = model.map_or_else(|| open_of_header(header, None), |model| Ok(Some(model)))?;
     let Some(model) = model else {
@@ -170,8 +170,8 @@ pub fn eos_of(header: &Header, model: Option<Folder>, what: &str) -> Result<i32>
     })
 }
 
-/// States in a header that each sequence ends in a token of its model, which `token` names by its text or id for an
-/// option; returns its id.
+/// States in a header that each sequence ends in a token of its model; returns the token's id. The user names the
+/// token for an option, by its text or its id.
 pub fn state_end(
     header: &mut Header,
     model: Option<Folder>,
@@ -183,7 +183,7 @@ pub fn state_end(
         Some(model) => model,
         None if Vocabulary::of(header.parameters.get(TOKENIZER)).is_o200k() => {
             return Err(usage(
-                "sequences of o200k end in <|endoftext|>, others have a --model DIR",
+                "o200k sequences end in <|endoftext|>; for other tokens give --model DIR",
             ));
         }
         None => return Err(usage("the tokens' model is not at hand").hint(MODEL)),
@@ -212,8 +212,8 @@ const END: &str = "eod_token_id";
 /// What helps where a tokenizer is not found.
 const MODEL: &str = "--model DIR, the folder of their model";
 
-/// Finds the files of a model's tokenizer and chat templates: their names below its folder, `tokenizer.json` the last,
-/// and what they are. The tokenizer and the chat template must be those that are stated.
+/// Finds the files of a model's tokenizer and chat templates. Returns their names below the folder and their
+/// entries, `tokenizer.json` last. The tokenizer and the chat template must be the stated ones.
 pub fn stated_files(
     location: &TokenizerLocation,
     stated: Option<&Value>,

@@ -1,10 +1,10 @@
-//! The tokens that end turns: those that the folder's configurations state, those that the user names, and the
+//! The tokens that end turns: stop tokens of the folder's configurations, tokens that the user names, and the
 //! special tokens with which the template itself ends answers and calls.
 
 use gristmill_models::Folder;
 use gristmill_template::{Chat, Template, Value};
 
-/// Returns the texts of the tokens that end turns, each once. `templates` are those of chats without and with tools.
+/// Returns the texts of the tokens that end turns, each once. `templates`: for chats without tools, and with tools.
 pub fn stops(folder: &Folder, templates: [&Template; 2], named: &[String]) -> Vec<String> {
     let stated = folder.stop_tokens().iter().map(|stop| stop.text.clone());
     let probe = Probe { folder, templates };
@@ -36,8 +36,8 @@ struct Probe<'f> {
 }
 
 impl Probe<'_> {
-    /// Returns the special token that follows an answer, if it follows a last one and one before another question.
-    /// (What stands only between two messages may begin the next one.)
+    /// Returns the special token that follows an answer, if it follows both a last answer and an answer before another
+    /// question. (A token that stands only between two messages may begin the next message.)
     fn after_answers(&self) -> Option<String> {
         let follows = |messages: &[&str]| {
             let after = self.after_said(0, messages)?;
@@ -48,8 +48,8 @@ impl Probe<'_> {
         (last == follows(&[QUESTION, ANSWER, QUESTION, ANSWER])?).then_some(last)
     }
 
-    /// Returns the first special token after a call, if it follows a last one and one before its result, and no known
-    /// stop token does.
+    /// Returns the first special token after a call, if it follows both a last call and a call before its result, and
+    /// if no known stop token follows a call.
     fn after_calls(&self, stops: &[String]) -> Option<String> {
         let follows = |messages: &[&str]| {
             let after = self.after_said(1, messages)?;
@@ -69,7 +69,7 @@ impl Probe<'_> {
         text.split_once(SAID).map(|(_, after)| after.to_string())
     }
 
-    /// Returns the first special token of a text (of two at one place the longer), with its place.
+    /// Returns the first special token in a text with its place; the longer one if two begin at the same place.
     fn special(&self, text: &str) -> Option<(usize, String)> {
         let special = self.folder.tokenizer().added_tokens().iter().filter(|token| token.special);
         let places =

@@ -7,8 +7,8 @@ use super::room::{FirstRoom, Rooms};
 /// numbered from 0 in the order of opening. No weight may be more than the capacity.
 pub(super) type Fit = fn(&mut dyn ExactSizeIterator<Item = u32>, u32) -> (Vec<u32>, usize);
 
-/// Returns the pieces, longest first; pieces of one length keep their order. (The next step then
-/// reads them in sequence: looking up each by its place would be a cache miss each time.)
+/// Returns the pieces, longest first; pieces of one length keep their order. (The pieces themselves are
+/// sorted, not their places, so that the next step reads them in sequence, without a cache miss each.)
 pub(super) fn longest_first(pieces: Vec<Piece>, most: u32) -> Vec<Piece> {
     let longest = pieces.iter().map(|piece| piece.length).max().unwrap_or(0).min(most);
     // The next place for a piece of each length.

@@ -1,10 +1,10 @@
 //! Which sequences stand together in a row of a trainer: lengths in, rows of pieces out. Nothing here
 //! reads a token.
 //!
-//! Best fit takes the order of TRL 1.16 (`trl/data_utils.py`, `_pack_bfd`): longest first, ties by
-//! position; each into the row with the least room that takes it, among rows of equal room into the one
-//! that came to that room first. First fit decreasing gives the bins of Megatron-Bridge
-//! (`packing/algorithms.py`), by position where Megatron-Bridge draws.
+//! Best fit packs in the order of TRL 1.16 (`trl/data_utils.py`, `_pack_bfd`): longest sequence first, ties
+//! by position. Each goes into the row with the least sufficient room; among rows of equal room, into the
+//! row that reached that room first. First fit decreasing makes the bins of Megatron-Bridge
+//! (`packing/algorithms.py`), but takes sequences of one length by position, where Megatron-Bridge draws.
 
 mod fit;
 mod room;
@@ -38,7 +38,7 @@ pub enum Overflow {
     Error,
     /// It is left out.
     Drop,
-    /// It becomes several pieces, which are packed apart.
+    /// It becomes several pieces, each packed by itself.
     Split,
     /// Its first tokens are kept.
     Cut,

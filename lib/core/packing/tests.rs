@@ -108,7 +108,7 @@ fn wrapped_rows_are_one_line() {
     assert_eq!(rows, wanted);
 }
 
-/// Pieces take whole multiples, of inputs as of tokens; what is longer than the last multiple is too long.
+/// Pieces take whole multiples, of inputs and of tokens. A piece that is longer than the last multiple is too long.
 #[test]
 fn padded_pieces() {
     let padded = |counted, length| {

@@ -26,12 +26,12 @@ pub struct PlanArgs {
     #[arg(required_unless_present = "raw_shards")]
     sources: Vec<(String, PathBuf)>,
 
-    /// The sources are the raw rows in the input (or in the sources that are given): its files, divided into
-    /// N shards
+    /// Take raw rows: the files of the input, or of the sources that are given, are divided into N
+    /// shards
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     raw_shards: Option<u64>,
 
-    /// The folder of the sources, to be recorded
+    /// Record this folder of the sources
     #[arg(long, value_name = "DIR")]
     input: PathBuf,
 
@@ -71,17 +71,17 @@ pub struct PlanArgs {
 
     /// Replace a plan with other options
     ///
-    /// Its parts are then stale.
+    /// All parts are then stale.
     #[arg(long)]
     overwrite: bool,
 
-    /// Go on with what this plan has begun and made
+    /// Go on with what this plan began and made
     ///
-    /// Other packs and puzzle sets are refused, other shards are made anew.
+    /// Packs and puzzle sets with other settings are refused; shards with other settings are made again.
     #[arg(long, conflicts_with = "overwrite")]
     resume: bool,
 
-    /// The sources were not compared with the manifest.json beside them
+    /// Record that the sources were not compared with the manifest.json beside them
     #[arg(long, help_heading = "Recorded")]
     no_input_check: bool,
 

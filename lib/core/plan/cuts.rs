@@ -21,8 +21,8 @@ pub fn apportion(sources: &[Weight], tasks: u64) -> Vec<u64> {
 /// Fractions of a byte are counted in units of 2^-32.
 const SCALE: u128 = 1 << 32;
 
-/// Cuts the first `units` into `count` pieces of about equal bytes. Returns where each piece
-/// begins, and the end of the last. All units of one weight are taken as equally large.
+/// Cuts the first `units` into `count` pieces of about equal bytes. Returns the beginning of each piece,
+/// and the end of the last. All units of one weight are taken as equally large.
 pub fn cut(weights: &[Weight], units: u64, count: u64) -> Vec<u64> {
     let total = bytes_of(weights, units);
     let mut cuts = vec![0];
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(cut(&weights(&[(10, 100), (10, 900)]), 20, 2), [0, 14, 20]);
         assert_eq!(cut(&weights(&[(10, 100), (10, 900)]), 10, 2), [0, 5, 10]);
         assert_eq!(cut(&weights(&[]), 0, 1), [0, 0]);
-        // Every piece has a unit, also where one row has all the bytes.
+        // Every piece has a unit, even if one row has all the bytes.
         assert_eq!(cut(&weights(&[(1, 1000), (1, 0), (1, 0), (1, 0)]), 4, 4), [0, 1, 2, 3, 4]);
         assert_eq!(cut(&weights(&[(3, 0), (1, 1000)]), 4, 4), [0, 1, 2, 3, 4]);
         let big = u64::MAX / 2;

@@ -1,4 +1,4 @@
-//! The last step: all parts are there and are what the plan says, and become one.
+//! The last step: checks that all parts are there and as planned, and joins them.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -66,8 +66,7 @@ pub struct Finish {
     /// The task list; `None` means all tasks of the plan.
     pub list: Option<PathBuf>,
     pub jobs: NonZeroUsize,
-    /// Whether the plan was made on this machine: a source that the root holds already needs no
-    /// parts.
+    /// Whether the plan was made on this machine: then sources that the root holds already need no parts.
     pub here: bool,
     /// Whether sources that the root holds already are joined again.
     pub again: bool,
@@ -122,7 +121,7 @@ impl Finish {
 }
 
 impl JoinJob<'_> {
-    /// Returns the hint for a root that holds files which the plan does not make.
+    /// Returns the hint if a root holds files that the plan does not make.
     pub fn hint_for_surplus(&self) -> &'static str {
         if self.options.here {
             "--overwrite, or another root"

@@ -1,5 +1,5 @@
-//! What the root holds already: a source that was made with this plan's options, of this input, by
-//! this build, and whose files are there, is not made or joined again.
+//! What the root holds already. A source is not made or joined again if its files are there and were
+//! made with this plan's options, from this input, by this build.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::error::{Error, Kind, Result};
 use crate::provenance::DatasetOrigin;
 
 impl PlanSource {
-    /// Returns what a manifest states of this source.
+    /// Returns what a manifest states about this source.
     pub(super) fn made(&self, plan: &Plan) -> DatasetOrigin {
         DatasetOrigin {
             input: self.identity.clone(),
@@ -34,8 +34,8 @@ impl PlanSource {
         if plan.product.recipe().is_apart { root.join(&self.name) } else { root.to_path_buf() }
     }
 
-    /// Fails if the dataset at the source's path was not made as the plan would make it: such a
-    /// dataset is not replaced silently.
+    /// Fails if the dataset at the source's path was not made as the plan would make it, since such a
+    /// dataset must not be replaced silently.
     pub(super) fn check_resumed(&self, plan: &Plan, root: &Path) -> Result<()> {
         let Some(made) = plan.product.recipe().made else { return Ok(()) };
         let found = match made(self, root) {

@@ -20,7 +20,7 @@ use crate::publish::{TargetLock, directory_of, publish_file_locked};
 /// The default size of a task in bytes: about a quarter of a minute of one core.
 pub const TASK_BYTES: u64 = 1 << 30;
 
-/// What `ds-plan make` is asked for.
+/// The request of `ds-plan make`.
 #[derive(Debug)]
 pub struct PlanRequest {
     pub product: Product,
@@ -32,8 +32,8 @@ pub struct PlanRequest {
     pub root: PathBuf,
     pub limits: PlanLimits,
     pub sizing: Sizing,
-    /// Names and paths. If there are none, the input is raw rows. With `raw_shards` these rows, or
-    /// the sources that are named, are divided into that many shards.
+    /// Names and paths. If there are none, the input is raw rows. `raw_shards` is the number of shards into
+    /// which these rows, or the named sources, are divided.
     pub sources: Vec<(String, PathBuf)>,
     pub threads: Option<NonZeroUsize>,
     /// The plan is for this machine, with this many processors.
@@ -93,7 +93,7 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
     let root = absolute(&request.root)?;
     let path = plan_path(&root);
     let recipe = request.product.recipe();
-    // The last step would refuse it, after all of the work.
+    // Otherwise the last step would refuse it, after all the work.
     targets(request).iter().try_for_each(|target| (recipe.refuse)(target))?;
     if !files::exists(&path)? && !request.overwrite && !request.resume && !is_free(request)? {
         return Err(Error::usage("is not empty, and has no plan")
@@ -135,8 +135,8 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Returns the plan of the root if it is this one. Fails if it is another one that has begun and may not
-/// be replaced.
+/// Returns the plan of the root if it equals this plan. Fails if it is another plan that has begun and may
+/// not be replaced.
 fn find_same_plan(request: &PlanRequest, plan: &Plan, replaces: bool) -> Result<Option<Plan>> {
     match Plan::find(&plan.root)? {
         // (What is to be gone on with is not another plan, begun or not.)
@@ -159,8 +159,8 @@ impl PlanSource {
     }
 }
 
-/// Bounds of a task's bytes in a plan for one machine: a smaller task is not cut, and a larger one
-/// always is, since an interruption loses the whole task.
+/// Smallest and largest task on one machine, in bytes. A smaller task is not cut; a larger one always is,
+/// since an interruption loses the whole task.
 const HERE: (u64, u64) = (TASK_BYTES, 16 * TASK_BYTES);
 /// The most threads that one task can use well.
 const THREADS: u64 = 8;
@@ -314,7 +314,7 @@ fn sources_now(request: &PlanRequest) -> Result<Vec<SourceNow>> {
     Ok(all)
 }
 
-/// Returns the name and paths of each source and, for a shard of the raw rows, which shard it is.
+/// Returns the name and paths of each source, and which shard it is if it is a shard of raw rows.
 fn named_sources(request: &PlanRequest) -> Vec<(String, Vec<PathBuf>, Option<Slice>)> {
     let Some(count) = request.raw_shards else {
         let same = request.sources.chunk_by(|(a, _), (b, _)| a == b);

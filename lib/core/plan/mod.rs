@@ -1,6 +1,6 @@
-//! Plans: a pipeline over a large input as tasks, each a slice of one source, made by itself into a
-//! directory of its own, wherever and however often it is run. What engines (GNU parallel, Slurm)
-//! get are lines of shell; what is done is known from receipts, never from an engine's log.
+//! Plans: a pipeline over a large input, divided into tasks. A task makes a slice of one source into a
+//! directory of its own, on any machine, however often it is run. Engines (GNU parallel, Slurm) get
+//! shell lines. Receipts, never an engine's log, say what is done.
 //!
 //! The files of a plan are described in `FORMAT.md`.
 
@@ -65,8 +65,8 @@ const SCRIPTS: [&str; 4] = ["synth-kd", "synth-raw", "macroxue", "puzzles"];
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub schema_version: String,
-    /// A hash of all that decides the bytes, except for the sources: it stays the same when one is
-    /// added.
+    /// A hash of everything that decides the bytes except the sources, so that it stays the same when a
+    /// source is added.
     pub id: String,
     pub product: Product,
     /// The script that makes a task, and its options.
@@ -114,7 +114,7 @@ pub struct PlanSource {
     /// Its other inputs, if it has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<PathBuf>,
-    /// For a shard of raw rows: which slice of the files below `path` it is.
+    /// The slice of the files below `path`, for a shard of raw rows.
     pub shard: Option<Slice>,
     /// What the source was when it was planned: name, size, rows, footer hash.
     pub identity: Value,
@@ -252,8 +252,8 @@ impl PlanSource {
         Err(Error::data(cause.trim_end_matches(',')).at(path.as_path()).hint("plan again"))
     }
 
-    /// Whether these inputs are the files of this source, as far as both know them. (For raw rows a manifest knows
-    /// more than the plan; it has no number of rows where a record becomes several.)
+    /// Whether these inputs are the files of this source; only what both state is compared. (For raw rows a manifest
+    /// states more than the plan, but no number of rows if a record becomes several.)
     fn is_of(&self, inputs: &[Value]) -> bool {
         let own = self.inputs();
         let is_same = |(own, input): (&Value, &Value)| {
@@ -285,8 +285,8 @@ impl Task<'_> {
         format!("{}.part-{:05}-of-{:05}", self.source.name, self.index, self.source.count())
     }
 
-    /// Returns which rows or games of the source the task reads; `None` if it is the only task and
-    /// reads all.
+    /// Returns which rows or games of the source the task reads; `None` if it is the only task and reads all
+    /// of them.
     pub fn slice(&self) -> Option<Slice> {
         let at = |index: usize| self.source.cuts.get(index).copied().unwrap_or(0);
         let is_whole = self.source.count() == 1;

@@ -26,7 +26,7 @@ impl Plan {
         paths.into_iter().map(entry).collect()
     }
 
-    /// Returns the first file of the model that is not what it was when the plan was made.
+    /// Returns the first file of the model that has changed since the plan was made.
     pub(super) fn changed_model_file(&self) -> Result<Option<PathBuf>> {
         let now = self.model_now()?;
         let changed = now.iter().find(|file| !self.model.contains(file));
@@ -34,7 +34,7 @@ impl Plan {
         Ok(changed.or_else(removed).map(|file| file.path.clone()))
     }
 
-    /// Fails if the model is not what it was when the plan was made.
+    /// Fails if the model has changed since the plan was made.
     pub(super) fn check_model(&self) -> Result<()> {
         let Some(file) = self.changed_model_file()? else { return Ok(()) };
         let cause = "is not what it was when the plan was made";

@@ -1,5 +1,5 @@
-//! Packs as a product of plans. npy-pack merges the parts, and the manifest then says what one run over all
-//! games would have written.
+//! Packs as a product of plans. npy-pack merges the parts; the manifest is then changed to what one run over
+//! all games writes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -109,14 +109,14 @@ fn merged(job: &JoinJob<'_>, source: &PlanSource, parts: &[PathBuf]) -> Result<P
     if let [only] = parts {
         return adopt(only, !options.here);
     }
-    // The merge is beside the parts: the root never has a manifest that is not the final one.
+    // The merge is made beside the parts, so that the root only ever has the final manifest.
     let merged = root.join(TASKS).join(JOINED);
     merge_in_steps(plan, root, &merged, parts)?;
     adopt(&merged, false)
 }
 
-/// Removes merged packs: of a `finish` that has moved them into the root, and of one that could not
-/// remove them.
+/// Removes merged packs that this `finish` has moved into the root, or that an earlier one could not
+/// remove.
 fn remove_merged(root: &Path) -> Result<()> {
     for path in files::paths_if_there(&root.join(TASKS))? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -1,4 +1,4 @@
-//! Whether the parts are what the plan says, before any of them is joined.
+//! Checks that all parts are as the plan says, before any of them is joined.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ const OF_SCRIPT: [&str; 3] = ["--raw", "--chat", "--conversations"];
 /// The option that only the filter has that writes a root.
 const OF_LAST: &str = "--valid-fraction";
 
-/// Checks the manifests of the parts: they were made by this build, with the plan's options, of the
-/// plan's slices of these inputs, and belong to one dataset.
+/// Checks the manifests of the parts: they were made by this build, with the plan's options, from the
+/// plan's slices of these inputs, and they belong to one dataset.
 pub(super) fn check(plan: &Plan, sources: &[&PlanSource], root: &Path) -> Result<()> {
     let tasks: Vec<Task<'_>> = sources.iter().flat_map(|source| source.tasks(plan)).collect();
     (plan.product.recipe().check)(&tasks, root)

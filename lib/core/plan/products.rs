@@ -1,4 +1,4 @@
-//! What pipelines make: each product says in a file of its own what plans ask of it.
+//! What pipelines make: each product answers the questions of plans in a file of its own.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -10,14 +10,14 @@ use super::{conversations, packs, roots, sets};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Product {
-    /// A root of Megatron datasets, of Parquet shards or of raw rows: a task is some rows of one shard
+    /// A root of Megatron datasets, from Parquet shards or raw rows: a task is some rows of one shard
     KdRoot,
-    /// A folder of conversations, of raw rows: a task is some rows of one shard
+    /// A folder of conversations, from raw rows: a task is some rows of one shard
     Conversations,
-    /// A pack, of folders of raw games: a task is some games of one
+    /// A pack, from folders of raw games: a task is some games of one folder
     Pack,
-    /// Puzzle sets in folders of their own, one for each source, whose name is its domain: a task is
-    /// all of one
+    /// Puzzle sets, each in a folder of its own, one for each source (its name is the domain): a task
+    /// is one whole set
     Puzzles,
 }
 

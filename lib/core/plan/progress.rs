@@ -1,4 +1,4 @@
-//! How far a plan is that is made on this machine: from what the filters of its tasks report.
+//! The progress of a plan that is made on this machine, from the reports of its tasks' filters.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};

@@ -16,29 +16,27 @@ type FindOrigin = fn(&PlanSource, &Path) -> Result<Option<DatasetOrigin>>;
 
 /// What a plan needs to know of a product.
 pub(super) struct Recipe {
-    /// Refuses a directory in which the product cannot be written whatever may be overwritten,
-    /// since another kind of dataset is there.
+    /// Refuses a directory with another kind of dataset, in which the product cannot be written even with
+    /// `--overwrite`.
     pub refuse: fn(&Path) -> Result<()>,
     /// The unit of the sources and the unit of the product, both in the plural.
     pub unit: &'static str,
     pub sources: &'static str,
-    /// Looks at a source: its name, its files or folders, and which shard of the raw rows below the
-    /// folder it is.
+    /// Looks at a source. The arguments are its name, its files or folders, and which shard of the raw rows
+    /// below the folder it is.
     pub look: fn(&str, &[PathBuf], Option<Slice>) -> Result<SourceState>,
     /// Returns the file that makes a part complete. The arguments are the part and the name of its
     /// source.
     pub manifest: fn(&Path, &str) -> PathBuf,
     /// Whether a part is this file alone, so that no manifest states the hashes of other files.
     pub is_one_file: bool,
-    /// Whether each source becomes a dataset of its own, beside which others may stand. The sizes
-    /// of such sources differ much: each task may have all processors, and messages of its filters
-    /// are about that dataset.
+    /// Whether each source becomes a dataset of its own, with others beside it. The sizes of such sources
+    /// differ much, so each task may have all processors; messages of its filters are about that dataset.
     pub is_apart: bool,
     /// Whether a manifest beside the sources is part of their identity.
     pub has_input_manifest: bool,
-    /// Returns how the dataset at a source's path was made. `--resume` goes on only with a dataset
-    /// that was made as the plan would make it; `None`: a dataset that was made in another way is
-    /// made again.
+    /// Returns how the dataset at a source's path was made. `--resume` refuses a dataset that was not made as
+    /// the plan would make it; if this is `None`, such a dataset is made again.
     pub made: Option<FindOrigin>,
     /// Whether a root holds a source already, as the plan would make it.
     pub is_kept: fn(&PlanSource, &Plan, &Path) -> Result<bool>,
@@ -60,15 +58,15 @@ pub struct Weight {
 /// A source as it is now.
 #[derive(Debug, Default)]
 pub(super) struct SourceState {
-    /// Tells the source from another, and from itself after a change: an object for a file, a list
-    /// of files for a shard of raw rows.
+    /// Differs for another source, and after a change of the source: an object for a file, a list of files
+    /// for a shard of raw rows.
     pub identity: Value,
-    /// Its rows or games in order; `None` if they are not counted (NDJSON): such a source is one
-    /// task.
+    /// Its rows or games in order; `None` if they are not counted (NDJSON). Such a source is one task.
     pub weights: Option<Vec<Weight>>,
 }
 
-/// Returns the identity of a file whose rows only reading counts: its content, not its time.
+/// Returns the identity of a file whose rows can only be counted by reading it: its content, not its
+/// time.
 pub(super) fn uncounted(path: &Path) -> Result<Value> {
     let FileEntry { bytes, sha256, .. } = FileEntry::of(path)?;
     let name = path.file_name().map(|name| shown(Path::new(name)));

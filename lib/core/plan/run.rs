@@ -1,4 +1,4 @@
-//! Running one task: anywhere, any number of times, and beside itself.
+//! Runs one task: on any machine, any number of times, also twice at once.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
@@ -22,15 +22,15 @@ const MOST_LINES: usize = 100;
 /// Options of a task's run that do not change its part.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RunOptions {
-    /// Threads of its filters, instead of those of the plan
+    /// Threads of its filters [default: as planned]
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
 
-    /// Where the filters append how far they are (see their --help)
+    /// The file to which filters append their progress
     #[arg(long, value_name = "FILE")]
     pub progress_to: Option<PathBuf>,
 
-    /// Print warnings too (of puzzles all that the filters say) if all goes well
+    /// Print warnings too (for puzzles all messages) if all goes well
     #[arg(long)]
     pub warnings: bool,
 }
@@ -51,12 +51,13 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
     if task.state(root, None)? == State::Done {
         return Ok(());
     }
-    // A part that a running copy has published is not replaced: that copy is about to read it.
+    // A part that a running copy of the task has published is not replaced, since that copy is about to read
+    // it.
     let may_replace = !task.is_running(root)? && files::exists(&task.manifest(root))?;
     let lock = task.lock(root)?;
     task.forget_failure(root)?;
     let (mut status, mut messages) = task.make(root, may_replace, options)?;
-    // Another copy of the task may have made the part meanwhile, so that this one was refused.
+    // This part may have been refused because another copy of the task made it meanwhile.
     if !status.success() && files::exists(&task.manifest(root))? {
         if task.state(root, None)? == State::Done {
             return Ok(());
@@ -133,8 +134,8 @@ impl Task<'_> {
             command.args(value.iter().flat_map(|value| [flag, value]));
         }
         command.args(&plan.options);
-        // Replaces a part of another plan, or of a source that has changed. (Without this flag the
-        // later of two copies of a task leaves the part of the first.)
+        // Replaces a part of another plan, or of a source that has changed. (Without this flag, the
+        // second of two copies of a task leaves the part of the first as it is.)
         if overwrite {
             command.arg("--overwrite");
         }

@@ -27,7 +27,7 @@ const LOCK: &str = "lock";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     Done,
-    /// A part exists, but it is not of this plan and its sources as they are now; the reason.
+    /// A part exists, but not of this plan and its sources as they are now; with the reason.
     Stale(String),
     Running,
     /// The last run ended with this error.
@@ -126,7 +126,7 @@ impl Plan {
 }
 
 impl Task<'_> {
-    /// Returns the state of the task. `changed` names what has changed since the plan was made, if so.
+    /// Returns the state of the task. `changed` names what has changed since the plan was made, if anything has.
     pub fn state(&self, root: &Path, changed: Option<&str>) -> Result<State> {
         let directory = self.directory(root);
         if !files::is_directory(&directory)? {
@@ -155,7 +155,7 @@ impl Task<'_> {
         Ok(differs.flatten().map_or(State::Missing, State::Stale))
     }
 
-    /// Returns why the receipt is not one of this task, if so.
+    /// Returns why the receipt is not this task's; `None` if it is.
     fn differs(&self, receipt: &Receipt, root: &Path) -> Result<Option<String>> {
         let cause = match () {
             _ if receipt.schema_version != RECEIPT_SCHEMA => "its receipt is of another version",
@@ -170,7 +170,7 @@ impl Task<'_> {
         Ok(Some(cause.to_string()))
     }
 
-    /// Returns why the part is not the one of its receipt, if so.
+    /// Returns how the part differs from its receipt; `None` if it does not.
     fn part_differs(&self, receipt: &Receipt, root: &Path) -> Result<Option<String>> {
         let part = self.part(root);
         for FileEntry { path, bytes, .. } in &receipt.files {
@@ -191,7 +191,7 @@ impl Task<'_> {
         Ok((!same).then(|| "its part is not the one of its receipt".to_string()))
     }
 
-    /// Fails if a file differs from its hash in the receipt, where there is one.
+    /// Fails if the receipt has a hash of a file and the file differs from it.
     pub(super) fn check_content(&self, root: &Path) -> Result<()> {
         let receipt: Receipt = json_file::read_all(&self.directory(root).join(RECEIPT))?;
         for file in &receipt.files {
@@ -256,9 +256,8 @@ impl Task<'_> {
         }
     }
 
-    /// Takes the lock that says that the task is running. It is held as long as a process has it
-    /// open, which may be a child that inherited it. On a file system without locks no task is seen
-    /// to run.
+    /// Takes the lock that shows that the task is running. The lock is held as long as any process has it
+    /// open, also a child that inherited it. On a file system without locks, running tasks are not seen.
     pub(super) fn lock(&self, root: &Path) -> Result<File> {
         let directory = self.directory(root);
         let failed = |e: std::io::Error| Error::write(shown(&directory), &e);

@@ -1,4 +1,4 @@
-//! What `status` says of a root's tasks.
+//! What `status` prints about a root's tasks.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -55,9 +55,9 @@ impl Status {
         Ok(status)
     }
 
-    /// Returns the status of a root whose plan was deleted with its parts, after they were joined
-    /// and checked: all is done if the files that the root states exist. (Whether the input was
-    /// changed since then is not known.)
+    /// Returns the status of a root whose plan and parts were deleted after they were joined and checked. All
+    /// is done if the files that the root states exist. (Whether the input was changed since then is not
+    /// known.)
     fn of_finished(root: &Path, list: Option<&Path>, todo: Option<&Path>) -> Result<Status> {
         if !is_finished(root)? {
             Plan::read(root)?;
@@ -130,8 +130,8 @@ impl Status {
         parts.join(", ")
     }
 
-    /// Fails if the list is not the whole plan. Fails also if some tasks are not done, unless their
-    /// lines were asked for (`todo`).
+    /// Fails if the list is not the whole plan, or if some tasks are not done, unless their lines were asked
+    /// for (`todo`).
     pub fn check(self, root: &Path, todo: bool) -> Result<()> {
         match self.lacks {
             Some(error) => Err(error),

@@ -1,4 +1,4 @@
-//! What is said when a plan is joined: what was made, and a last line that is the same for all.
+//! What is printed when a plan is joined: what was made, and a last line of one form for all products.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};

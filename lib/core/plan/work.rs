@@ -1,5 +1,5 @@
-//! Making a plan on this machine: its tasks side by side, threads in each, and one line that says how
-//! far all of it is.
+//! Makes a plan on this machine: tasks side by side, with threads in each, and one line with the progress
+//! of all of them.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::{IsTerminal, Read};
@@ -50,7 +50,7 @@ impl Work {
         plan.check_build()?;
         let (mut open, mut progress) = self.open_tasks(plan, root)?;
         let side_by_side = self.jobs.get().min(open.len().max(1));
-        // (Where the sizes of tasks differ much, the last one that runs may have all processors.)
+        // (If the sizes of tasks differ much, the last one that runs may have all processors.)
         let is_apart = plan.product.recipe().is_apart;
         let others = if is_apart { 1 } else { open.len().max(1) };
         let threads = self.jobs.get().div_ceil(others);

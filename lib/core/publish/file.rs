@@ -1,4 +1,4 @@
-//! Outputs of one file, which one rename replaces.
+//! Outputs of one file, which are replaced by one rename.
 
 use std::path::{Path, PathBuf};
 
@@ -37,8 +37,8 @@ pub fn publish_file(file: PendingFile, overwrite: bool) -> Result<()> {
     publish(&OneFile(&path), vec![file], overwrite).map(|_| ())
 }
 
-/// Publishes one file in place of the file with its name, under a lock that is held already: it was
-/// made from that file.
+/// Publishes one file in place of the file with its name, from which it was made. The caller holds the
+/// lock.
 pub fn publish_file_locked(file: PendingFile, lock: &TargetLock) -> Result<()> {
     let path = file.path().to_path_buf();
     let mut files = [file];
@@ -46,8 +46,8 @@ pub fn publish_file_locked(file: PendingFile, lock: &TargetLock) -> Result<()> {
     change(&OneFile(&path), &mut files, true, lock).map(|_| ())
 }
 
-/// Publishes one file in place of the file with its name. This run writes no other file of that
-/// name as long as `file` lives.
+/// Publishes one file in place of the file with its name. As long as `file` lives, this run writes no
+/// other file of that name.
 pub fn publish_kept(file: &mut PendingFile) -> Result<()> {
     let path = file.path().to_path_buf();
     let files = std::slice::from_mut(file);

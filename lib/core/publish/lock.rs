@@ -10,16 +10,16 @@ use super::staging::cannot_lock;
 use crate::error::{Error, Result, shown};
 use crate::files;
 
-/// The file that is locked where directories cannot be locked.
+/// The file that is locked if directories cannot be locked.
 const LOCK: &str = ".gristmill-lock";
-/// How long a run waits for the lock. Publishing takes moments: a longer wait is for another
-/// program.
+/// How long a run waits for the lock. Publishing takes moments, so a longer wait means that another
+/// program holds it.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// A lock on a directory: nobody else publishes there while it lives. It is a `flock` on the
-/// directory itself, or, where a file system locks only files that can be written (NFS), on the
-/// file `.gristmill-lock` in it, which is removed afterwards. Where a file system has no locks at
-/// all, nothing is locked: there two runs must not write to one place.
+/// A lock on a directory: nobody else publishes there while it lives. It is a `flock` on the directory
+/// itself. If the file system locks only writable files (NFS), it is on the file `.gristmill-lock` in the
+/// directory, which is removed afterwards. If the file system has no locks, nothing is locked, and two
+/// runs must not write to one place.
 #[derive(Debug)]
 pub struct TargetLock {
     _directory: Option<File>,

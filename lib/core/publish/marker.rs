@@ -1,9 +1,9 @@
 //! The marker of a half-published dataset: `.MANIFEST.gristmill-half` beside its manifest.
 //!
-//! It stands while a dataset is replaced or published for the first time. Beside a manifest it says
-//! nothing. Without one, the files that it names are those of a publication that was cut off: no
-//! reader takes them, and the next run replaces them without `--overwrite`. Other files without a
-//! manifest are another program's, and are not touched.
+//! It stands while a dataset is replaced or published for the first time. Beside a manifest it has no
+//! meaning. If there is no manifest, a publication of the files that it names was cut off: no reader
+//! takes them, and the next run replaces them without `--overwrite`. Other files without a manifest
+//! belong to another program and are not touched.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -38,8 +38,8 @@ impl PendingFile {
         Ok(pending)
     }
 
-    /// Reserves a name for a library that writes its file by name, [`PendingFile::temporary`]: no
-    /// file is there yet. Files that the library leaves beside it are removed with the staging.
+    /// Reserves a name ([`PendingFile::temporary`]) for a library that creates its file itself. Files that the
+    /// library leaves beside it are removed with the staging.
     pub fn reserve(path: &Path) -> Result<PendingFile> {
         refuse_target(path)?;
         let name = path.file_name().map(OsString::from);
@@ -52,12 +52,12 @@ impl PendingFile {
         Ok(PendingFile { file: None, path, name, temporary, staging, is_published: false })
     }
 
-    /// Takes a file that is complete already and has another name: links to it. It is copied if the
-    /// file system has no links, or if it is a link itself or has further names.
+    /// Takes a complete file of another name by linking to it. The file is copied instead if the file system
+    /// has no links, or if the file is a link itself or has further names.
     pub fn adopt(path: &Path, from: &Path) -> Result<PendingFile> {
         let pending = PendingFile::reserve(path)?;
         let to = &pending.temporary;
-        // A link leads to data of others, and a file with other names belongs to others too.
+        // The target of a link may belong to others, and so may a file with further names.
         let is_own =
             || fs::symlink_metadata(from).map(|found| found.is_file() && found.nlink() == 1);
         let copy = || fs::copy(from, to).map(|_| ());
@@ -78,8 +78,8 @@ impl PendingFile {
         &self.temporary
     }
 
-    /// Copies bytes of another file to the end of this one, in the kernel. Returns how many: the
-    /// caller must write the rest, since file systems differ in what they can copy.
+    /// Copies bytes of another file to the end of this one, in the kernel. Returns how many were copied; the
+    /// caller must write the rest, since not every file system can copy them.
     pub fn copy_from(&mut self, from: &File, at: u64, bytes: usize) -> io::Result<usize> {
         let file = self.open_file()?;
         copy_range(from, at, file, bytes)
@@ -154,7 +154,7 @@ fn copy_range(from: &File, at: u64, to: &File, bytes: usize) -> io::Result<usize
             Ok(0) => break,
             Ok(_) | Err(Errno::INTR) => {}
             Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => return Err(error.into()),
-            // The other file system, or this one, cannot do it: writing shows whether that works.
+            // One of the file systems cannot do it; the caller writes the bytes instead.
             Err(_) => break,
         }
     }
@@ -172,8 +172,8 @@ pub(super) fn refuse_target(path: &Path) -> Result<()> {
     inputs::refuse_target(path)
 }
 
-/// Refuses a device or a pipe, in whose place a rename would put a file (and a directory, which it
-/// cannot replace).
+/// Refuses a device or a pipe, which a rename would replace by a file, and a directory, which it cannot
+/// replace.
 fn refuse_irregular(path: &Path) -> Result<()> {
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => {

@@ -27,7 +27,7 @@ use crate::signals;
 pub struct StandingFiles {
     /// The files of a dataset, with its manifest: without `--overwrite` they stay.
     pub files: Vec<PathBuf>,
-    /// Files that were made from these files, or describe them together with others. They are
+    /// Files that were made from the dataset's files, or that describe them together with others. They are
     /// withdrawn first.
     pub dependents: Vec<PathBuf>,
 }
@@ -74,7 +74,7 @@ pub fn publish(
     change(target, &mut files, overwrite, &lock)
 }
 
-/// Removes a dataset that is replaced by the one that is published under this lock. Returns the
+/// Removes a dataset that is replaced by another one, which is published under the same lock. Returns the
 /// dependents that were withdrawn.
 pub fn withdraw(target: &impl Target, lock: &TargetLock) -> Result<Vec<PathBuf>> {
     change(target, &mut [], true, lock)
@@ -196,7 +196,7 @@ impl<T: Target> Change<'_, T> {
         done
     }
 
-    /// Removes the files that say that the dataset is complete.
+    /// Removes the files that mark the dataset as complete.
     fn withdraw(&mut self, manifest: &Path) -> Result<()> {
         let StandingFiles { files, dependents } = &self.standing;
         dependents.iter().try_for_each(|path| remove_if_there(path))?;
@@ -244,8 +244,8 @@ fn sync_directories<'p>(files: impl Iterator<Item = &'p Path>) -> Result<()> {
     directories.iter().try_for_each(|directory| sync_directory(directory))
 }
 
-/// Whether the files that stand there are what these files would be. The `run` of a manifest, which
-/// says when it was made, makes no difference.
+/// Whether the existing files equal these files. The `run` of a manifest, which says when it was made, is
+/// not compared.
 fn is_same(files: &[PendingFile], standing: &[PathBuf]) -> Result<bool> {
     let names: BTreeSet<&Path> = files.iter().map(PendingFile::path).collect();
     if names != standing.iter().map(PathBuf::as_path).collect() {

@@ -1,10 +1,10 @@
-//! Staging directories: outputs are written in `DIR/.gristmill-tmp.RANDOM/`, in the directory that
-//! they will be in, and so on its file system.
+//! Staging directories: outputs are written in `DIR/.gristmill-tmp.RANDOM/`, below their final
+//! directory, so that they are on the same file system.
 //!
-//! A staging belongs to whoever holds a lock (`flock`) on the file in it, as long as it lives:
-//! neither a process id nor a host's name says that in containers and on shared disks. One whose
-//! lock can be taken was left by a killed process, and the next run there removes it. Where a file
-//! system has no locks, nothing is removed.
+//! A staging belongs to the process that holds a lock (`flock`) on the file in it. (In containers and on
+//! shared disks, neither a process id nor a host's name shows whether the owner lives.) If the lock can be
+//! taken, a killed process left the staging, and the next run there removes it. If a file system has no
+//! locks, nothing is removed.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -75,8 +75,8 @@ impl Staging {
         Ok(staging)
     }
 
-    /// Makes the directory and a staging in it; `None` if another process has taken it for an
-    /// abandoned one.
+    /// Makes the directory and a staging in it; `None` if another process took the staging for an abandoned
+    /// one.
     fn create(directory: &Path) -> io::Result<Option<Staging>> {
         signals::remember_directories(missing_directories(directory));
         files::make_directories(directory)?;
@@ -203,7 +203,7 @@ fn sweep(directory: &Path) {
             && lock.try_lock().is_ok()
             && files::is_at(&lock, &entry.path().join(LOCK))
         {
-            // Its name is removed before the lock is free: its maker may be about to take it.
+            // Its name is removed before the lock is free, since its maker may be about to take the lock.
             remove_files(&entry.path(), true);
             drop(lock);
             remove(&entry.path());
@@ -221,9 +221,9 @@ pub fn sweep_below(root: &Path) {
     folders.for_each(|folder| sweep(folder.path()));
 }
 
-/// Takes a staging without a lock: its owner ended before the lock was there, or after removing it.
-/// If its maker is about to make the lock, the staging is empty and is removed: the maker fails and
-/// begins again.
+/// Takes a staging that has no lock, because its owner ended before making the lock or after removing it.
+/// If the maker is only about to make the lock, the staging is empty and is removed; the maker then fails
+/// and begins again.
 fn open_lost(staging: &Path) -> io::Result<File> {
     fs::remove_dir(staging).or_else(|error| match error.kind() {
         io::ErrorKind::DirectoryNotEmpty => Ok(()),

@@ -1,6 +1,6 @@
-//! Reads `source,question,answer,rating` rows, one line each. Not the crate `csv`: its quotes run
-//! over line ends, so that one stray quote takes in the rest of a file (and fills the memory),
-//! and the two fields that matter here have neither commas nor line ends.
+//! Reads `source,question,answer,rating` rows, one line each. The crate `csv` is not used: its quotes run
+//! over line ends, so that one stray quote takes in the rest of a file (and fills the memory). The two
+//! fields that matter here have neither commas nor line ends.
 
 use super::Error;
 use super::source::last_part;

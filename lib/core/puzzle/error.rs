@@ -15,7 +15,7 @@ pub enum Error {
     /// An argument makes no sense, or an input is missing.
     #[error("{0}")]
     Usage(String),
-    /// An input could not be read, or what takes the rejected inputs failed.
+    /// An input could not be read, or the rejected inputs could not be written.
     #[error(transparent)]
     Outside(#[from] error::Error),
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::record::puzzle::{Puzzle, Puzzles};
 use crate::record::{JsonForm, PUZZLE};
 
-/// Returns the schema of puzzles whose sides are any JSON in place of tokens: `ds-cat --grid`.
+/// Returns the schema of `ds-cat --grid`: puzzles whose sides are JSON instead of tokens.
 pub fn grid_schema() -> SchemaRef {
     let side = |name| Arc::new(JsonForm::Value.mark(Field::new(name, DataType::Utf8, false)));
     let sides = ["inputs_json", "labels_json"].map(side);

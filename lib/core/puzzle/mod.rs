@@ -1,6 +1,6 @@
-//! The puzzle domains: how Sudoku, ARC, Maze and Domino become sequences of tokens, their rules,
-//! and how they are augmented. Puzzles come out as batches of `puzzle` records; this
-//! module writes no files and assigns no numbers.
+//! The puzzle domains: how Sudoku, ARC, Maze and Domino become sequences of tokens, their rules, and
+//! their augmentations. The output is batches of `puzzle` records; this module writes no files and
+//! assigns no numbers.
 //!
 //! A domain is one folder with a [`Domain`] (encoding, rules, augmentation, arguments, drawing) and
 //! one line in [`DOMAINS`]:
@@ -174,9 +174,9 @@ pub trait Domain: Sync {
     /// for `ds-cat --grid`.
     fn decode(&self, side: Side, tokens: &[i32]) -> Result<Value, String>;
 
-    /// Draws one side as a person would, whatever its tokens are; `None` if it does not have the
-    /// domain's length (it is then shown as numbers). The other side tells which cells are given
-    /// and which are filled in.
+    /// Draws one side as a person would, whatever its tokens are. Returns `None` if it does not have the
+    /// domain's length (it is then shown as numbers). The other side is needed to tell which cells are
+    /// given and which are filled in.
     fn picture(&self, side: Side, inputs: &[i32], labels: &[i32]) -> Option<Picture>;
 }
 

@@ -1,5 +1,5 @@
-//! How one side of an example looks: cells and what each of them is, free of colours and markup.
-//! `view` draws them in a terminal and on a page.
+//! How one side of an example looks: its cells and the meaning of each cell, without colours and markup.
+//! `view` draws the cells in a terminal and on a page.
 
 use serde::Serialize;
 
@@ -95,8 +95,8 @@ impl Picture {
         lines.join("\n")
     }
 
-    /// Draws tokens as numbers, in a square if there are as many; tokens equal to `padding` are of
-    /// that kind. Rows at the end that hold one number only are left out.
+    /// Draws tokens as numbers, in a square if their number is a square number; tokens equal to `padding` get
+    /// its kind. Rows at the end in which all numbers are the same one are left out.
     pub fn numbers(tokens: &[i32], padding: Option<(i32, CellKind)>) -> Picture {
         let side = tokens.len().isqrt();
         let columns = if side * side == tokens.len() { side } else { tokens.len().min(16) };

@@ -5,8 +5,8 @@
 
 use sha2::{Digest, Sha256};
 
-/// The key of a series of draws. Draws depend on nothing else, so that threads, slices and the
-/// order of files change nothing.
+/// The key of a series of draws. Draws depend only on it, so that threads, slices and the order of files
+/// change nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Key<'a> {
     pub seed: u64,

@@ -34,8 +34,8 @@ impl Default for BuildContext<'_> {
 }
 
 impl BuildContext<'_> {
-    /// Passes a malformed input on, with its text, or returns the error. Errors that no input
-    /// caused, such as those of the machine, are always returned.
+    /// Passes a malformed input on with its text, or returns the error. Errors that no input caused,
+    /// such as I/O errors, are always returned.
     pub(super) fn reject(&mut self, error: Error, text: Option<&[u8]>) -> Result<()> {
         match (&mut self.rejects, error) {
             (Some(take), Error::Data { place, cause }) => {

@@ -1,5 +1,5 @@
-//! Chats as people have them. They are read only, in whatever shape they come ([`crate::chat`]): a record is
-//! the text of its JSON.
+//! Chats of all common shapes. They are only read, never written; a record is the text of its JSON, and
+//! [`crate::chat`] finds its shape.
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
@@ -61,9 +61,8 @@ pub enum Meaning {
     Misplaced(&'static str),
 }
 
-/// A field of chats that changes what is trained on, under the name that OpenAI, transformers,
-/// Axolotl or the servers of open models give it: it is rendered, or refused, or counted where it
-/// is left out.
+/// A field of chats that changes what is trained on, under its name in OpenAI, transformers, Axolotl or
+/// the servers of open models. It is rendered, or refused, or left out and counted.
 #[derive(Debug)]
 pub struct MeaningfulField {
     pub name: &'static str,
@@ -73,7 +72,7 @@ pub struct MeaningfulField {
     pub of_record: Option<Meaning>,
 }
 
-/// All such fields; of several fields with one meaning, the first that is not empty is read.
+/// All such fields. If several fields have one meaning, the first that is not empty is read.
 pub const MEANINGFUL: &[MeaningfulField] = &[
     of_message("thinking", Meaning::Reasoning),
     of_message("reasoning_content", Meaning::Reasoning),
@@ -147,9 +146,8 @@ pub fn not_text(name: &str) -> String {
     format!("has \"{name}\", which is not text; try: --ignore-field {name}")
 }
 
-/// Whether a field of media, with this JSON text, is not empty: whether any value in it says
-/// something, since tables fill structs and lists with nulls. (A text that is not JSON says
-/// something.)
+/// Whether a field of media, with this JSON text, is not empty. Tables fill structs and lists with nulls, so
+/// the field counts as empty if all values in it are null, false, 0 or empty. (A text that is not JSON is not empty.)
 pub fn has_media(text: &str) -> bool {
     let mut reader = Reader::lenient(text);
     any_value(&mut reader, 0).unwrap_or(true)

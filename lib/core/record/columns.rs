@@ -103,7 +103,7 @@ impl<T: Number> FieldType for T {
     }
 }
 
-/// A column of numbers, any of which may be null.
+/// A column of numbers or nulls.
 #[derive(Debug, Clone, Copy)]
 pub struct NumberView<'a, T> {
     values: &'a [T],
@@ -176,7 +176,7 @@ impl FieldType for bool {
     }
 }
 
-/// A column of booleans, any of which may be null.
+/// A column of booleans or nulls.
 #[derive(Debug, Clone, Copy)]
 pub struct BooleanView<'a>(&'a BooleanArray);
 
@@ -224,7 +224,7 @@ impl<T: FieldType> FieldType for Rare<T> {
     }
 }
 
-/// Returns Arrow's form of which values are not null; `None` if none is null.
+/// Returns Arrow's bitmap of the values that are not null; `None` if none is null.
 pub(crate) fn null_buffer(known: Vec<bool>) -> Option<NullBuffer> {
     known.contains(&false).then(|| NullBuffer::from(known))
 }
@@ -260,7 +260,7 @@ texts! {
     JsonMember: |field| JsonForm::Member.mark(field),
 }
 
-/// A column of texts, any of which may be null.
+/// A column of texts or nulls.
 #[derive(Debug, Clone, Copy)]
 pub struct TextView<'a>(pub &'a StringArray);
 

@@ -60,8 +60,8 @@ pub const POLICY: &str = "policy";
 pub const RAW_INPUT: &str = "gristmill_input";
 pub const RAW_ROW: &str = "gristmill_row";
 
-/// Fields beside the messages: tokens to which the messages were rendered before, and their masks.
-/// They are made anew.
+/// Fields beside the messages: tokens that were made from the messages before, and their masks. They are
+/// made again.
 const TOKENS: &str = "tokens";
 const MASKS: [&str; 2] = ["loss_mask", "mask"];
 

@@ -1,5 +1,5 @@
-//! How a record type is declared: its fields once, each with its type and its documentation.
-//! `record_fields!` makes the schema, the view and the builder of them.
+//! How a record type is declared: each field once, with its type and its documentation.
+//! `record_fields!` makes the schema, the view and the builder from that.
 
 use arrow_array::ArrayRef;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
@@ -140,8 +140,8 @@ macro_rules! record_fields {
         }
 
         impl<'a> $view<'a> {
-            /// Returns the view of columns that begin with these. Other columns are an error (the
-            /// stream readers conform every batch first).
+            /// Returns a view of columns that begin with the columns of this record. Other columns are an error
+            /// (the stream readers convert every batch first).
             pub fn of_columns(columns: &'a [ArrayRef]) -> Result<$view<'a>, ArrowError> {
                 let mut columns = columns.iter();
                 $(let $field = columns.next().and_then(<$type as FieldType>::view);)+

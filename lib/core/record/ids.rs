@@ -1,5 +1,5 @@
-//! The rows of an ids file, which stands beside a Megatron triple: which record each of its
-//! sequences is. They are in Parquet only, no stream carries them.
+//! The rows of an ids file, which stands beside a Megatron triple and says which record each sequence is.
+//! They exist only in Parquet; no stream carries them.
 
 use super::prelude::*;
 use super::tokens::Identity;

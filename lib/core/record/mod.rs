@@ -1,10 +1,11 @@
 //! The record types: their names, their fields, and typed views of their
 //! columns. Plain data: nothing here reads or writes.
 //!
-//! A batch of records is an Arrow `RecordBatch` in the record type's schema; NDJSON and Arrow IPC
-//! are its codecs (`lib/core/stream`). A new record type is one file here, with its fields declared (see
-//! `declare`), and a line in `record_types!`; a test then says what SPEC.md must say of it. With a view of
-//! its rows it is at parity with the others, and `lib/core/kinds` must have what can be done with it.
+//! A batch of records is an Arrow `RecordBatch` in the record type's schema; NDJSON and Arrow IPC are its
+//! encodings (`lib/core/stream`). A new record type is one file here, with its fields declared (see
+//! `declare`), and a line in `record_types!`. A test then prints the table that SPEC.md must have for it.
+//! If the type has a view of its rows, `lib/core/kinds` must say how it is counted, shown, compared and
+//! checked.
 
 pub mod chat;
 pub mod columns;
@@ -58,13 +59,13 @@ pub struct RecordType {
     pub made_by: &'static str,
     /// The types that filters make from such records: the name of each type, and the filters.
     pub made_into: &'static [(&'static str, &'static str)],
-    /// Whether only filters make such records: then the records that these have dropped belong to
-    /// the count. Other records are also written by people, and a file of them begins the count.
+    /// Whether only filters make such records: then records that these filters dropped belong to the
+    /// counts. Other records are also written by people, and the counts begin with a file of them.
     pub is_derived: bool,
 }
 
-/// The column of fields beyond those of the type, in the form [`JsonForm::Rest`]; null if there are
-/// none.
+/// The column of all fields that the type does not have, in the form [`JsonForm::Rest`]; null if
+/// there are none.
 pub const OTHERS: &str = "gristmill_others";
 
 impl RecordType {

@@ -1,5 +1,5 @@
-//! The values of columns of any types as Python prints them: `json.dumps(value)`, `str(value)`, and
-//! whether they are true.
+//! Values of columns of any type as Python prints them (`json.dumps(value)`, `str(value)`), and whether
+//! Python takes them as true.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};

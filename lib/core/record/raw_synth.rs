@@ -1,5 +1,5 @@
-//! Rows of the dataset PleIAs/SYNTH, from which conversations are made. They are read only, with
-//! whatever types their columns have, so that no fields are declared.
+//! Rows of the dataset PleIAs/SYNTH, from which conversations are made. They are only read, never written.
+//! Their columns may have any types, so no fields are declared.
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 

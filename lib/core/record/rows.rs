@@ -1,10 +1,10 @@
 //! The table of record types, and the columns of a batch of records of any of them.
 
-/// Declares the record types, in the order in which records are recognised. One with a view of its rows is at
-/// parity: shown, counted, compared and checked. Each of these rooms has a trait for views, and nothing
-/// compiles before the view has it.
+/// Declares the record types, in the order in which records are recognised. A type with a view of its rows must
+/// be shown, counted, compared and checked: each of these four modules has a trait for views, and nothing compiles
+/// before the view implements it.
 ///
-/// (It is given a `$`, of which the macros in it are made.)
+/// (The macro is given a `$`, from which the macros inside it are made.)
 macro_rules! record_types {
     ($d:tt $($type:ident $(=> $kind:ident($module:ident::$view:ident))?;)+) => {
         /// All record types.

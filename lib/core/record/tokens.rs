@@ -1,5 +1,5 @@
-//! The `tokens` record: a rendered and tokenized conversation, with its segments and, after
-//! `span-mask`, the supervision signals.
+//! The `tokens` record: a rendered and tokenized conversation, with its segments and, after `span-mask`,
+//! its masks (`loss_mask`, `span_id`).
 
 use std::ops::Range;
 
@@ -187,8 +187,7 @@ impl<'a> Tokens<'a> {
         !self.sequences.segments.items.train.is_null()
     }
 
-    /// Returns the number of messages of consecutive rows that a weight keeps from being trained
-    /// on.
+    /// Returns how many messages of consecutive rows are not trained on because of a weight.
     pub fn untrained(&self, rows: Range<usize>) -> u64 {
         if !self.has_weights() {
             return 0;
@@ -254,8 +253,8 @@ fn with_known_masks(
     RecordBatch::try_new(schema, columns)
 }
 
-/// Returns the same records with one more token at the end of each: it is in no segment, and not trained on. Records
-/// without tokens stay without.
+/// Returns the same records with one more token at the end of each, which is in no segment and not trained on.
+/// Records without tokens get none.
 pub fn with_end(batch: &RecordBatch, token: i32) -> Result<RecordBatch, ArrowError> {
     let schema = batch.schema();
     let columns = schema.fields().iter().zip(batch.columns()).map(|(field, column)| {
@@ -322,8 +321,8 @@ impl TokensBuilder {
         self.len() == 0
     }
 
-    /// Notes that the span ids of the record that is ended next are not known: the ids added for it
-    /// do not count.
+    /// Notes that the span ids of the record that ends next are not known: the ids added for it do not
+    /// count.
     pub fn span_is_unknown(&mut self) {
         self.unknown_spans.push(self.len());
     }

@@ -1,4 +1,4 @@
-//! Names that are there twice: which of two columns is meant, nobody knows.
+//! Repeated names: if two columns have the same name, nobody knows which one is meant.
 
 use std::collections::HashSet;
 

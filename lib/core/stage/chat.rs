@@ -31,8 +31,8 @@ pub struct ChatHarmony {
 }
 
 impl ChatHarmony {
-    /// `with_places`: conversations state the record from which they are made. Fails if two columns
-    /// would have the same name.
+    /// `with_places`: conversations state the record from which they were made. Fails if two columns would
+    /// have the same name.
     pub fn new(
         conversations: Conversations,
         id_field: Option<String>,
@@ -67,7 +67,7 @@ impl ChatHarmony {
         &self.schema
     }
 
-    /// Returns a warning for each thing that did not become part of the conversations.
+    /// Returns a warning for each kind of data that did not become part of the conversations.
     pub fn warnings(&self) -> Vec<String> {
         let counts = self.left_out.counts();
         let warning = |(name, count): (&str, u64)| {
@@ -150,7 +150,7 @@ impl ChatHarmony {
 fn way_on(name: &str) -> &'static str {
     match name {
         EARLIER_THINKING => {
-            "; what follows it is trained on without it; --thinking split trains each turn with its own, all keeps it"
+            "; answers after it are trained on without it; --thinking split trains each turn with its own, all keeps it"
         }
         _ => "",
     }

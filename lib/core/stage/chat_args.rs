@@ -1,14 +1,14 @@
-//! The arguments that say what conversations are made of chats.
+//! The arguments that decide how chats become conversations.
 
 use clap::Args;
 
 use crate::chat::{AnswerChoice, NamedFields, ReadSettings, Settings, Style, Thinking, TrainOn};
 use crate::cli::ForPipelines;
 
-/// What is made of chats, as far as they do not say it themselves.
+/// Settings of the conversations, for chats that do not state them themselves.
 #[derive(Debug, Clone, Args)]
 pub struct ChatArgs {
-    /// Words of system and developer messages: openai-harmony's, or the official template's exactly
+    /// Words of system and developer messages: openai-harmony's, or exactly the official template's
     ///
     /// vLLM renders with openai-harmony.
     #[arg(long, value_enum, default_value = "harmony", value_name = "harmony|exact")]
@@ -16,17 +16,17 @@ pub struct ChatArgs {
     #[arg(hide_possible_values = true, help_heading = "Conversations")]
     pub style: Style,
 
-    /// The reasoning that stays: last, all or split [default: last]
+    /// Reasoning to keep: last, all or split [default: last]
     ///
-    /// last: that of the last turn, as the model sees it when it answers, and as the official template does. split: a
-    /// conversation for each turn (ids with #1, #2, ...), with the reasoning of that turn, which alone
-    /// is trained on.
+    /// last: only the reasoning of the last turn is kept, as the official template does; the model sees no
+    /// other when it answers. split: each turn becomes a conversation (ids with #1, #2, ...), which has the
+    /// reasoning of that turn and trains on that turn alone.
     #[arg(long, value_enum, default_value = "last", value_name = "WHICH")]
     #[arg(add = ForPipelines)]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     pub thinking: Thinking,
 
-    /// How much the system message asks for: low, medium or high (a record's own wins)
+    /// Reasoning effort in the system message: low, medium or high (a record's own wins)
     #[arg(long, default_value = "medium", value_name = "LEVEL", help_heading = "Conversations")]
     #[arg(add = ForPipelines)]
     pub reasoning_effort: String,
@@ -62,14 +62,14 @@ pub struct ChatArgs {
 /// How records are read as chats.
 #[derive(Debug, Clone, Args)]
 pub struct ChatReadArgs {
-    /// Train on all of the assistant, or on the completion, its last turn [default: all, but of prompts
-    /// with completions the completion]
+    /// Train on all assistant messages, or on the completion, the last turn [default: all; completion
+    /// for prompts with completions]
     #[arg(long, add = ForPipelines, value_enum, value_name = "WHICH", hide_possible_values = true)]
     #[arg(hide_short_help = true)]
     pub train: Option<TrainOn>,
 
-    /// Take a content that is a JSON array of parts, as text, for the text of the message: it is
-    /// refused otherwise, since a column of JSON becomes such text when it is read as text
+    /// Take a content that looks like a JSON array of parts as plain text. Otherwise it is refused: a
+    /// JSON column that was read as text looks like this
     #[arg(long, add = ForPipelines, help_heading = "Conversations")]
     pub content_is_text: bool,
 
@@ -88,14 +88,14 @@ pub struct ChatReadArgs {
     #[arg(help_heading = "Conversations")]
     pub completion_field: Option<String>,
 
-    /// Take of preference data the chosen answer, which alone is trained on; or of labelled answers
-    /// those that are wanted, dropping records whose label is false. Both are refused otherwise
+    /// chosen: train only on the chosen answer of preference data. wanted: drop records whose label is
+    /// false. Without it such records are refused
     #[arg(long, add = ForPipelines, value_enum, value_name = "chosen|wanted", value_delimiter = ',')]
     #[arg(hide_possible_values = true, hide_short_help = true, help_heading = "Conversations")]
     pub take: Vec<AnswerChoice>,
 
-    /// Leave this field out, of records and of messages (images, loss_mask, ...), as if it was not
-    /// there; how often is said (repeatable)
+    /// Ignore this field of records and of messages (images, loss_mask, ...), and print how often
+    /// it was there (repeatable)
     #[arg(long, add = ForPipelines, value_name = "NAME", hide_short_help = true)]
     #[arg(help_heading = "Conversations")]
     pub ignore_field: Vec<String>,

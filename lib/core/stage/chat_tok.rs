@@ -20,14 +20,14 @@ use crate::visible;
 use crate::wording::counted;
 use crate::wording::times;
 
-/// What is done with what a template does not show, and with texts that spell tokens.
+/// How to treat data that a template does not show, and texts that spell special tokens.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ChatTokSettings {
     /// Whether reasoning that does not show in the text is refused.
     pub keeps_reasoning: bool,
-    /// Whether texts may spell special tokens, which then become these.
+    /// Whether texts may spell special tokens; they then become these tokens.
     pub allows_special: bool,
-    /// Whether the ranges of `{% generation %}` are taken where they differ from those that are found.
+    /// Whether the ranges of `{% generation %}` are taken if they differ from the ranges that are found.
     pub trusts_generation: bool,
 }
 
@@ -40,15 +40,15 @@ pub struct ChatTok {
     ids: ChatIds,
     settings: ChatTokSettings,
     left_out: AllLeftOut,
-    /// Places inside a token, at which texts were cut.
+    /// The number of places inside a token at which texts were cut.
     cuts: AtomicU64,
     /// Turns that are trained on and do not end with a stop token.
     endless: AtomicU64,
 }
 
-/// The name under which reasoning of turns that are trained on is counted, where it does not show.
+/// The name for counting reasoning that does not show, in turns that are trained on.
 const REASONING: &str = "reasoning that the template does not show";
-/// The name under which reasoning of other turns is counted, where it does not show.
+/// The name for counting reasoning that does not show, in other turns.
 const CONTEXT: &str =
     "reasoning of turns that are not trained on, which the template does not show";
 /// The most bytes of all texts of a record: each turn repeats the turns before it.
@@ -85,7 +85,8 @@ impl ChatTok {
         Worker { stage: self, encoder: self.model.tokenizer().encoder(), ends: Vec::new() }
     }
 
-    /// Returns a warning for each thing that did not become part of the tokens, and for what a trainer should know.
+    /// Returns a warning for each kind of data that did not become part of the tokens, and for other facts that a
+    /// trainer should know.
     pub fn warnings(&self) -> Vec<String> {
         let counts = self.left_out.counts();
         let left_out = counts.iter().map(|(name, count)| {
@@ -233,7 +234,7 @@ impl Worker<'_> {
         found.map_err(|error| told(chat, &error))
     }
 
-    /// Fails if a text spells a special token, for which the tokenizer would take it.
+    /// Fails if a text spells a special token, since the tokenizer would take the text for that token.
     fn refuse_special(&self, chat: &TemplateChat) -> Result<(), String> {
         if self.stage.settings.allows_special {
             return Ok(());
@@ -266,7 +267,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Fails if the text does not show what is trained on, or what was asked; counts reasoning that it does not show.
+    /// Fails if the text does not show what is trained on, or what was asked. Counts reasoning that it does not show.
     fn refuse_unseen(
         &self,
         chat: &TemplateChat,

@@ -1,4 +1,4 @@
-//! The arguments that say how chats are rendered by a model's template.
+//! The arguments that decide how chats are rendered by a model's template.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::model::{ChatModel, ModelSettings};
 
 use super::chat_args::ChatReadArgs;
 
-/// What becomes of reasoning that the template does not show.
+/// What happens to reasoning that the template does not show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum UnseenReasoning {
     #[default]
@@ -26,7 +26,7 @@ pub enum UnseenReasoning {
 pub struct ModelArgs {
     /// The model's folder, or one tokenizer.json; nothing is fetched
     ///
-    /// tokenizer.json and tokenizer_config.json, with the chat template, as save_pretrained writes them.
+    /// It has tokenizer.json, tokenizer_config.json and the chat template, as save_pretrained writes them.
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
 
@@ -36,33 +36,34 @@ pub struct ModelArgs {
 
     /// Set a variable of the template: enable_thinking=false
     ///
-    /// As JSON, or else as text; repeatable. A record's own in chat_template_kwargs wins.
+    /// The value is read as JSON, or else as text. Repeatable. A record's own chat_template_kwargs win.
     #[arg(long, add = ForPipelines, value_name = "NAME=VALUE", value_parser = variable)]
     set: Vec<(String, Value)>,
 
     /// The turns that are trained on: all, last, or split [default: all]
     ///
-    /// all: each turn as it stands in the whole text. last: the last turn. split: a record for each turn (ids
-    /// with #1, #2, ...), which ends with it, so that it stands as the model would have generated it.
+    /// all: each turn as it stands in the whole text. last: only the last turn. split: a record for each turn
+    /// (ids with #1, #2, ...), which ends with that turn, so that the turn stands as the model would have
+    /// generated it.
     #[arg(long, add = ForPipelines, value_enum, default_value = "all", value_name = "WHICH")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     turns: Turns,
 
-    /// Another token that ends turns, beside those of the folder and of the template (repeatable)
+    /// Another stop token, besides the stop tokens of the folder and the template (repeatable)
     #[arg(long, add = ForPipelines, value_name = "TOKEN", help_heading = "Template")]
     stop: Vec<String>,
 
-    /// Reasoning that the template does not show is counted, or kept: then such chats are refused
+    /// Count reasoning that the template does not show, or keep: refuse such chats
     #[arg(long, add = ForPipelines, value_enum, default_value = "count", value_name = "count|keep")]
     #[arg(hide_possible_values = true, help_heading = "Template")]
     reasoning: UnseenReasoning,
 
-    /// Take a text of a chat that spells a special token for the token, as transformers does: else the chat is
-    /// refused
+    /// Take text of a chat that spells a special token as the token, as transformers does. Otherwise the chat
+    /// is refused
     #[arg(long, add = ForPipelines, help_heading = "Template")]
     allow_special: bool,
 
-    /// The day that the template says, if it asks; never today's
+    /// The date for a template that asks for it; never today's
     #[arg(long, add = ForPipelines, value_name = "YYYY-MM-DD", help_heading = "Template")]
     date: Option<String>,
 
@@ -71,8 +72,8 @@ pub struct ModelArgs {
     #[arg(hide_possible_values = true, help_heading = "Template")]
     arguments: Arguments,
 
-    /// Where the template's {% generation %} names another range than the one that is found, take the
-    /// template's: else the chat is refused
+    /// Train on the range of the template's {% generation %} if it differs from the range that is found.
+    /// Otherwise the chat is refused
     #[arg(long, add = ForPipelines, help_heading = "Template")]
     trust_generation: bool,
 }
@@ -100,7 +101,7 @@ impl ModelArgs {
     /// Returns how chats are read for this model.
     pub fn chats(&self, read: &ChatReadArgs, model: &ChatModel) -> TemplateChats {
         let mut read = read.settings();
-        // A template that knows nothing of reasoning has it in the content, or not at all.
+        // A template that does not read reasoning shows it in the content, or not at all.
         read.keeps_tags = !model.reads_reasoning();
         TemplateChats { read, turns: self.turns, arguments: self.arguments }
     }

@@ -1,4 +1,4 @@
-//! What the filters have in common that make conversations of other records.
+//! What is common to the filters that make conversations from other records.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -25,12 +25,12 @@ pub struct SourceArgs {
     #[command(flatten)]
     pub input: InputArgs,
 
-    /// Read only the I-th of N contiguous parts of the files, whole ones (with --slice: part of
-    /// those); the types of columns are those of the first file of all
+    /// Read only part I of N of the files, whole files (--slice then takes a part of these); column
+    /// types come from the first of all files
     #[arg(long, value_name = "I/N", help_heading = "Input")]
     shard: Option<Slice>,
 
-    /// State name, size, rows and sha256 of each file in the header, for which all are read once more
+    /// State name, size, rows and sha256 of each file in the header; this reads all files once more
     #[arg(long, help_heading = "Input", add = WithoutEffect)]
     hash_inputs: bool,
 
@@ -48,14 +48,13 @@ impl SourceArgs {
         self.limit.limit
     }
 
-    /// Returns what is known of each file that was opened, if the user asks for it.
+    /// Returns what is known about each file that was opened, if the user asks for it.
     pub fn described(&self) -> Result<Option<Vec<Value>>> {
         self.hash_inputs.then(|| describe_raw(&self.input.files)).transpose()
     }
 
-    /// Returns which parameters of the header identify these opened inputs: the settings identify
-    /// Parquet files by their footers, --hash-inputs identifies all files; `None` if there are
-    /// other files.
+    /// Returns which parameters of the header identify these opened inputs. The settings identify Parquet files by
+    /// their footers; --hash-inputs identifies all files. Returns `None` if other files are not identified.
     fn identity(&self, reader: &Reader) -> Option<&'static [&'static str]> {
         let files = &self.input.files;
         if files.is_empty() || files.iter().any(|path| path.as_os_str() == "-") {
@@ -88,7 +87,7 @@ impl SourceArgs {
         Ok(reader.limited(self.limit.limit))
     }
 
-    /// Returns the header of the output: `settings` say how it is made of the inputs.
+    /// Returns the header of the output; `settings` states how it is made from the inputs.
     pub fn header(
         &self,
         record: &RecordType,
@@ -124,7 +123,7 @@ pub struct ConversationOutputArgs {
     #[command(flatten)]
     pub output: FileOutputArgs,
 
-    /// Do nothing if the FILE of -o is finished, with these settings and of these inputs
+    /// Do nothing if the FILE of -o is finished, with the same settings and inputs
     #[arg(long, requires = "output", conflicts_with = "overwrite", help_heading = "Output")]
     #[arg(add = WithoutEffect)]
     resume: bool,
@@ -155,8 +154,8 @@ impl ConversationOutputArgs {
         }
     }
 
-    /// Whether conversations have the places of the records from which they are made: a pipe of
-    /// Arrow leads back to these; a file has the form of the published converter.
+    /// Whether conversations state the places of the records from which they were made. In an Arrow pipe they do,
+    /// so that a sequence leads back to its record; a file has the form of the published converter.
     pub fn has_places(&self) -> bool {
         self.output.is_arrow_pipe()
     }

@@ -13,7 +13,7 @@ use crate::record::decoded::{DecodedBuilder, Message, Span};
 use crate::record::tokens::{self, Tokens};
 use crate::wording::exactly;
 
-/// Decodes a batch of token sequences: of a model's tokenizer, if there is one. `alignment` is the alignment of their
+/// Decodes a batch of token sequences, with a model's tokenizer if one is given. `alignment` is the alignment of their
 /// masks.
 pub fn decode(
     mut batch: Batch,
@@ -60,7 +60,8 @@ fn decode_sequence(
     Ok((decoded, spans))
 }
 
-/// Adds a sequence of a model's tokenizer: its messages are its segments, with what the template puts around them.
+/// Adds a sequence of a model's tokenizer. Its messages are its segments, including the text that the template puts
+/// around them.
 fn push_of_model(
     builder: &mut DecodedBuilder,
     view: &Tokens<'_>,

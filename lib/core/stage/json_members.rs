@@ -1,5 +1,5 @@
-//! Looks at the texts of JSON columns that stand for one value (`messages_json`), where they are
-//! handed on without being read: NDJSON has the value in place of the text.
+//! Checks the texts of JSON columns that stand for one value (`messages_json`) if they are handed on without
+//! being read, since NDJSON has the value in place of the text.
 
 use arrow_array::cast::AsArray;
 

@@ -17,8 +17,8 @@ pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
     let conversations = Conversations::of(&records)?;
     let mut rendered = RenderOutput::default();
     let mut builder = TokensBuilder::default();
-    // Most tokens are more than four bytes of text: growing would copy, and reserved memory that is
-    // not used costs nothing.
+    // Most tokens are more than four bytes of text. Growing the memory later would copy, and
+    // reserved memory that is not used costs nothing.
     builder.tokens.reserve((batch.bytes as usize / 4).min(MOST_RESERVED));
     for row in 0..conversations.len() {
         let id = conversations.id(row);

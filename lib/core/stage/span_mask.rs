@@ -19,11 +19,11 @@ pub struct MaskRules {
     alignment: Alignment,
     /// The channels that the user named and that have not come yet.
     awaited: Mutex<BTreeSet<String>>,
-    /// Whether all of them have come: then nobody has to look.
+    /// Whether all of them have come, so that nobody has to look any more.
     none_awaited: AtomicBool,
     /// How many messages of the assistant came in each channel without a span.
     unnamed: Mutex<BTreeMap<String, u64>>,
-    /// The number of sequences so far, and of those in which nothing is supervised.
+    /// The number of sequences so far, and the number of sequences in which nothing is supervised.
     sequences: AtomicU64,
     unsupervised: AtomicU64,
 }
@@ -57,11 +57,8 @@ impl MaskRules {
         let taken = |id: &u8| self.spans.channels().iter().any(|span| span.id == *id);
         let free = (3..=u8::MAX).find(|id| !taken(id)).unwrap_or(u8::MAX);
         let left_out = |(channel, count): (&String, &u64)| {
-            let what = if channel == "commentary" {
-                " (calls of tools, and what is said beside them)"
-            } else {
-                ""
-            };
+            let what =
+                if channel == "commentary" { " (tool calls, and text beside them)" } else { "" };
             let (are, messages) =
                 (if *count == 1 { "is" } else { "are" }, counted(*count, "message"));
             format!(

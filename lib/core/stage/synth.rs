@@ -50,7 +50,7 @@ impl Reference {
     }
 }
 
-/// The text of every conversation, and which rows become one.
+/// The common text of all conversations, and which rows become a conversation.
 #[derive(Debug, Clone)]
 pub struct SynthSettings {
     pub model_identity: String,
@@ -209,7 +209,7 @@ impl SynthHarmony {
         Ok(batch)
     }
 
-    /// Appends the texts of a row, without ending them. The error says why the row has none.
+    /// Appends the texts of a row, without ending them. The error says why the row has no texts.
     fn write(&self, rows: &Rows, row: usize, columns: &mut [TextBuilder]) -> Result<(), String> {
         let [messages, metadata, fields @ ..] = columns else { return Ok(()) };
         self.write_messages(rows, row, &mut messages.bytes)?;

@@ -1,4 +1,4 @@
-//! The arguments that say what conversations are made of raw rows.
+//! The arguments that decide how raw rows become conversations.
 
 use arrow_schema::{DataType, Field};
 use clap::Args;
@@ -14,10 +14,10 @@ Follow the user's request. When you provide an answer, produce both:
 - reasoning in the analysis channel
 - the user-facing answer in the final channel";
 
-/// What stands in every conversation, and which rows become one.
+/// The common text of all conversations, and which rows become a conversation.
 #[derive(Debug, Clone, Args)]
 pub struct SynthArgs {
-    /// What the system message asks for: low, medium or high
+    /// Reasoning effort in the system message: low, medium, high
     #[arg(long, add = ForPipelines, value_enum, default_value = "high", value_name = "LEVEL")]
     #[arg(hide_possible_values = true, help_heading = "Conversations")]
     pub reasoning_effort: ReasoningEffort,
@@ -57,20 +57,20 @@ pub struct SynthArgs {
     )]
     pub metadata_fields: String,
 
-    /// Columns that there are, with or without their TYPE (text, integer, float, boolean), where a pipe
-    /// shows them after 10 MiB, or not the first file
+    /// Columns, with or without TYPE (text, integer, float, boolean), that a pipe shows only after its
+    /// first 10 MiB, or that the first file lacks
     ///
-    /// The columns are those of the first input; a file of NDJSON is read twice where its first 10 MiB
-    /// do not show them all. Before a column comes, its values are null.
+    /// Columns come from the first input. An NDJSON file is read twice if its first 10 MiB do not show
+    /// all columns. Records without a column have null in it.
     #[arg(long, value_name = "NAME[:TYPE],...", value_delimiter = ',', help_heading = "Input")]
     #[arg(add = ForPipelines)]
     pub columns: Vec<String>,
 
-    /// Keep rows without reasoning, with their answers alone
+    /// Keep rows without reasoning: they have only the answer
     #[arg(long, add = ForPipelines, help_heading = "Conversations")]
     pub keep_without_reasoning: bool,
 
-    /// What becomes of query_seed_text, which a query is about
+    /// What to do with query_seed_text, which a query is about
     ///
     /// `append` puts it after the query: a blank line, `Reference:`, a new line and the text.
     #[arg(
@@ -93,7 +93,7 @@ const TYPES: [(&str, DataType); 4] = [
     ("boolean", DataType::Boolean),
 ];
 
-/// A column as `--columns` has it; of type Null if none is stated.
+/// Reads a column of `--columns`; its type is Null if none is stated.
 fn stated_column(text: &str) -> Field {
     let typed = text.rsplit_once(':').and_then(|(name, named)| {
         let (_, data_type) = TYPES.iter().find(|(known, _)| *known == named)?;
@@ -103,7 +103,7 @@ fn stated_column(text: &str) -> Field {
 }
 
 impl SynthArgs {
-    /// What is read, for these settings; fails if a column is stated that is not read.
+    /// Returns which columns are read for these settings; fails if a stated column is not read.
     pub fn wanted(&self, settings: &SynthSettings) -> Result<WantedRecords> {
         let schema = settings.wanted_columns();
         let stated: Vec<Field> = self.columns.iter().map(|text| stated_column(text)).collect();

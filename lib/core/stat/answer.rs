@@ -1,4 +1,4 @@
-//! The whole answer: made of the batches of a reader, written as JSON, merged from parts.
+//! The whole answer of ds-stat: made from the batches of a reader, written as JSON, merged from parts.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -57,10 +57,10 @@ pub struct Answer {
     /// slices add up, the sizes of their files do not.)
     #[serde(skip)]
     pub size_on_disk: Option<u64>,
-    /// The numbers of all records; in JSON its members stand among the others.
+    /// The numbers of all records; in JSON their members stand among the members of the answer.
     pub all: Group,
     pub seq_length: Option<u64>,
-    /// The rows of a file for trainers, if all of them are measured.
+    /// The rows of a file for trainers, if the file is measured whole.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub packed: Option<PackedRows>,
     /// Null if repeats were not searched for.

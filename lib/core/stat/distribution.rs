@@ -1,9 +1,9 @@
-//! How often each number occurs: quantiles of it are exact, and parts add up to the whole.
+//! Counts how often each number occurs. Quantiles are exact, and parts add up to the whole.
 //!
-//! Memory is bounded: with more than [`EXACT`] different numbers (no lengths of a real dataset have
-//! so many, scores may) only the leading bits of each are kept, so that a quantile is at most
-//! 1/1024 too small. Which of the two it is depends on the numbers alone, not on their order or on
-//! how they are divided into parts.
+//! Memory is bounded: if there are more than [`EXACT`] different numbers (scores may have so many, the
+//! lengths of real datasets do not), only the leading bits of each are kept, and a quantile is at most
+//! 1/1024 too small. Whether it is exact depends only on the numbers, not on their order or their
+//! division into parts.
 
 use std::collections::BTreeMap;
 use std::iter::{once, successors};
@@ -15,8 +15,8 @@ use serde_json::{Number, Value};
 const EXACT: usize = 1 << 16;
 /// How many bits of a number are kept if there are more different numbers.
 const KEPT_BITS: u32 = 11;
-/// Numbers below this are counted in a table: most lengths are. A table is added to another for
-/// each batch, so it is small.
+/// Numbers below this, as most lengths are, are counted in a table. The table is small, since for each batch
+/// one is added to another.
 const TABLE: u64 = 1 << 12;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct Distribution {
     max: u64,
 }
 
-/// The form of a distribution in JSON: computed values stand beside the counts.
+/// The form of a distribution in JSON, with computed values beside the counts.
 #[derive(Serialize, Deserialize)]
 struct DistributionJson {
     count: u64,
@@ -172,10 +172,10 @@ impl Distribution {
         })
     }
 
-    /// Returns at most `most` bars that hold all numbers (one more if they are of equal width): the
-    /// first number of each, the last, and how many numbers it holds. Bars are of equal width
-    /// unless there is a long tail: if most numbers would be in the first few bars, each bar is
-    /// about twice as wide as the one before, or more.
+    /// Returns at most `most` bars that hold all numbers (one more if they are of equal width). A bar has its
+    /// first number, its last number, and how many numbers it holds. Bars are of equal width unless most
+    /// numbers would be in the first few bars (a long tail): then each bar is about twice as wide as the one
+    /// before, or wider.
     pub fn histogram(&self, most: u64) -> Vec<(u64, u64, u64)> {
         if self.count == 0 || most == 0 {
             return Vec::new();
@@ -194,9 +194,8 @@ impl Distribution {
         self.bars(&firsts, last)
     }
 
-    /// Whether nine numbers in ten are in the first quarter of the range between the least and the
-    /// largest, and the range has more than `most` numbers: bars of equal width would then say
-    /// little.
+    /// Whether nine numbers in ten are in the first quarter of the range between the least and the largest,
+    /// and the range has more than `most` numbers. Bars of equal width would then show little.
     pub(super) fn has_long_tail(&self, most: u64) -> bool {
         let range = self.max.saturating_sub(self.min);
         let p90 = self.percentile(90).unwrap_or(0.0);
@@ -239,8 +238,8 @@ impl Distribution {
     }
 }
 
-/// The first numbers of widening bars: 0, these numbers, and all their products with a power of the
-/// second number. The first series that has few enough bars is taken.
+/// The first numbers of widening bars: 0, the numbers in the list, and their products with all powers of the
+/// number after the list. The first series that has few enough bars is taken.
 const SERIES: [(&[u64], u64); 5] =
     [(&[1, 2, 5], 10), (&[1, 3], 10), (&[1], 10), (&[1], 100), (&[1], 10_000)];
 /// The tail is long if nine numbers in ten are in the first of this many parts of their range.

@@ -1,5 +1,5 @@
-//! Which ids and texts occur more than once: each is kept as its XXH3 of 128 bits, which two different
-//! ones will not share by chance. Many go to disk (see `check::repeats`).
+//! Finds ids and texts that occur more than once. Each is kept as its XXH3 of 128 bits; two different ones
+//! will not share that by chance. If there are many, they go to disk (see `check::repeats`).
 
 use arrow_buffer::ToByteSlice;
 use serde::{Deserialize, Serialize};
@@ -62,15 +62,15 @@ struct KeySet {
     different: u64,
 }
 
-/// How many records have an id, and how many a text: the keys of an answer are of these.
+/// How many records have an id, and how many have a text: these records have keys in an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KeyCounts {
     ids: u64,
     texts: u64,
 }
 
-/// The members of an answer that hold keys, each once, ascending: an array of texts in which each
-/// key has 32 hexadecimal digits. So parts can be merged, and read piece by piece.
+/// The members of an answer that hold keys: each key once, ascending, in an array of texts with 32
+/// hexadecimal digits for each key. So parts can be merged, and read piece by piece.
 pub(super) const MEMBERS: [&str; 2] = ["id_keys", "text_keys"];
 /// How many keys one text has.
 const PIECE: usize = 1024;

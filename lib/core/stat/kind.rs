@@ -1,4 +1,4 @@
-//! The numbers of records of one type, whichever it is.
+//! The numbers of records of one type, with the same interface for all types.
 
 use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
@@ -19,8 +19,7 @@ pub trait StatView {
     /// Adds a record.
     fn count(&self, row: usize, numbers: &mut Self::Numbers, options: &StatOptions) -> Result<()>;
 
-    /// Returns a hash of a record's content without its id, by which repeats are found; see
-    /// `keys.rs`.
+    /// Returns a hash of a record's content without its id, to find repeats (see `keys.rs`).
     fn text_key(&self, _row: usize) -> Option<u128> {
         None
     }
@@ -94,7 +93,7 @@ macro_rules! kind_stat {
                 }
             }
 
-            /// Returns the numbers, whichever type they are of.
+            /// Returns the numbers of any type.
             pub fn numbers(&self) -> Option<&dyn Numbers> {
                 match self {
                     $(KindStat::$kind(stat) => Some(stat.as_ref()),)+

@@ -1,20 +1,20 @@
-//! Numbers of records: what `ds-stat` says of a dataset or stream, in one pass and memory that does
-//! not grow with it. What is counted of each record type stands in `lib/core/kinds`.
+//! Statistics of records: what `ds-stat` prints about a dataset or stream, in one pass and memory that
+//! does not grow with it. What is counted for each record type is in `lib/core/kinds`.
 //!
 //! | file | what |
 //! |---|---|
-//! | `kind.rs` | what is asked of a record type, and its numbers, whichever it is |
+//! | `kind.rs` | the interface of every record type, and its numbers |
 //! | `messages.rs` | messages by role and channel, of sequences and conversations |
 //! | `distribution.rs` | how often each length (score, tile) occurs |
 //! | `plot.rs` | the same as bars on an axis |
 //! | `keys.rs` | ids and texts that occur more than once |
-//! | `answer.rs` | all of it of one dataset: made of batches, written, merged |
+//! | `answer.rs` | all numbers of one dataset: made from batches, written, merged |
 //! | `written.rs` | reads an answer |
-//! | `sections.rs` | what is said of it, in its order |
+//! | `sections.rs` | what is printed of an answer, in order |
 //! | `report.rs` | the same as text for people |
 //!
-//! The numbers of parts add up to those of the whole, and depend on the records alone, not on their
-//! encoding. Names (roles, channels, values of a column) are bounded in number.
+//! The numbers of the parts of a whole add up to the numbers of the whole. They depend only on the
+//! records, not on the encoding. The number of names (roles, channels, values of a column) is bounded.
 
 mod answer;
 mod distribution;

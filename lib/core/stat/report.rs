@@ -1,4 +1,4 @@
-//! An answer as text for people: 50 to 80 columns, as many as there are, bars without colour.
+//! An answer as text for people: as wide as the screen, but 50 to 80 columns; bars without colour.
 
 use std::fmt::Write as _;
 

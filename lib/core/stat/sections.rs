@@ -1,4 +1,4 @@
-//! What is said of an answer, in its order: the same as text (`report.rs`) and on a page (`lib/core/view`).
+//! What is printed of an answer, in order: the same as text (`report.rs`) and on a page (`lib/core/view`).
 
 use std::collections::BTreeMap;
 

@@ -42,7 +42,7 @@ pub(super) struct ArrowSource {
     pieces: Option<Pieces>,
     /// The most bytes of a record.
     most: u64,
-    /// The dropped records that the headers so far state; the last header comes after the records.
+    /// The dropped records by the headers so far; the last header comes after the records.
     dropped: DroppedRecords,
     /// Whether one of the headers was ours.
     is_stated: bool,
@@ -178,8 +178,7 @@ impl RecordSource for ArrowSource {
         }
     }
 
-    /// For a part of a stream it is not known how many dropped records belong to it, nor is it
-    /// known before the end.
+    /// Not known for a part of a stream, and not before the end of a whole one.
     fn dropped(&self) -> DroppedRecords {
         let dropped = self.dropped.clone();
         match self.is_stated {

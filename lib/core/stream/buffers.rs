@@ -1,6 +1,6 @@
-//! What an Arrow message claims of its buffers, checked before a decoder believes it: the crate
-//! `arrow-ipc` panics if a buffer leaves its message, and allocates what a compressed one claims. The
-//! crate checks the values itself.
+//! Checks what an Arrow message claims about its buffers, before it is decoded: the crate `arrow-ipc`
+//! panics if a buffer reaches beyond its message, and allocates the length that a compressed buffer
+//! claims. The crate checks the values itself.
 
 use arrow_buffer::Buffer;
 use arrow_ipc::RecordBatch;
@@ -38,8 +38,8 @@ pub fn check_buffers(batch: RecordBatch<'_>, body: &Buffer, most: u64) -> Result
     Ok(total)
 }
 
-/// Checks the number of rows. A row takes at least a bit, except in columns of nulls, which have
-/// any number of rows in no bytes, but take memory when they are decoded.
+/// Checks the number of rows. A row takes at least a bit, except in columns of nulls: these have any
+/// number of rows without a byte, but take memory when they are decoded.
 fn check_rows(batch: RecordBatch<'_>, bytes: u64) -> Result<(), String> {
     let most = bytes.saturating_mul(8).saturating_add(MOST_EMPTY_ROWS);
     let nodes = batch.nodes().into_iter().flatten().map(|node| node.length());

@@ -1,12 +1,12 @@
-//! Chats where conversations are looked at: both have the column `messages`.
+//! Tells chats from conversations: both have the column `messages`.
 
 use crate::batch::{Batch, Header};
 use crate::chat::filter_of;
 use crate::record::CONVERSATION;
 use crate::record::conversation::{Conversations, POLICY};
 
-/// Whether a first batch holds chats in the columns of conversations, as its first record shows. A
-/// stream that states its policy does not.
+/// Whether the first record of a first batch is a chat in the columns of conversations. A stream that
+/// states its policy holds no chats.
 pub fn holds_chats(header: &Header, first: &Batch) -> bool {
     let is_other = |(name, _): &(String, u64)| name != CONVERSATION.name;
     if header.text(POLICY).is_some() || header.record.as_ref().is_some_and(is_other) {

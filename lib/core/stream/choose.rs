@@ -1,5 +1,5 @@
-//! Records that are chosen as they come, where they cannot be found without reading the others. All
-//! that is in memory is what is chosen: of `--tail` and `--sample` the records themselves.
+//! Chooses records as they come, if they cannot be found without reading the others. Memory holds only
+//! what is chosen: for `--tail` and `--sample` the records themselves.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};

@@ -1,4 +1,4 @@
-//! Columns being built from JSON values, one for each type of field that our records have.
+//! Builds columns from JSON values, one builder for each type of field that our records have.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ struct MemberColumn {
     /// A JSON column's own name: NDJSON may have the text under it instead of the value.
     text_name: Option<String>,
     nullable: bool,
-    /// Whether the column has all members without a column of their own, and none under its own
-    /// name.
+    /// Whether the column takes all members that have no column of their own, and none with the column's
+    /// own name.
     is_rest: bool,
     column: Box<dyn JsonColumn>,
 }
@@ -58,8 +58,8 @@ pub(super) enum Unknown {
 
 impl Unknown {
     fn check(&self, key: &Str<'_>) -> Result<(), Problem> {
-        // The known names are all that the first input has, if it is a file; else all that its
-        // first 10 MiB have.
+        // The known names come from the whole first input, if it is a file; else from its first
+        // 10 MiB.
         let name = key.raw();
         match self {
             Unknown::Skipped => Ok(()),
@@ -77,8 +77,8 @@ impl Unknown {
 }
 
 impl Members {
-    /// Makes the columns of a record type: unknown members are skipped, and of a repeated one the
-    /// last counts.
+    /// Makes the columns of a record type: unknown members are skipped, and of repeated members the last
+    /// one counts.
     pub fn of(fields: &Fields) -> Result<Members, ArrowError> {
         Members::made(fields, Unknown::Skipped, false)
     }

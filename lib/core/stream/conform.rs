@@ -1,5 +1,5 @@
-//! Converting a batch that another program wrote to a record type's schema: columns by name, types
-//! that mean the same (any utf8, any list, any integer that fits), nothing else.
+//! Converts a batch of another program to a record type's schema. Columns are found by name, and only
+//! types with the same meaning are converted (any utf8, any list, any integer that fits).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -122,12 +122,12 @@ impl ColumnMapping {
         RecordBatch::try_new(self.target.clone(), vec![texts])
     }
 
-    /// Returns the columns that no other field of the target has, as texts of objects.
+    /// Returns the columns for which the target has no other field, as texts of objects.
     fn rest(&self, batch: &RecordBatch) -> Result<ArrayRef, ArrowError> {
         objects(&self.from.project(&self.rest)?, &batch.project(&self.rest)?, JsonForm::Rest)
     }
 
-    /// Returns the fields of the target that the input has without a column of their own.
+    /// Returns the fields of the target that the input has in its column of the rest.
     fn found_within(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>, String> {
         let Some((column, fields)) = &self.within else { return Ok(None) };
         let texts = batch.column(*column);
@@ -262,7 +262,7 @@ fn means_the_same(source: &DataType, target: &DataType) -> bool {
     }
 }
 
-/// Returns in what two types differ: the member, if they are structs or lists of them.
+/// Returns how two types differ: which member, if they are structs or lists of structs.
 fn difference(source: &DataType, target: &DataType) -> String {
     use DataType::*;
     let item = |data_type: &DataType| match data_type {

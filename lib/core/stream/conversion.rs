@@ -1,4 +1,4 @@
-//! How the columns of an input become those that are wanted.
+//! How the columns of an input become the wanted columns.
 
 use arrow_schema::{Schema, SchemaRef};
 

@@ -1,4 +1,4 @@
-//! Datasets hand out batches of their own schema; here these become what is wanted.
+//! Datasets hand out batches of their own schema; here these become batches of the wanted schema.
 
 use arrow_schema::SchemaRef;
 

@@ -1,4 +1,5 @@
-//! Inputs that no filter reads: named by their first bytes for what they are, with a way on.
+//! Inputs that no filter reads. They are recognised by their first bytes, and the error names a command
+//! that helps.
 
 use std::io;
 use std::path::Path;
@@ -62,8 +63,7 @@ const FORMATS: [Form; 14] = [
 
 const DOWNLOAD: &str = "download the file again";
 
-/// Text in encodings other than UTF-8, known by its mark. (A longer beginning comes before a
-/// shorter.)
+/// Text in encodings other than UTF-8, recognised by its mark. (Longer marks come before shorter ones.)
 const ENCODINGS: [Form; 8] = [
     form(b"\xff\xfe\0\0", "UTF-32 text", Advice::Through("iconv -f UTF-32 -t UTF-8")),
     form(b"\0\0\xfe\xff", "UTF-32 text", Advice::Through("iconv -f UTF-32 -t UTF-8")),
@@ -79,8 +79,8 @@ const ENCODINGS: [Form; 8] = [
 const ARC_TASKS: [&[u8]; 2] = [b"{\"train\":[{\"input\":", b"{\"test\":[{\"input\":"];
 const ARC: Form = form(b"{", "a task of ARC", Advice::Other("puzzle-encode arc, with its folder"));
 
-/// Returns the error of an input that begins in this way, if it is known. `unpack` is the program
-/// that has decompressed it.
+/// Returns the error for an input that begins with these bytes, if its form is known. `unpack` is the
+/// program that can decompress it.
 pub(super) fn refused(first: &[u8], name: &str, unpack: Option<&str>) -> Option<Error> {
     let (kind, form) = known(first)?;
     let error = match kind {
@@ -101,7 +101,7 @@ pub(super) fn refused_bytes(first: &[u8], path: &Path) -> Option<io::Error> {
     is_other.then(|| io::Error::new(io::ErrorKind::InvalidData, cause))
 }
 
-/// Returns the form of data that begins in this way. Text of another form is bad data, another
+/// Returns the form of data that begins with these bytes. Text in another form is bad data; another
 /// format is a wrong file.
 fn known(first: &[u8]) -> Option<(Kind, &'static Form)> {
     if let Some(format) = FORMATS.iter().find(|format| first.starts_with(format.magic)) {

@@ -1,4 +1,4 @@
-//! Records by their ids, where all must be read to find them.
+//! Finds records by their ids if all records must be read for that.
 
 use std::collections::HashSet;
 

@@ -1,10 +1,10 @@
-//! The types of the columns of NDJSON, which states none: those of the values in the first lines, and of
-//! all lines where the first do not say all there is to know.
+//! The column types of NDJSON, which states none. They come from the values in the first lines, or in
+//! all lines if the first ones do not show all types.
 //!
-//! As Arrow's JSON reader has it: integers beside floats are floats, and so are integers beyond 64
-//! bits; objects have all members that any of them has, in the order in which they come. Text is
-//! text, also where it looks like a date. Where values do not go together, the first counts: the
-//! line of the other is refused when it is read.
+//! The rules are those of Arrow's JSON reader: integers beside floats are floats, and so are integers
+//! beyond 64 bits; a struct has every member that any object has, in the order in which they come. Text
+//! stays text, even if it looks like a date. If two values do not fit together, the first one decides,
+//! and the line of the other is refused when it is read.
 
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 
@@ -42,11 +42,11 @@ impl Shape {
 /// Infers the types of columns from lines.
 #[derive(Debug)]
 pub(super) struct Inference {
-    /// The columns that are asked for, in their order.
+    /// The wanted columns, in their order.
     columns: Vec<Column>,
 }
 
-/// A column that is asked for.
+/// A wanted column.
 #[derive(Debug)]
 struct Column {
     name: String,

@@ -1,5 +1,5 @@
-//! Opening inputs: their encoding is found from their first bytes, never from a name; gzip and
-//! zstd are decompressed.
+//! Opens inputs. Their encoding is found from their first bytes, never from a name; gzip and zstd are
+//! decompressed.
 
 use std::fs::File;
 use std::io::{self, BufReader, Chain, Cursor, IsTerminal, Read, Write};
@@ -59,8 +59,8 @@ const MOST_SHOWN: usize = 1 << 20;
 pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 const GZIP: &[u8] = b"\x1f\x8b";
-/// The beginning of a zstd frame, and of a frame that its readers skip (pzstd writes one before
-/// each frame), whose first byte may be any of sixteen.
+/// The beginning of a zstd frame, and of a skippable frame (pzstd writes one before each frame), whose
+/// first byte has sixteen possible values.
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 const ZSTD_SKIPPED: &[u8] = b"\x2a\x4d\x18";
 /// A message of the Arrow IPC stream begins with a continuation marker.
@@ -68,8 +68,8 @@ const ARROW_STREAM: &[u8] = b"\xff\xff\xff\xff";
 const PARQUET: &[u8] = b"PAR1";
 
 impl Input {
-    /// Opens a file. An input without any byte is an error, unless `allow_empty`: a writer that ends
-    /// well never leaves that, but one that dies before its first record does.
+    /// Opens a file. An input without any byte is an error, unless `allow_empty`: only a writer that dies
+    /// before its first record leaves that.
     pub fn open(path: &Path, allow_empty: bool) -> Result<Input> {
         let name: Arc<str> = shown(path).into();
         // (Opening a FIFO waits for its writer, as with every other program.)
@@ -138,7 +138,7 @@ impl Input {
         }
         if first.is_empty() && !allow_empty {
             let error = cut(&name, is_piped, "there are no bytes");
-            // (Who wrote into a pipe and failed has said so.)
+            // (A failed writer of a pipe has reported its own error.)
             return Err(match is_piped {
                 true => error,
                 false => error.hint("--allow-empty, if there may be no records"),

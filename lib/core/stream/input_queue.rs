@@ -1,4 +1,4 @@
-//! The inputs of a reader: what is read of each, and how it is opened.
+//! The inputs of a reader: which part of each is read, and how it is opened.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -38,8 +38,7 @@ pub(super) struct InputQueue {
     pub files: Vec<PathBuf>,
     /// The identities of the Parquet files among the inputs.
     pub sources: Vec<Value>,
-    /// All columns, if inputs of any schema are read: a column of an input beyond these would be
-    /// lost.
+    /// All columns, if inputs of any schema are read. Any other column of an input would be lost.
     pub known: Option<SchemaRef>,
     /// The most bytes of a record.
     most: u64,
@@ -128,8 +127,8 @@ impl InputQueue {
         }
     }
 
-    /// Reads only these ascending runs of the records of all inputs, from the first input on, although it is
-    /// open already and was asked for its header.
+    /// Reads only these ascending runs of the records of all inputs. Starts with the first input again, although it
+    /// is open already and was asked for its header.
     pub fn keep_runs(&mut self, runs: &[Range<u64>]) {
         let inputs: Vec<InputPart> =
             self.first.take().into_iter().chain(self.waiting.drain(..)).collect();
@@ -147,9 +146,9 @@ impl InputQueue {
         }
     }
 
-    /// Returns what all inputs state, including the inputs of other slices: a parameter is null if
-    /// inputs differ in it. (For pipes, which can be read only once, and NDJSON, which has no header, returns
-    /// what the first input states.)
+    /// Returns the common header of all inputs, including the inputs of other slices. A parameter is null if inputs
+    /// differ in it. (For pipes, which can be read only once, and NDJSON, which has no header, returns the header of
+    /// the first input.)
     pub fn header_of_all(&self, first: &Header) -> Result<Header> {
         let is_pipe = |path: &PathBuf| Ok(path.as_os_str() == "-" || !files::is_file(path)?);
         if self.files.len() < 2 || files::find(&self.files, is_pipe)?.is_some() {
@@ -172,9 +171,9 @@ impl InputQueue {
         Ok(Header { parameters: all.parameters, provenance: all.provenance, ..first.clone() })
     }
 
-    /// Returns the columns of all inputs, if all are Parquet files. Otherwise returns the columns
-    /// of the first input, and the column of the rest if a later one has fields beyond its records'
-    /// type. (A pipe cannot be looked at before: it may have such fields.)
+    /// Returns the columns of all inputs, if all are Parquet files. Otherwise returns the columns of the first
+    /// input, and the column of the rest if a later input has fields that its record type lacks. (A pipe
+    /// cannot be looked at beforehand, so it may have such fields.)
     pub fn columns_of_all(
         &self,
         first: &SchemaRef,

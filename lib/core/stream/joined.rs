@@ -1,4 +1,4 @@
-//! One schema for inputs that are read as they are: what only one of them has is null in the others.
+//! One schema for inputs that are read as they are: fields that only one input has are null in the others.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use crate::record::{JsonForm, ndjson_name};
 
-/// Joins the schemas of two inputs: columns, and members of structs, of both; those of the first
-/// come first. Types are those of the first; the reader of the second says whether they fit. `None`
-/// if they have one field in two forms, as values and as JSON.
+/// Joins the schemas of two inputs: the result has the columns, and the members of structs, of both,
+/// first those of `first`. Types come from `first`; the reader of `second` checks whether its values fit.
+/// Returns `None` if one field has two forms, as values and as JSON.
 pub(super) fn joined(first: &Schema, second: &Schema) -> Option<Schema> {
     let is_other_form = |own: &FieldRef, other: &FieldRef| {
         own.name() != other.name() && ndjson_name(own) == ndjson_name(other)
@@ -52,8 +52,8 @@ fn joined_type(first: &DataType, second: &DataType) -> DataType {
     }
 }
 
-/// Returns the first column or member that `of` has and `beyond` lacks, as a path: it would be
-/// lost. (A JSON column has all that it was made of, and a column of the rest has all columns.)
+/// Returns the path of the first column or member that `of` has and `beyond` lacks, and that would be
+/// lost. (A JSON column holds all members from which it was made, a column of the rest all columns.)
 pub(super) fn surplus(of: &Schema, beyond: &Schema) -> Option<String> {
     let lost = surplus_field(of.fields(), beyond.fields())?;
     let is_column = of.index_of(&lost).is_ok();

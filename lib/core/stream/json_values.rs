@@ -1,5 +1,5 @@
-//! JSON of other forms than a record a line, made into lines as it is read: one array of records, and
-//! records over several lines. Memory does not grow with the input.
+//! Turns JSON with one array of records, or with records over several lines, into one record a line while
+//! it is read. Memory does not grow with the input.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -30,10 +30,9 @@ impl Form {
     }
 }
 
-/// Returns the form of a text by its beginning, which has all of its first line and, unless there
-/// is no more, the first character of the next line. `None`: one record a line, as far as can be
-/// seen. (A first line that is broken is a bad record among lines: the next line does not continue
-/// it.)
+/// Returns the form of a text by its beginning, which must have the whole first line and, if there is
+/// more, the first character of the next line. `None`: one record a line, as far as can be seen. (If the
+/// first line is broken and the next line does not continue it, it is a bad record among lines.)
 pub(super) fn form_of(text: &[u8]) -> Option<Form> {
     let text = text.trim_ascii_start();
     match text.first()? {
@@ -97,7 +96,7 @@ fn open_at_end(line: &[u8]) -> OpenBrackets {
     open
 }
 
-/// The lines on which records begin: records that were made and not asked for yet.
+/// The lines on which records begin, for the records that were made and not asked for yet.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Starts(Arc<Mutex<VecDeque<u64>>>);
 
@@ -106,7 +105,7 @@ impl Starts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(line);
     }
 
-    /// Returns the line of the next record, which stays the next.
+    /// Returns the line of the next record, without taking it.
     pub fn peek(&self) -> Option<u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).front().copied()
     }

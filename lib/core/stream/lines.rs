@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 const BLOCK: usize = 1 << 20;
 /// The most bytes of a buffer that is kept for the next block.
 const LARGE: usize = 16 * BLOCK;
-/// How long a line of a pipe that is shown as it comes waits for further lines.
+/// How long a line waits for further lines, if it comes from a pipe that is shown as it comes.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// How many bytes of such a pipe are read at once.
 const READ: usize = 1 << 16;
@@ -52,9 +52,9 @@ impl<R: Read> Lines<R> {
         Lines { shown: Some(pipe), ..self }
     }
 
-    /// Returns the next block; `None` at the end. Every line ends in a newline, except perhaps the
-    /// last of the input, and a line that is too long, which is cut. A block of one long line is
-    /// handed over to the caller: it is in memory once, and only as long as it is needed.
+    /// Returns the next block; `None` at the end. Every line ends in a newline, except perhaps the last line
+    /// of the input and a line that is too long, which is cut. A block of one long line is handed over to the
+    /// caller, so that it is in memory once, and only as long as it is needed.
     pub fn next_block(&mut self) -> io::Result<Option<Cow<'_, [u8]>>> {
         self.buffer.drain(..self.start);
         self.start = 0;
@@ -105,9 +105,9 @@ impl<R: Read> Lines<R> {
         self.most.saturating_add(2 * BLOCK as u64)
     }
 
-    /// Makes room for `wanted` more bytes; above a certain length for the longest line at once. (A
-    /// buffer that grows while it is full is in memory twice, and room to which nothing was written
-    /// is not in memory.)
+    /// Makes room for `wanted` more bytes; above a certain length it makes room for the longest line at once.
+    /// (A buffer that grows while it is full is in memory twice. Room to which nothing was written takes no
+    /// memory.)
     fn make_room(&mut self, wanted: usize) {
         if self.buffer.capacity() - self.buffer.len() >= wanted {
             return;

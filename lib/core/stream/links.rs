@@ -64,7 +64,7 @@ impl LinkWriter {
         Ok(())
     }
 
-    /// Fails in silence if nobody reads any more, as if SIGPIPE had ended this filter.
+    /// Fails without a message if nobody reads any more, as if SIGPIPE had ended this filter.
     fn send(&self, part: Part) -> Result<()> {
         self.0.send(part).map_err(|_| {
             let (tool, message) = ("the next filter".to_string(), "it reads no more".to_string());

@@ -1,5 +1,5 @@
-//! The streams between filters: NDJSON and Arrow IPC, sniffed, read and written. SPEC.md beside
-//! this file says what they look like on the wire.
+//! The streams between filters: NDJSON and Arrow IPC, recognised, read and written. SPEC.md beside this
+//! file describes their bytes.
 
 mod arrow_source;
 mod buffers;

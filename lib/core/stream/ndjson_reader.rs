@@ -1,6 +1,6 @@
-//! NDJSON into columns: one record per line, read directly into the builders of the record type's
-//! schema. Integers are exact (1.5 is not an int32, 2^53 + 1 is kept), unknown fields are skipped,
-//! the last of a repeated field counts, errors name the line.
+//! Reads NDJSON into columns: one record per line, directly into the builders of the record type's schema.
+//! Integers are exact (1.5 is not an int32, 2^53 + 1 is kept). Unknown fields are skipped; of repeated
+//! fields the last one counts; errors name the line.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,9 +27,8 @@ impl NdjsonDecoder {
         Ok(NdjsonDecoder { schema, columns, rows: 0 })
     }
 
-    /// Makes a decoder whose values must have the types of their columns exactly, and whose lines
-    /// have no field twice. A field in `names` without a column is an error, other fields are
-    /// skipped.
+    /// Makes a decoder that requires values of exactly the columns' types, and lines without repeated fields.
+    /// A field in `names` that has no column is an error; other fields are skipped.
     pub fn typed(schema: SchemaRef, names: &Schema) -> Result<NdjsonDecoder, ArrowError> {
         let is_absent = |name: &&String| schema.index_of(name).is_err();
         let names = names.fields().iter().map(|field| field.name());

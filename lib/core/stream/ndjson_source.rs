@@ -34,7 +34,7 @@ pub(super) struct NdjsonSource {
     decoding: BlockDecoder,
     /// Blocks that were read to look at their lines.
     pending: VecDeque<Vec<u8>>,
-    /// The lines from the first of the file on, if the lines that are read begin elsewhere.
+    /// The lines from the first line of the file on, if the lines that are read begin elsewhere.
     from_first: Option<Lines<Bytes>>,
     /// The records that were dropped before.
     dropped: DroppedRecords,
@@ -42,8 +42,8 @@ pub(super) struct NdjsonSource {
     file: Option<PathBuf>,
 }
 
-/// The types of columns are those of the lines that begin in this many bytes. In a file all lines
-/// are looked at for types that these do not show.
+/// Column types come from the lines that begin in this many bytes. If these do not show all types,
+/// all lines of a file are looked at.
 const TYPED_BYTES: usize = 10 << 20;
 
 /// Makes batches from blocks of lines.
@@ -84,7 +84,7 @@ impl NdjsonSource {
         Ok(NdjsonSource { lines, decoding, pending: VecDeque::new(), from_first, dropped, file })
     }
 
-    /// Sets that the lines were made from other JSON, in which records begin on other lines.
+    /// Sets that the lines were made from JSON of another form, in which records begin on other lines.
     pub(super) fn of_values(mut self, starts: Starts) -> NdjsonSource {
         self.decoding.starts = Some(starts);
         self
@@ -306,7 +306,7 @@ impl RecordSource for NdjsonSource {
     }
 }
 
-/// Sets in a header what the first records show of all: that messages may have weights, and the
+/// Sets in a header what the first records show about all: whether messages may have weights, and the
 /// policy for which conversations were made.
 fn announce(header: &mut Header, record: &RecordType, block: &[u8]) {
     announce_in_lines(header, block);
@@ -387,9 +387,8 @@ fn look_at(inference: &mut Inference, block: &[u8], bytes: &mut usize) {
     }
 }
 
-/// Returns how many bytes the blank lines have with which a block begins, and how many lines these
-/// are, as long as they have at most `most` bytes together: so none of them is too long. White
-/// space is skipped as a whole.
+/// Counts the blank lines at the beginning of a block; returns their bytes and their number. Stops after
+/// `most` bytes, so that none of the lines is too long. White space is skipped as a whole.
 fn blank_lines(block: &[u8], most: u64) -> (usize, u64) {
     if block.first().is_none_or(|byte| !byte.is_ascii_whitespace()) {
         return (0, 0);

@@ -1,8 +1,8 @@
-//! Columns into NDJSON: one compact object per line, every field of the schema, nulls written out.
+//! Writes columns as NDJSON: one compact object per line, with every field of the schema, nulls too.
 //!
-//! Integers and decimals are printed exactly (a u64 seed too), floats in the shortest form that reads
-//! back the same. Text stays UTF-8; bytes are text, or an error, as is what JSON has no form for: floats
-//! that are not finite, and types that are not known here.
+//! Integers and decimals are printed exactly (also a u64 seed), floats in the shortest form that reads back
+//! the same. Text stays UTF-8. Bytes must be text. Bytes that are not, floats that are not finite, and types
+//! that are not known here are errors.
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
@@ -52,9 +52,9 @@ impl NdjsonEncoder {
     }
 }
 
-/// Returns the values of a column of lists or structs as the JSON from which they were made: `form`
-/// says whether the text is the value, or an object that has it under `name`. A null member is left
-/// out, since a table has a column for every member that any of its objects has.
+/// Returns the values of a column of lists or structs as the JSON from which they were made. By `form` the
+/// text is the value, or an object that has the value under `name`. Null members are left out, since a
+/// table has a column for every member that any of its objects has.
 pub fn json_texts(
     field: &FieldRef,
     column: &ArrayRef,

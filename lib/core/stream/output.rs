@@ -76,14 +76,14 @@ const OTHER_NAMES: [(&[&str], &str, &str); 6] = [
 pub struct FileOutputArgs {
     /// ndjson, arrow or parquet, if FILE's name does not say it
     ///
-    /// GRISTMILL_TO says it for a whole pipeline.
+    /// GRISTMILL_TO sets it for a whole pipeline.
     #[arg(long, value_enum, env = "GRISTMILL_TO", hide_env = true, default_value = "ndjson")]
     #[arg(value_name = "ENCODING", hide_possible_values = true, add = WithoutEffect)]
     pub to: FileEncoding,
 
     /// Write this file instead of stdout (`-`)
     ///
-    /// Parquet needs one. The encoding of *.ndjson, *.jsonl, *.arrows and *.parquet is that of the name.
+    /// Parquet needs a file. Names with .ndjson, .jsonl, .arrows and .parquet decide the encoding.
     #[arg(short, long, value_name = "FILE", add = WithoutEffect, add = NoStream)]
     pub output: Option<PathBuf>,
 

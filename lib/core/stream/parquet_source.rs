@@ -61,8 +61,8 @@ impl ParquetSource {
         })
     }
 
-    /// Returns what the file states of its records. The records that were dropped when it was made
-    /// are not counted again: a slice of the file could not tell how many belong to it.
+    /// Returns what the file states about its records. The records that were dropped when it was made are not
+    /// counted again, since a slice of the file could not tell how many belong to it.
     fn header(&self) -> Result<Header> {
         let header = Header::of(self.file.schema()).map_err(|error| error.at(&self.name))?;
         let mut header = Header { dropped: DroppedRecords::default(), ..header };

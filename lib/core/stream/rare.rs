@@ -1,5 +1,5 @@
-//! Fields that few records have. A stream of Arrow has a column for each only where its header says so
-//! ([`WEIGHTS`]): all others stay as they are for every reader.
+//! Fields that few records have. An Arrow stream has columns for them only if its header says so
+//! ([`WEIGHTS`]), so that all other streams look the same as before to every reader.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::record::is_rare;
 /// The member of a message.
 const TRAIN: &str = "train";
 
-/// The columns of a stream: the columns of its records, without rare ones that it does not have.
+/// The columns of a stream: the columns of its records, except rare columns that the stream does not have.
 pub struct PresentFields {
     schema: SchemaRef,
     drops: bool,

@@ -1,4 +1,4 @@
-//! Reading records: inputs one after another, whatever their encoding, as batches of one schema.
+//! Reads records: inputs of any encoding, one after another, as batches of one schema.
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
@@ -22,7 +22,7 @@ use crate::format::stated::Comparison;
 use crate::format::unchanged::InputSnapshot;
 use crate::record::{JsonForm, RecordType, ndjson_name, record_type, record_type_with};
 
-/// Which records are asked for.
+/// Which records the caller wants.
 #[derive(Debug, Clone)]
 pub enum Request {
     /// Records of any type, and Parquet files of any schema. Several Parquet files have the columns
@@ -57,7 +57,7 @@ pub struct Reader {
     selection: RecordSelection,
     notes: Vec<String>,
     unchanged: InputSnapshot,
-    /// The files that must fit their manifest, if all of them is read.
+    /// The files that must fit their manifest, if they are read whole.
     comparison: Comparison,
 }
 
@@ -69,9 +69,9 @@ struct RecordSelection {
     is_whole: bool,
     /// The columns that are handed out, if they are not all that are read.
     cut_to: Option<SchemaRef>,
-    /// Chooses records by their ids, if that is asked for.
+    /// Chooses records by their ids, if the user wants that.
     ids: Option<IdFilter>,
-    /// Chooses records as they come, if that is asked for.
+    /// Chooses records as they come, if the user wants that.
     chooser: Option<Chooser>,
 }
 
@@ -115,8 +115,8 @@ impl RecordSelection {
 }
 
 impl Reader {
-    /// Opens files and streams, the first at once, so that its header and a wrong pipe are known
-    /// early. (Datasets on disk: [`crate::dataset::open`].)
+    /// Opens files and streams, the first one at once, so that its header is known, and a wrong pipe noticed,
+    /// early. (For datasets on disk: [`crate::dataset::open`].)
     pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
         Reader::open_typed(args, None, request)
     }
@@ -224,7 +224,7 @@ impl Reader {
         self
     }
 
-    /// Makes the reader compare files while all of them is read.
+    /// Makes the reader compare files with their hashes while they are read whole.
     pub fn comparing(mut self, comparison: Comparison) -> Reader {
         self.comparison = comparison;
         self
@@ -248,8 +248,7 @@ impl Reader {
         self
     }
 
-    /// Decodes for this many threads that work on the batches: one decoder alone cannot keep many
-    /// of them busy.
+    /// Sets how many threads work on the batches: one decoder cannot keep many of them busy.
     pub fn feeding(mut self, jobs: NonZeroUsize) -> Reader {
         self.inputs.threads = decoders(jobs);
         if let Some(current) = &mut self.current {
@@ -258,8 +257,8 @@ impl Reader {
         self
     }
 
-    /// Hands out the records that the arguments choose. Other records are not read, if it is known
-    /// beforehand how many records there are and each can be found (datasets, Parquet).
+    /// Hands out only the records that the arguments choose. Other records are not even read if the number of
+    /// records is known beforehand and each can be found (datasets, Parquet).
     pub fn choose(mut self, args: &SelectArgs) -> Result<Reader> {
         if !args.id.is_empty() {
             return self.only(&args.id);
@@ -295,8 +294,8 @@ impl Reader {
         self.advance()
     }
 
-    /// Hands out the records with these ids only; a reader of a dataset that knows where they are
-    /// reads no others. A missing id is an error: at once, or after the last record.
+    /// Hands out only the records with these ids; a reader of a dataset that knows where they are reads no
+    /// others. A missing id is an error, at once or after the last record.
     pub fn only(mut self, ids: &[String]) -> Result<Reader> {
         if ids.is_empty() {
             return Ok(self);
@@ -326,8 +325,7 @@ impl Reader {
         self.read_as(read.clone(), schema);
     }
 
-    /// Hands out all of records of a type, in its columns. It must be called before the first
-    /// batch.
+    /// Hands out whole records of a type, in its columns. It must be called before the first batch.
     pub fn select_whole(&mut self, record: &RecordType) {
         let schema = record.whole_schema();
         self.read_as(schema.clone(), schema);
@@ -411,8 +409,8 @@ impl Reader {
         &self.inputs.files
     }
 
-    /// Returns the records that the filters before this one have dropped; known after the last
-    /// batch, as far as it came with the records (see [`DroppedRecords::without_header`]).
+    /// Returns how many records the filters before this one dropped. It is known after the last batch, if the
+    /// counts came with the records (see [`DroppedRecords::without_header`]).
     pub fn dropped(&self) -> DroppedRecords {
         let dropped = match &self.current {
             Some(current) => self.dropped.and(&current.dropped()),
@@ -505,8 +503,8 @@ fn cut(records: &RecordBatch, columns: &Schema) -> Result<RecordBatch> {
     Ok(records.project(&places.collect::<Result<Vec<usize>, ArrowError>>()?)?)
 }
 
-/// Returns how many threads decode. Decoding Parquet takes a quarter of the time of encoding its
-/// text: one decoder feeds up to three threads of work.
+/// Returns how many threads decode. Decoding Parquet takes a quarter of the time of encoding its text, so
+/// one decoder feeds up to three threads of work.
 fn decoders(jobs: NonZeroUsize) -> NonZeroUsize {
     match jobs.get() {
         0..4 => NonZeroUsize::MIN,

@@ -1,4 +1,4 @@
-//! The columns of single values of JSON: numbers, booleans, texts, and raw JSON.
+//! Builds columns of single JSON values: numbers, booleans, texts, and raw JSON.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Dividing inputs: which part of each belongs to `--slice I/N`.
+//! Divides inputs: which part of each belongs to `--slice I/N`.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -82,8 +82,8 @@ pub(super) fn cut_inputs(
     for (path, size) in files.iter().zip(sizes) {
         let from = wanted.start.clamp(start, start + size) - start;
         let to = wanted.end.clamp(start, start + size) - start;
-        // Dropped records belong to a whole input. A file without rows is whole in the slice where
-        // it stands, not in all slices.
+        // Dropped records belong to a whole input. A file without rows belongs, as a whole, to the
+        // one slice in which it stands.
         let is_last = start == total_size && wanted.end == total_size;
         let is_own = size > 0 || wanted.contains(&start) || is_last;
         let is_whole = are_rows && is_own && to - from == size;

@@ -24,7 +24,7 @@ impl Random {
         self.below(chance) == 0
     }
 
-    /// A value as games have them, and now and then any.
+    /// A value as in games, or sometimes any value.
     fn value(&mut self) -> f64 {
         let size = 10_u64.pow(self.below(8) as u32);
         let decimals = [1e1, 1e3, 1e6, 1e6, 1e7][self.below(5) as usize];

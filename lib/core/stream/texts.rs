@@ -1,5 +1,5 @@
-//! Text of other programs is decoded as bytes and looked at here: what is not UTF-8 makes its record a
-//! bad one, as in NDJSON, where the decoders would refuse the whole batch or file.
+//! Text of other programs is decoded as bytes and checked here. Text that is not UTF-8 makes its record
+//! bad, as in NDJSON; the decoders would refuse the whole batch or file.
 
 use std::ops::Range;
 use std::sync::Arc;

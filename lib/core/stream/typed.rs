@@ -1,6 +1,6 @@
-//! Rows whose columns have any types: the types of the first input, in few forms, so that a stage has few
-//! to know. Later inputs are cast to the first one's types as Hugging Face `datasets` does (integers
-//! into text, ...), where no value is lost; else they are refused.
+//! Rows whose columns have any types. The types of the first input decide, reduced to a few forms, so that
+//! a stage need know only these. Later inputs are cast to the first one's types as Hugging Face `datasets`
+//! does (integers into text, ...) if no value is lost; otherwise they are refused.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ pub(super) fn handed_out(data_type: &DataType) -> DataType {
 #[derive(Debug)]
 pub(super) struct TypedColumns {
     from: SchemaRef,
-    /// The schema of the batches. If the first input has nulls only, a later one keeps its types.
+    /// The schema of the batches. If a column has only nulls in the first input, later inputs keep their type.
     target: SchemaRef,
     /// For each field of the target its column in the input.
     columns: Vec<Option<usize>>,

@@ -1,4 +1,4 @@
-//! Casts between the types of columns, none of which loses a value.
+//! Casts between the types of columns. No cast loses a value.
 
 use std::sync::Arc;
 
@@ -93,8 +93,8 @@ pub(super) fn plain_cast(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, S
     cast_with_options(column, to, &options).map_err(|error| error.to_string())
 }
 
-/// Casts the members of structs, each found by its name: the crate's own cast goes by their places
-/// if some names are missing.
+/// Casts the members of structs, each found by its name. (If some names are missing, the crate's own cast
+/// would match members by their places.)
 pub(super) fn cast_members(
     column: &ArrayRef,
     fields: &Fields,

@@ -1,7 +1,7 @@
-//! Which rows of a batch are records. Arrow and Parquet hold values that NDJSON cannot have, or that
-//! do not fit the columns of a record type: both encodings refuse the same records, for the same
-//! reasons. Most batches are good, which one look at their columns shows; a row that is not is written
-//! as a line, and the decoder of NDJSON says why it is refused.
+//! Which rows of a batch are valid records. Arrow and Parquet can hold values that NDJSON cannot have, or
+//! that do not fit the columns of a record type. All encodings refuse the same records for the same
+//! reasons. Most batches are good, and one look at their columns shows that. A bad row is written as a
+//! line, and the decoder of NDJSON says why it is refused.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float16Type, Float32Type, Float64Type};

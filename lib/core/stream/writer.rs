@@ -17,7 +17,7 @@ use crate::cli::{self, Encoding, OutputArgs, Rejects};
 use crate::error::{Error, Result};
 use crate::ordered::Flow;
 
-/// About how large the pieces are in which NDJSON is written.
+/// About how large the written pieces of NDJSON are.
 const BUFFER: usize = 1 << 20;
 /// Buffers of an Arrow batch below this size are written together, larger ones directly.
 const GATHERED: usize = 1 << 16;
@@ -157,9 +157,9 @@ impl<W: Write> Writer<W> {
 
     /// Ends the stream: writes the end marker of Arrow, or the last newline, and flushes.
     ///
-    /// If records were rejected or skipped on the way, or may have been, an empty Arrow stream follows whose header says
-    /// how many: other readers stop before it, the next filter adds its own, and a sink records
-    /// the sum. NDJSON has no place for it.
+    /// If records were rejected or skipped on the way, or may have been, an empty Arrow stream follows, whose header
+    /// has the counts. Other readers stop before it, the next filter adds its own counts, and a sink records the sum.
+    /// NDJSON has no place for this.
     pub fn finish(self, counts: &Counts) -> Result<W> {
         let name = self.name.as_str();
         if self.is_stdout {

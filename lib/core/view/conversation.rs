@@ -1,4 +1,4 @@
-//! A conversation: messages, their texts in pieces, and what each piece is trained on.
+//! A conversation: messages, their texts in pieces, and what each piece is trained on as.
 
 use serde::Serialize;
 
@@ -34,13 +34,13 @@ pub struct ShownMessage {
     pub counts: TrainedCounts,
 }
 
-/// Text whose tokens are of one kind and trained on in one way.
+/// Text whose tokens are all of one kind and trained on as the same.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Piece {
     pub kind: PieceKind,
     pub text: String,
     pub trained: TokenTraining,
-    /// What the masks should say, where they say something else.
+    /// What the masks should say, if they say something else.
     pub expected: Option<TokenTraining>,
     /// The tokens of the text, if it is tokenized.
     pub tokens: Vec<TokenBorder>,

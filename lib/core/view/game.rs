@@ -1,4 +1,4 @@
-//! A game: its boards, the move made in each, and what each move was worth.
+//! A game: its boards, the move made on each board, and the value of each move.
 
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ pub struct ShownStep {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct ShownBranch {
     pub value: Option<f32>,
-    /// Whether the move is legal: as the data say, or else as the board says.
+    /// Whether the move is legal: by the data, or else by the board.
     pub legal: bool,
     /// The value, scaled between the legal directions: 0 is the least and 1 the greatest. `None`
     /// without a value, or for an illegal direction.

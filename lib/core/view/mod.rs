@@ -1,5 +1,5 @@
-//! What a record looks like to a person: conversations, games and puzzles as plain data that a
-//! terminal and a page draw, each in its way. Nothing here knows of colours, widths or markup.
+//! What a record looks like to a person: conversations, games and puzzles as plain data. A terminal and a
+//! page draw these data in their own ways. Nothing here knows colours, widths or markup.
 //!
 //! | file | what |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! | `term` | all of it as lines of a terminal |
 //! | `page` | all of it on one HTML page |
 //!
-//! A [`Viewer`] makes them of the batches of a [`Reader`]; texts in them are as in the data: whoever
-//! writes them out uses [`visible`](crate::visible) or escapes them.
+//! A [`Viewer`] makes them from the batches of a [`Reader`]. Texts are as in the data: code that writes
+//! them out must use [`visible`](crate::visible) or escape them.
 
 mod conversation;
 mod fields;
@@ -71,7 +71,7 @@ impl Shown {
 
 /// Records that can be shown: implemented by the views of record types.
 pub trait RecordView {
-    /// The default number of records on a page: a typical record is then shown whole.
+    /// The default number of records on a page, with which a typical record is shown whole.
     const SAMPLE: u64 = 50;
     /// Whether records have masks, which may be aligned in several ways.
     const IS_ALIGNED: bool = false;
@@ -169,7 +169,7 @@ impl Viewer {
         })
     }
 
-    /// Whether the texts of tokens are not known, but only their ids.
+    /// Whether only the ids of tokens are known, not their texts.
     pub fn shows_ids(&self) -> bool {
         self.kind() == Some(TOKENS.name) && !self.texts.are_known()
     }
@@ -203,7 +203,7 @@ fn named_token(header: &Header, name: &str) -> Option<i32> {
     header.parameters.get(name)?.as_i64().and_then(|token| token.try_into().ok())
 }
 
-/// Returns the meaning of a span id in one word; 3 as every page of ours has it (`--span commentary=3`).
+/// Returns the meaning of a span id in one word. 3 is commentary, as in all our pages (`--span commentary=3`).
 pub fn span_name(id: u8) -> String {
     match id {
         1 => "reasoning".to_string(),

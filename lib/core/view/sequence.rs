@@ -1,4 +1,4 @@
-//! A token sequence as a conversation: text in pieces, with what its masks say of each.
+//! A token sequence as a conversation: text in pieces, with what the masks say about each piece.
 
 use std::ops::Range;
 
@@ -26,8 +26,8 @@ impl Place {
     }
 }
 
-/// Shows a record, even if its tokens, masks and segments are wrong. `spans` are the spans that its
-/// masks were made with, if known.
+/// Shows a record, even if its tokens, masks and segments are wrong. `spans` are the spans with which its
+/// masks were made, if known.
 pub fn of_tokens(
     rows: &Tokens<'_>,
     row: usize,
@@ -134,7 +134,7 @@ fn text_of(tokens: &[i32], start: usize) -> String {
     text.split_whitespace().next().unwrap_or_default().to_string()
 }
 
-/// Returns what is wrong with the masks that no single token shows.
+/// Returns defects of the masks that cannot be shown at a single token.
 fn wrong_masks(
     (mask, span): (&[u8], &[u8]),
     alignment: Alignment,
@@ -163,10 +163,9 @@ fn by_token(
     (0..length).map(|token| of(token).unwrap_or(TokenTraining::Not)).collect()
 }
 
-/// Returns how each token should be trained on: what span-mask makes of the messages. Where the
-/// spans are not known, the id at the beginning of a message holds for all of it, perhaps in
-/// shifted masks, as ds-check takes it. If no such masks are like the stated ones, the contract's
-/// spans are assumed.
+/// Returns how each token should be trained on: as span-mask makes it from the messages. If the spans are
+/// not known, the id at the beginning of a message holds for the whole message, perhaps in shifted masks,
+/// as in ds-check. If no such masks equal the stated ones, the contract's spans are assumed.
 fn expected_masks(
     places: &[Place],
     spans: Option<&Spans>,
@@ -255,7 +254,7 @@ impl Sequence<'_> {
         message
     }
 
-    /// Returns how a token should be trained on, if the masks say something else.
+    /// Returns how a token should be trained on; `None` if the masks say the same.
     fn expected_unless(&self, at: usize) -> Option<TokenTraining> {
         let (found, expected) = (self.trained?.get(at)?, self.expected.get(at)?);
         (found != expected).then_some(*expected)

@@ -52,7 +52,7 @@ fn masked(by: usize) -> ShownConversation {
     shown(&tokens, Some((&loss_mask(&late), &late)))
 }
 
-/// Spans that are not known are those that the masks have: nothing is accused of being another's.
+/// If the spans are not known, the spans of the masks are taken as right: no token is marked as wrong.
 #[test]
 fn masks_of_unknown_spans_fit() {
     let (tokens, spans) = rendered();

@@ -1,4 +1,4 @@
-//! The texts of tokens: o200k's, those of a model's tokenizer, or none.
+//! The texts of tokens, from o200k or a model's tokenizer; or none.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -12,7 +12,7 @@ pub enum TokenTraining {
     #[default]
     Unknown,
     Not,
-    /// Not trained on, though its channel is: a weight says so.
+    /// Not trained on because of a weight, though its channel is.
     ByWeight,
     /// Trained on with this span id.
     As(u8),
@@ -33,8 +33,8 @@ impl TokenTraining {
         }
     }
 
-    /// Returns one character: R for reasoning, F for final, the digit of another span, W for a
-    /// token that a weight keeps from being trained on, `!` for masks that contradict themselves.
+    /// Returns one character: R for reasoning, F for final, the digit of another span, W for a token that
+    /// is not trained on because of a weight, `!` for masks that contradict themselves.
     pub fn letter(self) -> char {
         match self {
             TokenTraining::Unknown => ' ',

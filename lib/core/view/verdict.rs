@@ -1,5 +1,5 @@
-//! Whether all is well, in a line or two, and the numbers that are asked for first: what a page and a
-//! terminal say before any record.
+//! What a page and a terminal show before any record: in a line or two whether all is well, and the most
+//! important numbers.
 
 use std::num::NonZeroUsize;
 
@@ -13,8 +13,8 @@ use crate::stat::{self, Answer, StatOptions};
 use crate::stream::Request;
 use crate::wording::{counted, grouped, size};
 
-/// The most bytes of inputs whose numbers a terminal shows without being asked to check them: the
-/// output begins at once.
+/// The most bytes of inputs for which a terminal shows numbers without `--check`, so that the output begins
+/// at once.
 const MEASURED: u64 = 16 << 20;
 
 /// How good a fact is.
@@ -27,7 +27,7 @@ pub enum Tone {
 }
 
 impl Tone {
-    /// Returns the sign before the text: a colour never says something alone.
+    /// Returns the sign before the text, so that no information is in the colour alone.
     fn sign(self) -> &'static str {
         match self {
             Tone::Unknown => "",
@@ -51,8 +51,8 @@ impl VerdictLine {
     }
 }
 
-/// Returns the lines about what ds-check found and whether anything is trained on; each argument is
-/// `None` if this was not looked at.
+/// Returns the lines about the findings of ds-check and about whether anything is trained on. An argument
+/// is `None` if this was not examined.
 pub fn verdict(answer: Option<&Answer>, outcomes: Option<&[Outcome]>) -> Vec<VerdictLine> {
     let unchecked_line = || VerdictLine::new(Tone::Unknown, "Not checked: ds-view --check does.");
     let mut lines = vec![outcomes.map_or_else(unchecked_line, checks_line)];
@@ -103,8 +103,8 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Makes the verdict of inputs that can be read more than once; a stream gets none. What takes
-    /// long is done only if `outcomes` show that a check was asked for.
+    /// Makes the verdict of inputs that can be read more than once; a stream gets none. Slow work is done only
+    /// if `outcomes` show that a check was asked for.
     pub fn of(
         input: &InputArgs,
         outcomes: Option<&[Outcome]>,

@@ -83,8 +83,8 @@ pub fn repr(value: f64) -> String {
     if fixed.contains('.') { fixed } else { fixed + ".0" }
 }
 
-/// Returns, of the texts with the fewest digits, the one that is nearest to the value, and of two
-/// that are equally near the even one, which Rust does not choose.
+/// Returns the text with the fewest digits that is nearest to the value; the even one if two are equally near. (Rust
+/// does not choose the even one.)
 fn nearest(value: f64, shortest: String) -> String {
     let mantissa = shortest.split('e').next().unwrap_or_default();
     let decimals = mantissa.split('.').nth(1).map_or(0, str::len);
@@ -92,8 +92,7 @@ fn nearest(value: f64, shortest: String) -> String {
     if rounded.parse() == Ok(value) { rounded } else { shortest }
 }
 
-/// Returns a number in scientific form with an exponent from -4 to 15 as digits, with a point where
-/// one is needed.
+/// Returns a number in scientific form with an exponent from -4 to 15 as digits, with a point if one is needed.
 fn fixed(mantissa: &str, exponent: i32) -> String {
     let (sign, mantissa) = match mantissa.strip_prefix('-') {
         Some(mantissa) => ("-", mantissa),

@@ -11,7 +11,7 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 /// How many bytes are looked at together.
 const BLOCK: usize = 32;
 
-/// Appends `text` as a JSON string in ASCII, as `json.dumps` does: all but U+0020 to U+007E is
+/// Appends `text` as a JSON string in ASCII, as `json.dumps` does: all characters except U+0020 to U+007E are
 /// escaped.
 ///
 /// Blocks are copied whole, and bytes to escape are removed again: 17.0 million instructions for

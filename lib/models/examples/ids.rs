@@ -2,9 +2,9 @@
 //!
 //!     ids MODEL fastest|reference tokens|text <TEXTS >IDS
 //!
-//! `TEXTS` end with a zero byte each. For each of them `IDS` has the number of ids, the ids and where each of
-//! them ends in the text, all in four bytes, little-endian. The time of the processor goes to the standard
-//! error: of opening the model, and of each of four passes if `AGAIN` is set.
+//! Each text in `TEXTS` ends with a zero byte. For each text `IDS` has the number of ids, the ids, and the end of
+//! each id in the text, all in four bytes, little-endian. The processor time of opening the model goes to stderr;
+//! if `AGAIN` is set, also the time of each of four passes.
 
 use std::error::Error;
 use std::io::{Read, Write};

@@ -86,7 +86,7 @@ fn long_words_and_many_words_give_equal_ids() {
     }
 }
 
-/// What the file holds beside what our engine knows, and what is said of it.
+/// Files with parts that our engine does not know, and the notes about them.
 #[test]
 fn what_is_not_known_goes_to_the_reference() {
     let base = || sentencepiece(&["a", "b", "▁"], &[["a", "b"], ["▁", "ab"]], false);

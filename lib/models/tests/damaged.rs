@@ -27,7 +27,7 @@ fn check(text: &str) -> bool {
         })
         .unwrap_or_else(|_| panic!("a panic with {choice:?}: {text}"))
     });
-    // Our own engine does not look at what it does not need.
+    // Our own engine does not check parts that it does not need.
     if let [Some(fast), Some(reference)] = &ids {
         assert_eq!(fast, reference, "{text}");
     }
@@ -122,7 +122,7 @@ fn list(value: &Value, path: String, paths: &mut Vec<String>) {
     }
 }
 
-/// Merges in any order and of any tokens, which our engine does only if it gives what the reference gives.
+/// Merges in any order and of any tokens. Our engine accepts them only if it gives the same as the reference.
 #[test]
 fn any_merges_give_equal_ids() {
     let mut random = Random(3);

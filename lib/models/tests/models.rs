@@ -154,7 +154,7 @@ fn texts(tokenizer: &Tokenizer, count: usize) -> Vec<String> {
     (0..count).map(text).collect()
 }
 
-/// Gives the ids of a text, which are those of the other encoder, and end where those do.
+/// Returns the ids of a text. The other encoder must give the same ids, which end at the same places.
 #[track_caller]
 pub fn compare_text(
     one: &mut Encoder,
@@ -238,7 +238,7 @@ fn llama_2() {
     compare("llama2", EngineKind::Fast);
 }
 
-/// Texts come back from ids, but for what the normalizer adds.
+/// Texts come back from ids, except for what the normalizer adds.
 #[test]
 fn those_of_sentencepiece_come_back() {
     for name in ["gemma3", "llama2"] {
@@ -257,7 +257,7 @@ fn those_of_sentencepiece_come_back() {
     }
 }
 
-/// What is known of the folders, beside what their files say.
+/// Facts about the folders, compared with their files.
 #[test]
 fn the_folders_say_what_their_files_say() {
     for (name, size, eos, templates) in [

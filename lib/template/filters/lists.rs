@@ -1,4 +1,4 @@
-//! Filters of lists and dicts. A filter that is a generator in jinja2 is lazy here, too.
+//! Filters for lists and dicts. A filter that is a generator in jinja2 is lazy here, too.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -60,7 +60,7 @@ impl CallArguments {
     }
 }
 
-/// The integer of an argument that is a number of things, which has 64 bits at the most.
+/// The integer of an argument that is a count, which has at most 64 bits.
 pub fn count(value: &Value) -> Result<i64> {
     match value {
         Value::Big(_) => fault("Python int too large to convert to C ssize_t"),
@@ -68,7 +68,8 @@ pub fn count(value: &Value) -> Result<i64> {
     }
 }
 
-/// The integer of an argument that is a place: `int` or `bool`. One beyond 64 bits is the last that fits.
+/// The integer of an argument that is a place: `int` or `bool`. An integer beyond 64 bits becomes the nearest one
+/// that fits.
 pub fn index(value: &Value) -> Result<i64> {
     match value {
         Value::Int(value) => Ok(*value),

@@ -21,8 +21,8 @@ pub struct Places<'c> {
     text: &'c str,
     /// Whether the text ends with a generation prompt.
     has_prompt: bool,
-    /// The places found so far, by message and kind: the bytes from the first shown to the last, of a name where it is
-    /// shown first; none if no text is shown.
+    /// The places found so far, by message and kind: the bytes from the first shown text to the last; for a name, the
+    /// bytes at which it is shown first; none if no text is shown.
     known: HashMap<(usize, Kind), Option<Range<usize>>>,
     /// Whether `known` has all texts that are shown.
     is_complete: bool,

@@ -71,7 +71,7 @@ fn merged(ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     merged
 }
 
-/// Returns the one `{% generation %}` range that overlaps with a turn, if it is trusted; else it is the error.
+/// Returns the one `{% generation %}` range that overlaps with a turn, if it is trusted. Otherwise the error has it.
 fn agreed(
     said: &Range<usize>,
     generations: &[Range<usize>],
@@ -178,7 +178,7 @@ impl Search<'_> {
         };
         let bare = render(false).map_err(|error| cause(message, &error))?;
         let prompt = prompted.len() - head(&bare, &prompted);
-        // The texts after the message before: in the chat up to the turn, and in the whole text.
+        // What follows the message before the turn: in the chat up to the turn, and in the whole text.
         let mut asked = Places::new(self.template, &before, &prompted, true);
         let from = places.of_message(message - 1)?.filter(|place| place.end <= texts.start);
         let (from, asked) = match (from, asked.of_message(message - 1)?) {

@@ -1,23 +1,25 @@
-//! What the model said in the text of a chat: for each turn of the assistant the bytes that the model
-//! would have generated in that place, found from the template alone.
+//! Finds what the model said in the text of a chat: for each turn of the assistant, the bytes that the model
+//! would have generated in that place. Only the template is needed for that.
 //!
 //! - **Texts.** The texts of a message (content, reasoning, names and arguments of calls) are found by
-//!   difference: rendered again with marks around them, inside of their outer spaces. Where the text
-//!   without the marks is the same, one rendering with marks in all messages does for the chat; else each
-//!   kind of text is changed alone, and what differs lies between the same head and the same tail. Of a call's name
-//!   the first counts: many templates show it again before the call's result.
-//! - **Begin.** A range begins where the generation prompt ends: the chat before the turn, rendered with
-//!   `add_generation_prompt`, if the whole text begins so. If it does not (a template that shows earlier
-//!   turns otherwise), what follows the message before is compared with what follows it in that chat: the
-//!   range begins where they part, but not within a tag, and some of the prompt must be before that; and
-//!   after the end of the prompt, if that follows there without its middle.
-//! - **End.** A range ends with the first stop token after the texts, before the texts of the next
-//!   message. If there is none it ends with the texts.
-//! - **Channels.** The first kind of text begins with the range and the last one goes to the stop token,
-//!   which is `Final`. Between two: what follows reasoning or calls belongs to them, what follows content
-//!   belongs to what comes next.
-//! - **Others.** A message of another role goes to its first stop token, or to the end of its texts; what
-//!   stands before the texts of a message is its own, and a generation prompt the assistant's.
+//!   difference: the chat is rendered again with marks around the texts, inside of their outer spaces. If
+//!   the rendering without the marks equals the text, one rendering with marks in all messages is enough.
+//!   Otherwise each kind of text is changed alone; the difference then lies between an equal head and an
+//!   equal tail. A call's name counts at its first place, since many templates show it again before the
+//!   call's result.
+//! - **Begin.** A range begins where the generation prompt ends. The chat before the turn is rendered with
+//!   `add_generation_prompt`; if the whole text begins with that rendering, its end is the place. If not (some
+//!   templates show earlier turns in another way), the text after the message before the turn is compared
+//!   with the same part of that rendering. The range begins where the two differ, but not within a tag, and
+//!   some of the prompt must stand before that place. If the end of the prompt follows there without the
+//!   middle of the prompt, the range begins after it.
+//! - **End.** A range ends with the first stop token after the texts, before the texts of the next message. If
+//!   there is none, it ends with the texts.
+//! - **Channels.** The range of the first kind of text begins with the turn's range. The last one goes up to
+//!   the stop token, which is `Final`. Bytes between two texts belong to the text before them if that is
+//!   reasoning or a call; after content they belong to the next text.
+//! - **Other roles.** A message of another role ends with its first stop token, or with its texts. Bytes before
+//!   the texts of a message belong to it; a generation prompt belongs to the assistant.
 
 mod difference;
 mod find;
@@ -56,9 +58,9 @@ pub enum Channel {
 pub struct Segment {
     /// The bytes of the text.
     pub range: Range<usize>,
-    /// Who says it; a generation prompt is the assistant's.
+    /// The role that says it; a generation prompt belongs to the assistant.
     pub role: Role,
-    /// The kind of what the model said; none for what it was given.
+    /// The kind of text that the model said; none for text that it was given.
     pub channel: Option<Channel>,
     /// The message that it belongs to.
     pub message: usize,
@@ -73,7 +75,7 @@ pub struct Turn {
     pub said: Range<usize>,
     /// Whether a stop token ends it.
     pub has_stop: bool,
-    /// Whether all of the generation prompt stands before it, or only a head of that.
+    /// Whether the whole generation prompt stands before it, or only the beginning of the prompt.
     pub is_prompt_whole: bool,
 }
 
@@ -118,7 +120,7 @@ impl Finder {
         Finder { template, stops, trusts_generation: false }
     }
 
-    /// Sets whether ranges of `{% generation %}` are taken where they differ from the ranges found.
+    /// Sets whether ranges of `{% generation %}` are taken if they differ from the ranges found.
     pub fn trust_generation(&mut self, trusts: bool) {
         self.trusts_generation = trusts;
     }
@@ -170,7 +172,7 @@ struct LocatedTurn {
 fn stop(text: &str, stops: &[String], within: Range<usize>) -> Option<Range<usize>> {
     let around = &text[within.clone()];
     let stops = stops.iter().filter_map(|stop| Some((around.find(stop)?, stop.len())));
-    // (Of two stop tokens at one place, the longer.)
+    // (If two stop tokens begin at one place, the longer one is taken.)
     let (at, length) = stops.min_by_key(|(at, length)| (*at, usize::MAX - length))?;
     Some(within.start + at..within.start + at + length)
 }

@@ -1,4 +1,4 @@
-//! `==`, `<` and `in`, as Python has them.
+//! `==`, `<` and `in` with the results of Python.
 
 use std::cmp::Ordering;
 

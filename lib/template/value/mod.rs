@@ -1,6 +1,6 @@
-//! Python's values, as a template has them; they are immutable. Objects with a state (namespaces, generators, loops,
-//! macros) are in the renderer, and a value has only their place there. So values can be kept, shared between threads,
-//! and dropped in any order.
+//! Python's values in a template. They are immutable. Objects with a state (namespaces, generators, loops, macros)
+//! are in the renderer; a value has only their place there. So values can be kept, shared between threads, and
+//! dropped in any order.
 
 pub mod compare;
 mod dict;
@@ -160,8 +160,8 @@ impl Type {
 /// Maximum nesting: values are compared, printed and dropped by recursion.
 pub(crate) const DEEPEST: u16 = 400;
 
-/// Maximum weight of a value. A part that stands in a value several times counts each time, since whoever walks the
-/// value visits it each time.
+/// Maximum weight of a value. A part that stands in a value several times counts each time, since code that walks
+/// the value visits it each time.
 pub(crate) const HEAVIEST: u64 = 1 << 29;
 
 impl Items {

@@ -1,5 +1,5 @@
-//! Character classes of the pre-tokenizer in Unicode 16.0, out of regex-syntax, the very
-//! tables that the oracles' regular expressions use. std's tables follow the compiler.
+//! Character classes of the pre-tokenizer in Unicode 16.0, from regex-syntax, whose tables the regular expressions of
+//! the test oracles use, too. (std's tables depend on the compiler's version.)
 
 use regex_syntax::Parser;
 use regex_syntax::hir::{Class, HirKind};
@@ -33,7 +33,7 @@ fn cl100k() -> Vec<u8> {
     classes
 }
 
-/// Marks are letters, punctuation is P and S, and some characters are nothing of all. `UPPER` has another
+/// In this pattern marks are letters, punctuation is P and S, and some characters have no class. `UPPER` has another
 /// meaning (see `class::ISOLATED`).
 fn deepseek() -> Vec<u8> {
     let mut classes = vec![class::PREFIX; 0x11_0000];

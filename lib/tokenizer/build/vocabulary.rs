@@ -1,5 +1,5 @@
-//! The 199,998 ranks of o200k, read out of tiktoken-rs and proven by the hash of the
-//! published file, and the one pair of lower ranks that makes each longer token.
+//! The 199,998 ranks of o200k, read from tiktoken-rs and verified by the hash of the published file; and for each
+//! longer token the one pair of lower ranks that makes it.
 
 use std::collections::HashMap;
 
@@ -45,9 +45,9 @@ pub fn special_name(id: u32) -> String {
     format!("<|{name}|>")
 }
 
-/// `(left, right)` for each multi-byte token, `None` for the 256 single bytes. Merging a
-/// token's bytes with the ranks below its own must leave exactly these two parts; the build
-/// stops otherwise, because then a table of pairs would not describe the encoding.
+/// Returns `(left, right)` for each multi-byte token, `None` for the 256 single bytes. Merging a token's bytes with
+/// the ranks below its own must leave exactly these two parts. If not, the build stops, because a table of pairs would
+/// not describe the encoding.
 pub fn pairs(tokens: &[Vec<u8>]) -> Vec<Option<(u32, u32)>> {
     let mut byte_ids = [None; 256];
     for (id, token) in tokens.iter().enumerate() {

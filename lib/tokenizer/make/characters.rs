@@ -1,5 +1,5 @@
-//! The table of characters: which are tokens, and beside which bytes merging may take a part of a
-//! character before the character is whole.
+//! The table of characters: which characters are tokens, and beside which bytes a merge may take a part of a character
+//! before the character is whole.
 
 use super::HashMap;
 
@@ -26,11 +26,11 @@ type Bytes = [u8; 32];
 /// the number of another set. `sets` has 32 bytes for each set, with one bit for each byte: after one of the
 /// bytes of the first set, and before one of the second, a part of the character may be merged away.
 ///
-/// Merging makes a character out of its bytes in steps. It takes the lowest id there is, so a
-/// merge across a border comes before the next step only if its id is lower.
+/// Merging makes a character from its bytes in steps. It always takes the lowest id, so a merge across
+/// a border comes before the next step only if its id is lower.
 ///
-/// A character that is not `known` gets an entry that is right for all, and costs time: no id, and every byte
-/// in both sets. Returns none if there are too many sets.
+/// A character that is not `known` gets an entry that is right for every character but slow: no id, and every byte
+/// in both sets. Returns `None` if there are too many sets.
 pub fn table(tokens: &[&[u8]], pairs: &Pairs, known: impl Fn(u32) -> bool) -> Option<Characters> {
     let steps = Steps::new(tokens, pairs);
     let mut numbers = HashMap::default();
@@ -79,7 +79,7 @@ struct Steps {
     bytes: [u32; 256],
     /// The id that two parts of a character are merged to.
     merges: HashMap<(u32, u32), u32>,
-    /// The merges that may take a part of a character away, by the token of its first part and by that of its last one.
+    /// The merges that may take away a part of a character, by the tokens of its first part and of its last part.
     into_first: HashMap<u32, Vec<Crossing>>,
     into_last: HashMap<u32, Vec<Crossing>>,
 }

@@ -12,8 +12,8 @@ pub struct Placement {
     pub slots: Vec<usize>,
 }
 
-/// Places distinct keys, which `spread` gives for a seed. None when so many seeds fail: one of a
-/// few places 200,000 keys.
+/// Places distinct keys, which `spread` gives for a seed. Returns `None` if `seeds` seeds fail. (For 200,000 keys,
+/// one of the first few seeds succeeds.)
 pub fn place(seeds: u64, spread: impl Fn(u64) -> Vec<u64>) -> Option<Placement> {
     (0..seeds)
         .map(|number| 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(2 * number + 1) | 1)

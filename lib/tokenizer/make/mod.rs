@@ -1,5 +1,5 @@
-//! Makes the tables of a vocabulary, out of its tokens and the one pair that makes each of them. The build
-//! script does it for o200k, and a program for the vocabulary of a file.
+//! Makes the tables of a vocabulary from its tokens and the one pair that makes each token. For o200k the build script
+//! does this; for a vocabulary from a file, the running program does.
 
 mod characters;
 mod displace;
@@ -28,10 +28,11 @@ pub struct Made {
     pub character_sets: Vec<u8>,
 }
 
-/// Makes the tables of a vocabulary. `tokens` has the bytes of each id, and `pairs` the pair that makes it: none
-/// for single bytes, and for tokens that are only decoded; with `has_whole`, these are found as whole words. Every
-/// byte is a token, and no pair makes id 0. `seeds` goes to [`place`], and `known` to [`characters::table`].
-/// Returns none if the seeds do not place the tokens, or if there are too many tokens.
+/// Makes the tables of a vocabulary. `tokens` has the bytes of each id, and `pairs` the pair that makes it.
+/// Single bytes have no pair, and neither have tokens that are only decoded (with `has_whole`, these are
+/// found as whole words). Every byte must be a token, and no pair may make id 0. `seeds` goes to [`place`],
+/// and `known` to [`characters::table`]. Returns `None` if the seeds do not place the tokens, or if there are
+/// too many tokens.
 pub fn make(
     tokens: &[&[u8]],
     pairs: &[Option<(u32, u32)>],
@@ -96,7 +97,7 @@ pub fn make(
     })
 }
 
-/// A hash table whose slots are placed by [`place`], as it is in the program.
+/// A hash table whose slots are placed by [`place`], in the form in which the program has it.
 struct Table {
     buckets: Vec<u8>,
     slots: Vec<u8>,
@@ -131,7 +132,7 @@ fn table_of_pairs(pairs: &[Option<(u32, u32)>], seeds: u64) -> Option<Table> {
     Some(Table { buckets: buckets(&placed), slots, seed: placed.seed })
 }
 
-/// A map that is not attacked: a vocabulary of many equal hashes only takes longer to load.
+/// A map without protection against chosen keys: a vocabulary with many equal hashes only takes longer to load.
 pub type HashMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Fold>>;
 
 /// Hashes numbers and short texts with a multiplication for each eight bytes.
@@ -182,9 +183,9 @@ fn block_of(token: &[u8]) -> [u8; 16] {
     block
 }
 
-/// Returns the two bytes at each border between characters where the token has one of the two only in part:
-/// after the rest of a character that it begins with, and before the first bytes of a character that it ends
-/// with. They are bits of a table of all pairs of bytes.
+/// Returns the two bytes at each border between characters if the token has one of the two characters only in part:
+/// after the rest of a character with which it begins, and before the first bytes of a character with which it ends.
+/// They are returned as bits of a table of all pairs of bytes.
 fn cut_borders(token: &[u8]) -> impl Iterator<Item = usize> {
     let pair = |at: usize| token[at - 1] as usize * 256 + token[at] as usize;
     let rest = token.iter().take_while(|&&byte| is_continuation(byte)).count();

@@ -112,7 +112,7 @@ fn earlier_thinking_stays_as_asked_and_is_counted() {
     let record = chat(json!([user("a"), with("b", "t1"), user("c"), with("d", "t2")]));
     let line = format!("{record}\n");
     let last = tool("chat-harmony").input(&line).run().ok();
-    let warning = "chat-harmony: warning: thinking of earlier turns: left out once; what follows it is trained on without it; \
+    let warning = "chat-harmony: warning: thinking of earlier turns: left out once; answers after it are trained on without it; \
          --thinking split trains each turn with its own, all keeps it\n";
     assert_eq!(last.stderr, warning);
     assert_eq!(shown(&last.records()[0])[1], "assistant final \"b\"");
@@ -244,8 +244,8 @@ fn the_pipe_needs_no_flags() {
              mmidx-write -q --root {root} --shard shard_00 && ds-manifest {root}"
         );
         // The call is not trained on, which is all that is said.
-        let warning = "span-mask: warning: 1 message of the assistant in commentary (calls of tools, and what \
-                       is said beside them) is not trained on; try: --span commentary=3\n";
+        let warning = "span-mask: warning: 1 message of the assistant in commentary (tool calls, and text \
+                       beside them) is not trained on; try: --span commentary=3\n";
         assert_eq!(bash(&pipe).ok().stderr, warning);
         tool("ds-check").args(&[&root, "-q"]).run().ok();
     }
@@ -549,7 +549,7 @@ fn every_flag_of_training_is_read_or_refused() {
         (
             json!({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}, {"from": "human", "value": "c"}],
                    "chosen": {"from": "gpt", "value": "d"}, "rejected": {"from": "gpt", "value": "e"}}),
-            "chosen and rejected answers, of which one is trained on; try: --take chosen",
+            "chosen and rejected answers, but only one can be trained on; try: --take chosen",
         ),
     ] {
         assert_eq!(converted(&record, &["-q"]), Err(reason.to_string()));

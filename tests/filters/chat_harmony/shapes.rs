@@ -7,7 +7,7 @@ use super::converted;
 use crate::common::{TempDir, Tool, bash, data, python, python_code, tool};
 
 pub const UNDECIDED: &str =
-    "chosen and rejected answers, of which one is trained on; try: --take chosen";
+    "chosen and rejected answers, but only one can be trained on; try: --take chosen";
 
 fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
@@ -455,7 +455,7 @@ fn the_chosen_answer_is_taken() {
     // The question may be where no shape knows it.
     let record = json!({"ask": "q", "chosen": "a", "rejected": "b"});
     let reason = converted(&record, &["-q", "--take", "chosen"]);
-    let wanted = "a chosen answer without what it answers; try: --prompt-field NAME";
+    let wanted = "a chosen answer without its question; try: --prompt-field NAME";
     assert_eq!(reason, Err(wanted.to_string()));
     assert_eq!(said(&record, &["--take", "chosen", "--prompt-field", "ask"]), answer);
 }

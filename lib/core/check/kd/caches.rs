@@ -1,5 +1,5 @@
-//! Megatron's index caches beside the data, `X_tokens/cache/`: their key is the path of the data, not
-//! what is in it, so those of older data are used without a word.
+//! Megatron's index caches beside the data, `X_tokens/cache/`. Their key is the path of the data, not the
+//! content, so Megatron uses caches of older data without a message.
 
 use std::path::Path;
 use std::time::SystemTime;

@@ -57,8 +57,8 @@ pub(super) struct ValidPrefix {
     pub values: u64,
 }
 
-/// Checks the files of a prefix. `None` if something is wrong with them: then it is not known where
-/// its sequences begin, and their contents are not checked.
+/// Checks the files of a prefix. Returns `None` if something is wrong with them: then it is not known
+/// where the sequences begin, so their contents cannot be checked.
 pub(super) fn check(
     prefix: &KdPrefix,
     vocabulary: Vocabulary,

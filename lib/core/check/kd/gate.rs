@@ -1,4 +1,4 @@
-//! The rules of one sequence for a sink: what the checks call an error in one record, it refuses.
+//! The rules of one sequence for a sink: it refuses what the checks call an error in one record.
 
 use std::path::Path;
 
@@ -21,8 +21,8 @@ pub struct SequenceGate {
 }
 
 impl SequenceGate {
-    /// Makes the gate. Without a policy everything that some policy accepts is right; without spans
-    /// a message must have one span id, whichever it is. `end` is the last token of each sequence, if it is not o200k's.
+    /// Makes the gate. Without a policy, everything that some policy accepts is right. Without spans, a message
+    /// may have any span id, but only one. `end` is the last token of each sequence, if it is not o200k's.
     pub fn new(
         policy: Option<Policy>,
         spans: Option<Spans>,
@@ -32,8 +32,8 @@ impl SequenceGate {
         SequenceGate::besides(&[], policy, spans, (vocabulary, end))
     }
 
-    /// Makes the gate for rows, whose writer has its own rules for ends of documents: where they
-    /// are kept, every token is accepted, and a sequence may have none.
+    /// Makes the gate for rows. Their writer has its own rules for ends of documents: if they are kept,
+    /// every token is accepted, and a sequence may have no tokens.
     pub fn of_rows(
         policy: Option<Policy>,
         spans: Option<Spans>,

@@ -1,5 +1,5 @@
-//! The ids files of a dataset: that they are of its sequences, that the split follows from the
-//! ids, and ids that occur more than once.
+//! The ids files of a dataset: checks that they belong to its sequences and that the split follows from
+//! the ids, and finds ids that occur more than once.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use crate::wording::exactly;
 
 checks! {
     FORM: Error Structure "kd.ids.form",
-        "an ids file that cannot be read: which records its sequences are is not known",
+        "an ids file that cannot be read: it is not known which records its sequences are",
         hint "write the shard again";
     ROWS: Error Structure "kd.ids.rows",
-        "the rows of an ids file are not of the sequences: ids stand beside other texts";
+        "the rows of an ids file do not belong to the sequences: ids stand beside other texts";
     SPLIT: Error Content "kd.ids.split",
         "an id that its hash puts into the other split: the model is validated on what it learns",
         hint "both splits come from the ids and one valid_fraction; write the shards again";
@@ -121,7 +121,7 @@ impl IdChecker {
         }
     }
 
-    /// Reports what only all prefixes together show: repeated ids, and ids without a triple.
+    /// Reports what can be seen only from all prefixes together: repeated ids, and ids without a triple.
     pub fn finish(
         self,
         set: &KdListing,

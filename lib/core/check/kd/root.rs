@@ -29,7 +29,7 @@ checks! {
         "nothing in the dataset is supervised: training on it teaches nothing",
         hint "no assistant message is in a supervised channel; try: span-mask --span CHANNEL=ID";
     STRAY: Error Structure "kd.root.stray",
-        "a dataset in a root, but in none of its splits: who reads the root refuses it",
+        "a dataset in a root, but in none of its splits: readers of the root refuse it",
         hint "another place for it";
     MANIFEST: Warning Structure "kd.root.manifest",
         "with --strict: a root without manifest.json, so that nobody knows whether a shard is missing",

@@ -1,7 +1,8 @@
-//! The texts of another tokenizer's tokens: whether they are text, and whether its tokenizer makes these tokens of it.
+//! Checks tokens of another tokenizer than o200k: whether they are text, and whether the tokenizer makes the same
+//! tokens from that text.
 //!
-//! Where a tokenizer put a token across the beginning or the end of what is trained on, the text was encoded in
-//! pieces. Where these places are not all known, tokens that are not those of the text say nothing.
+//! If a token would have crossed the beginning or the end of what is trained on, the text was encoded in pieces. If
+//! not all of these places are known, tokens that differ from the encoded text are no finding.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use crate::model::{TextSegment, encode};
 /// What is wrong with the tokens of a sequence.
 #[derive(Debug, PartialEq, Eq)]
 pub enum TextFault {
-    /// The token at this place is none of the tokenizer.
+    /// The tokenizer does not have the token at this place.
     Unknown(usize),
     /// Together they are not UTF-8.
     NotText,
@@ -113,7 +114,7 @@ impl ModelTexts {
         Some(TextFault::Different(same))
     }
 
-    /// Returns the parts of the text that are trained on or not; `None` where one begins inside a character.
+    /// Returns the parts of the text that are trained on or not; `None` if one begins inside a character.
     fn segments(&self, tokens: &[i32], text: &str, targets: &Targets) -> Option<Vec<TextSegment>> {
         let length = |ids: &[i32]| -> Option<usize> {
             let bytes =
@@ -140,8 +141,8 @@ impl ModelTexts {
         Some(segments)
     }
 
-    /// Whether the text in pieces, cut wherever a part begins, has these tokens: where it was normalized, a place
-    /// may have been in a token that the normalized text does not have.
+    /// Whether the text has these tokens if it is cut wherever a part begins. (Normalization may have removed the token
+    /// that crossed such a place.)
     fn is_cut_everywhere(
         &mut self,
         tokens: &[i32],
@@ -155,7 +156,8 @@ impl ModelTexts {
         Some(pieces == tokens)
     }
 
-    /// Whether the other tokens of the text are the same text: a tokenizer that changes texts says nothing.
+    /// Whether the newly encoded tokens give the same text. If not, the tokenizer changes texts, and differing tokens
+    /// are no finding.
     fn is_text_of_encoded(&self, text: &str) -> bool {
         let mut bytes = Vec::with_capacity(text.len());
         self.tokenizer.decode_into(&self.encoded, &mut bytes).is_ok() && bytes == text.as_bytes()

@@ -14,12 +14,12 @@ use crate::model::open_stated;
 
 checks! {
     OTHER: Error Structure "kd.tokenizer.other",
-        "a root keeps another tokenizer than that of its tokens: what is read with it is wrong",
-        hint "the folder of their model, byte for byte, in its tokenizer/";
+        "a root keeps a tokenizer that is not the one of its tokens: texts read with it are wrong",
+        hint "put the model's files, byte for byte, into ROOT/tokenizer/";
 }
 
-/// Checks the tokenizer that a root keeps. Returns the tokenizer of the tokens, if it is not o200k, and if texts are
-/// checked with it: the kept one, or that of the model that the user names.
+/// Checks the tokenizer that a root keeps. Returns the tokenizer with which texts are checked, if it is not o200k: the
+/// kept one, or the tokenizer of the model that the user names.
 pub(super) fn check(
     set: &KdListing,
     manifests: &Manifests,
@@ -59,7 +59,7 @@ pub(super) fn check(
     }
 }
 
-/// Reports files that no manifest states: a template among them would be taken for that of the tokens.
+/// Reports files that no manifest states: readers would take a template among them for the template of the tokens.
 fn surplus(root: &Path, manifests: &Manifests, findings: &mut Findings<'_>) -> Result<()> {
     let stated: BTreeSet<&Path> = manifests.kept().map(|file| &*file.path).collect();
     for path in kept_files(root)?.iter().filter(|path| !stated.contains(path.as_path())) {

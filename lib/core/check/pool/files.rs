@@ -1,4 +1,4 @@
-//! The files of a pool: which exist, whether they can be read, and their headers.
+//! Checks the files of a pool: which exist, whether they can be read, and their headers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -46,7 +46,7 @@ pub(super) fn check(
     runs.finish(true, findings)
 }
 
-/// Checks a game by itself: its steps, and what it states of them.
+/// Checks a game by itself: its steps, and what the game states about them.
 pub(crate) fn game(game: &Game, at: FindingPlace<'_>, findings: &mut Findings<'_>) {
     let run = game_steps(game, game.lacks_large_tiles(), at, findings);
     RunClaims::from(game).compare(run.as_ref(), Severity::Error, at, findings);
@@ -65,9 +65,9 @@ pub(super) fn known(game: &Game, at: FindingPlace<'_>, findings: &mut Findings<'
     claims.compare(run.as_ref(), Severity::Error, at, findings);
 }
 
-/// Checks the steps of a game. `loses_large_tiles`: a tile over 2^15 is stored as 2^15 (or several
-/// such tiles as 2^16). From there on the boards are not the ones that were played, and only rules
-/// that do not need them are checked.
+/// Checks the steps of a game. `loses_large_tiles`: the pool stores a tile over 2^15 as 2^15 (or several
+/// such tiles as 2^16). After such a tile the boards are not those that were played, and only rules
+/// without boards are checked.
 fn game_steps(
     game: &Game,
     loses_large_tiles: bool,

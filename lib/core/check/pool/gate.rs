@@ -1,4 +1,4 @@
-//! The rules of one game for a sink: what the checks call an error in one record, it refuses.
+//! The rules of one game for a sink: it refuses what the checks call an error in one record.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The rows of each run against what `metadata.db` says of it, and the database by itself.
+//! Checks the rows of each run against what `metadata.db` states about it, and the database by itself.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
@@ -84,8 +84,8 @@ pub(super) struct RunClaims {
 }
 
 impl RunClaims {
-    /// Compares the claims with the run's steps; `None`: the run has no steps. `severity` is the
-    /// severity of missing steps, which a sampled pool leaves out on purpose.
+    /// Compares the claims with the run's steps; `None`: the run has no steps. `severity` is the severity of
+    /// missing steps, since a sampled pool leaves steps out on purpose.
     pub fn compare(
         &self,
         run: Option<&CheckedRun>,
@@ -112,7 +112,7 @@ impl RunClaims {
             let message = format_args!("the seed {seed} is stated, its steps have {rows}");
             findings.add(&RUN_SEED, at, message);
         }
-        // It is not known how a run ended whose last steps are missing.
+        // If the last steps are missing, it is not known how the run ended.
         if self.steps.is_some_and(|stated| stated != steps) {
             return;
         }
@@ -253,8 +253,8 @@ impl RunChecker {
         if self.is_pack { Severity::Error } else { Severity::Warning }
     }
 
-    /// Whether run `id` cannot follow after `count` runs with rows: the runs between may be games
-    /// without steps.
+    /// Whether run `id` cannot follow after `count` runs with rows. (Runs in between may be games without
+    /// steps.)
     fn is_misplaced(&mut self, count: u64, id: u64) -> Result<bool> {
         if id < count {
             return Ok(true);
@@ -269,7 +269,7 @@ impl RunChecker {
         Ok(false)
     }
 
-    /// Returns what the database states of a run. Damage of it is reported elsewhere.
+    /// Returns what the database states about a run. Damage of the database is reported elsewhere.
     fn run(&self, id: u64) -> Result<Option<RunRow>> {
         let Some(database) = &self.database else { return Ok(None) };
         match database.run(id) {
@@ -281,7 +281,7 @@ impl RunChecker {
         }
     }
 
-    /// Checks what the session states of runs.
+    /// Checks what the session states about runs.
     fn session(
         &self,
         database: &DatabaseReader,
@@ -336,8 +336,8 @@ fn is_object(text: &str) -> bool {
     matches!(reader.peek(), Ok(Kind::Object)) && is_whole(&mut reader)
 }
 
-/// Returns the runs whose `session` has moves of their own, which `npy-pack` writes if they differ
-/// from the number of rows. Damage of the database is reported where all of it is read.
+/// Returns the runs for which `session` states a number of moves; `npy-pack` writes it if it differs from
+/// the number of rows. Damage of the database is reported where all of it is read.
 fn shortened(database: &DatabaseReader) -> HashMap<u64, u64> {
     #[derive(serde::Deserialize)]
     struct Moves {

@@ -92,7 +92,7 @@ impl fmt::Display for StepLabel {
 pub(super) struct Step {
     pub step_index: u32,
     pub board: Board,
-    /// Whether the board is exact: it is known which cells are 16 and which 17.
+    /// Whether the board is exact: whether it is known which cells are 16 and which 17.
     pub exact: bool,
     pub board_eval: Option<i32>,
     pub move_dir: Option<u8>,

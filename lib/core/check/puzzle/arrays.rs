@@ -1,5 +1,5 @@
-//! The five arrays of a set: that they are there, whole, of integers, of the right shapes; and that
-//! both indices cut puzzles and groups out of them without a gap.
+//! Checks the five arrays of a set: they exist, are complete, have integers and the right shapes; and both
+//! indices divide them into puzzles and groups without a gap.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

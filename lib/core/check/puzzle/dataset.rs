@@ -1,4 +1,4 @@
-//! `dataset.json`: every field is there, of the right type, within its bounds. The numbers in it
+//! Checks `dataset.json`: every field exists, has the right type and is within its bounds. Its numbers
 //! are compared with the arrays once these are known.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The examples of a set: tokens within the vocabulary, and the rules of their domain.
+//! Checks the examples of a set: tokens are in the vocabulary and keep the rules of their domain.
 
 use std::ops::Range;
 
@@ -29,7 +29,8 @@ pub(super) struct ExampleRules {
     pub constants: SetConstants,
     pub domain: Option<&'static dyn Domain>,
     pub split: Split,
-    /// Whether one of our builders made it: only then is a rule an error that other builders break.
+    /// Whether one of our builders made the set. Breaking a rule that other builders do not keep is an error
+    /// only then.
     pub ours: bool,
 }
 

@@ -64,7 +64,8 @@ pub struct DomainExample<'a> {
     pub inputs: &'a [i32],
     pub labels: &'a [i32],
     pub split: Option<Split>,
-    /// Whether one of our builders made it: only then is a rule an error that other builders break.
+    /// Whether one of our builders made the set. Breaking a rule that other builders do not keep is an error
+    /// only then.
     pub ours: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A puzzle set as a whole: its splits, the names of its puzzles, how it was built, and examples
+//! Checks a puzzle set as a whole: its splits, the names of its puzzles, how it was built, and examples
 //! that are in both splits.
 
 use std::fs;

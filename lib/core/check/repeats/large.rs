@@ -1,5 +1,5 @@
-//! A partition with more entries than are kept in memory: where records are equal millions of times,
-//! all of their places are in one.
+//! A partition with more entries than are kept in memory. This happens if records are equal millions of
+//! times, since all of their places are in one partition.
 
 use std::collections::HashMap;
 

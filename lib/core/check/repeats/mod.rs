@@ -1,6 +1,6 @@
-//! Finds equal records among very many, in bounded memory: if the hashes and places are too many,
-//! they go to disk in partitions, and each partition is looked at by itself. Equal hashes only make
-//! candidates: the caller compares the records themselves, so nothing is reported falsely.
+//! Finds equal records among very many, in bounded memory. If there are too many hashes and places, they
+//! go to disk in partitions, and each partition is searched by itself. Equal hashes are only candidates:
+//! the caller compares the records themselves, so that nothing is reported falsely.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, Write};
@@ -22,8 +22,8 @@ const WAITING: usize = 1 << 18;
 const BUFFER: usize = 1 << 14;
 const ENTRY: usize = 24;
 
-/// The place of a record: the number of its set or file (which the caller assigns), and its number
-/// in that.
+/// The place of a record: the number of its set or file (assigned by the caller), and its number in that
+/// set or file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RecordPlace {
     pub set: usize,
@@ -91,10 +91,10 @@ impl Repeats {
         partitions.try_for_each(|partition| partition.hashes()?.into_iter().try_for_each(&mut each))
     }
 
-    /// Calls `each` with the places, ascending, of all records that share a hash. If all hashes are
-    /// in memory or in one partition, the calls are in the order of the first places. If very many
-    /// places share a hash, they come in several calls: the first argument then has earlier places,
-    /// the very first one and the first of each set.
+    /// Calls `each` with the ascending places of all records that share a hash. If all hashes are in memory
+    /// or in one partition, the calls are in the order of the first places. If very many places share a
+    /// hash, they come in several calls; the first argument then has some earlier places: the very first
+    /// one, and the first of each set.
     pub fn candidates(
         mut self,
         mut each: impl FnMut(&[RecordPlace], &[RecordPlace]) -> Result<()>,
@@ -225,7 +225,7 @@ fn in_memory(
     groups.iter().try_for_each(|places| each(&[], places))
 }
 
-/// The user did not ask for temporary files: whatever is wrong with them may be temporary.
+/// The user did not ask for temporary files, so every error with them counts as temporary.
 fn disk_error(error: &io::Error) -> Error {
     let cause = format!("a temporary file (TMPDIR): {}", Error::writing(error).cause());
     Error::unavailable(cause).at(std::env::temp_dir().as_path())

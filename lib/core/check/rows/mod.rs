@@ -25,9 +25,9 @@ checks! {
     FORM: Error Structure "rows.form",
         "no rows of seq-pack: damaged, a manifest that cannot be read, or other columns than its form has";
     COUNTS: Error Content "rows.counts",
-        "rows, pieces, tokens or labels are not as many as the manifest states: cut, or made otherwise";
+        "the numbers of rows, pieces, tokens or labels are not the manifest's: cut, or made otherwise";
     HASH: Error Content "rows.hash",
-        "tokens or labels are not those that were written: something changed them afterwards";
+        "tokens or labels were changed after they were written";
     UNTRAINED: Error Content "rows.untrained",
         "nothing in the file is trained on: training on it teaches nothing",
         hint "no assistant message is in a supervised channel; try: span-mask --span CHANNEL=ID";
@@ -120,7 +120,7 @@ pub(super) fn folder(
     Ok(())
 }
 
-/// Returns what was read; `None`, and a finding, if it cannot be decoded.
+/// Returns what was read. If it cannot be decoded, adds a finding and returns `None`.
 fn readable<T>(path: &Path, read: Result<T>, findings: &mut Findings<'_>) -> Result<Option<T>> {
     inventory::readable(read, path, findings, || Ok(&FORM))
 }

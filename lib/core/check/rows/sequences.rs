@@ -11,7 +11,7 @@ use crate::wording::exactly;
 
 checks! {
     SEQUENCE: Error Content "rows.sequence",
-        "a sequence whose pieces are not all of it, each once: tokens are trained on twice, or not at all";
+        "pieces that do not cover their sequence exactly once: tokens are trained on twice, or not at all";
     DATA: Error Structure "rows.index.data",
         "the datasets that an index names are others, were changed, or are not there",
         hint "seq-pack --index, once more";
@@ -39,8 +39,8 @@ impl Pieces {
         self.0.extend(places);
     }
 
-    /// Checks that each sequence is there once, from its first token to its last, or to where it is
-    /// cut.
+    /// Checks that each sequence is there exactly once, from its first token to its last token or to the
+    /// place of a cut.
     pub fn check(mut self, path: &Path, manifest: &RowsManifest, findings: &mut Findings<'_>) {
         if self.0.is_empty() {
             return;
@@ -162,8 +162,8 @@ fn data(
     Ok((before == findings.has(&DATA)).then_some(store))
 }
 
-/// Checks that the tokens that are left out at the end of each sequence are an end of document. (An
-/// index may be of a slice.)
+/// Checks that the token that is left out at the end of each sequence is an end of document. (An index
+/// may be of a slice.)
 fn ends(
     path: &Path,
     store: &PrefixStore,

@@ -1,5 +1,5 @@
-//! Records, in streams and files: NDJSON, Arrow, Parquet; and directories of Parquet shards with
-//! the manifest of SYNTH (`shards.rs`). What is asked of records of each type stands in `lib/core/kinds`.
+//! Checks records in streams and files (NDJSON, Arrow, Parquet), and directories of Parquet shards with the
+//! manifest of SYNTH (`shards.rs`). The checks of each record type are in `lib/core/kinds`.
 
 mod shards;
 
@@ -189,8 +189,9 @@ fn records(
     let are_conversations = said.policy.is_some();
     if !are_conversations && first.as_ref().is_some_and(|first| holds_chats(&header, first)) {
         let way = way_on::through("chat-harmony", &shown(path));
-        let message =
-            format_args!("these are chats, of which chat-harmony makes conversations; try: {way}");
+        let message = format_args!(
+            "these are chats, which chat-harmony turns into conversations; try: {way}"
+        );
         findings.add(&FORM, path, message);
         summary.what = Some(CHAT.plural.to_string());
         return Ok(());
@@ -256,7 +257,7 @@ fn ids_file(
     read().or_else(|error| unreadable(ids.path(), error, findings))
 }
 
-/// Checks what an input states of its records before the first one; returns their type.
+/// Checks what an input states about its records before the first one; returns their type.
 fn header(
     path: &Path,
     reader: &mut Reader,
@@ -278,7 +279,7 @@ fn header(
         let message = format_args!("{name} records of version {version}; only {known} is known");
         findings.add(&FORM, path, message);
     }
-    // Columns beyond those of the type are checked if they stand beside messages.
+    // Columns that the type does not have are checked, too, if they stand beside messages.
     reader.select_whole(record);
     if let Some(known) = TypeChecks::of(record) {
         (known.header)(path, reader.header(), findings);
@@ -346,7 +347,7 @@ pub trait CheckView {
         Vec::new()
     }
 
-    /// Checks what a stream states of all its records.
+    /// Checks what a stream states about all its records.
     fn header(_path: &Path, _header: &Header, _findings: &mut Findings<'_>) {}
 
     /// Makes a checker of their records.

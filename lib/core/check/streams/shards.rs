@@ -1,4 +1,4 @@
-//! A directory of Parquet shards (`synth_harmony`): every record, and the manifest beside them.
+//! Checks a directory of Parquet shards (`synth_harmony`): every record, and the manifest beside them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Appending the bytes of another file, copied by the system itself where it can.
+//! Appends the bytes of another file; the system copies them itself if it can.
 
 use std::fs::File;
 use std::io::{self, Write};

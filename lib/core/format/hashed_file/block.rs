@@ -1,4 +1,4 @@
-//! A block of bytes that is written at once, past the system's cache where the file system can.
+//! A block of bytes that is written at once, past the system's cache if the file system can do that.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,8 +9,8 @@ use memmap2::MmapMut;
 /// Memory, lengths and file positions of direct writes must be multiples of this: it is the largest
 /// that disks require. (Mapped memory begins at a page.)
 const ALIGNMENT: usize = 4096;
-/// A few blocks of this size in memory do not count, and it is large enough for a disk's full
-/// speed: direct writes of 1 MiB made 450 to 850 MB/s, of 4 MiB 600 to 1,400 (dd, 2026-11-22).
+/// Small enough that a few blocks in memory do not matter, and large enough for a disk's full speed:
+/// direct writes of 1 MiB made 450 to 850 MB/s, of 4 MiB 600 to 1,400 (dd, 2026-11-22).
 pub(super) const BLOCK: usize = 2 << 20;
 
 /// Memory that is filled from its start. It is never moved, and its pages are not touched before
@@ -74,10 +74,10 @@ impl Block {
 
 /// Writes whole blocks at the position of a file.
 ///
-/// Bytes in the system's cache are copied there and made ready for the disk page by page, all on
-/// this process's time: 537 MB with their sync took 0.15 to 1.2 s of processor time that way,
-/// written directly 0.05 s (dd, 2026-11-22). All that is written here is synced before it is
-/// published: the cache would only save a later reader's first read.
+/// Writing through the system's cache copies the bytes and prepares them for the disk page by page, on
+/// this process's time: 537 MB with their sync took 0.15 to 1.2 s of processor time, written directly
+/// 0.05 s (dd, 2026-11-22). Everything written here is synced before it is published, so the cache would
+/// only save a later reader's first read.
 pub(super) struct BlockWriter {
     file: UncachedFile,
 }
@@ -112,8 +112,8 @@ impl BlockWriter {
     }
 }
 
-/// Reads a file in blocks, past the system's cache where the file system can: bytes that were
-/// written past it are not in the cache, and need not be.
+/// Reads a file in blocks, past the system's cache if the file system can do that: bytes that were
+/// written past the cache are not in it, and need not be.
 pub(super) struct BlockReader {
     file: UncachedFile,
     position: u64,

@@ -1,5 +1,6 @@
-//! A file that is hashed while it is written (or is not, where nobody asks for its hash): blocks go to the disk on
-//! one thread and into the hash on another, while the next is filled. Files of less than a block need neither.
+//! A file that is hashed while it is written (or not hashed, if nobody asks for the hash). While one block is
+//! filled, earlier blocks go to the disk on one thread and into the hash on another. Files of less than a block
+//! need neither thread.
 
 mod append;
 mod block;

@@ -1,6 +1,6 @@
 //! Megatron's index caches beside datasets: `X_tokens/cache/`. Their key is the path of the data, not
-//! what is in it: with new data under the same path they would be used, and give samples that do
-//! not exist.
+//! the content. Megatron would use them for new data under the same path, and get samples that do not
+//! exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-//! The ids files beside the triples: one row a sequence, which says what record it is. The rows
-//! are in `lib/core/record/ids.rs`; where the files are is in FORMAT.md.
+//! The ids files beside the triples: one row for each sequence says which record it is. The columns
+//! are in `lib/core/record/ids.rs`; FORMAT.md says where the files are.
 //!
-//! The bytes depend on the rows alone: pages and row groups end after numbers of rows and bytes
-//! of ids, whatever batches the rows came in.
+//! The bytes of a file depend only on the rows, not on the batches in which they came: pages and row
+//! groups end after fixed numbers of rows and of bytes of ids.
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
@@ -37,8 +37,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 const ROW_GROUP_ROWS: usize = 1 << 17;
 /// The column of ids.
 const ID: &str = "id";
-/// How often the Bloom filter of a row group may wrongly say that it has an id. A filter costs a
-/// byte an id; a wrong answer costs a row group that is decoded in vain.
+/// How often the Bloom filter of a row group may wrongly say that the group has an id. A filter costs
+/// a byte for each id; a wrong answer costs the decoding of a row group.
 const FALSE_POSITIVES: f64 = 0.05;
 
 /// Returns the path of the ids file of a prefix outside a root.

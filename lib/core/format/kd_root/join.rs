@@ -1,5 +1,5 @@
-//! Joins the slices of a shard, each made in a root of its own, into the shard that one run over
-//! all of it would have written: files, ids and manifest.
+//! Joins the slices of a shard, each made in a root of its own. The result (files, ids, manifest)
+//! equals the shard that one run over the whole input writes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,17 +25,17 @@ pub struct ShardJoin<'a> {
     pub root: &'a Path,
     /// The shard's name, in the parts and in the root.
     pub name: &'a str,
-    /// The manifest that is beside the inputs now. A shard that came later may have changed it
-    /// since the parts were made; the caller compares what it states of their own inputs.
+    /// The manifest that is beside the inputs now. A new shard may have changed it since the parts were
+    /// made; the caller compares its statements about the inputs of the parts.
     pub manifest: Option<&'a InputManifest>,
     /// How a script made the shard, to be recorded.
     pub made: DatasetOrigin,
-    /// Whether the bytes of a part that is the whole shard are compared with its manifest. (Other
-    /// parts are copied, and always compared.)
+    /// Whether the bytes are compared with the manifest if one part is the whole shard. (Other parts
+    /// are copied, and always compared.)
     pub verify: bool,
 }
 
-/// Changes a filter's entry in a chain to that of a run over the whole input.
+/// Changes a filter's entry in a chain as if the filter had read the whole input.
 pub fn forget_slice(entry: &mut Value) {
     let Some(arguments) = entry.get_mut("arguments").and_then(Value::as_array_mut) else { return };
     while let Some(at) = arguments.iter().position(|word| word == "--slice") {
@@ -144,7 +144,7 @@ impl ShardJoin<'_> {
         Ok(parts)
     }
 
-    /// Returns a part's manifest as a part of the whole shard states it; only its slice stays.
+    /// Returns a part's manifest as if the part were of a run over the whole shard; it keeps only its slice.
     fn whole(&self, mut part: KdPart) -> KdPart {
         for entry in &mut part.provenance {
             forget_slice(entry);

@@ -1,5 +1,5 @@
-//! Which datasets a path names, and whether they are what its manifests say: the one listing of a
-//! root's files, for all that reads, checks, joins or plans it.
+//! Which datasets a path names, and whether they are as its manifests state. All code that reads, checks,
+//! joins or plans a root uses this one listing of its files.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
@@ -39,7 +39,7 @@ pub struct KdListing {
     pub prefixes: Vec<KdPrefix>,
 }
 
-/// The facts that a manifest states of one prefix.
+/// The facts that a manifest states about one prefix.
 struct StatedPrefix {
     prefix: PathBuf,
     files: KdFiles,
@@ -133,9 +133,9 @@ impl KdListing {
         })
     }
 
-    /// Returns the paths of the part manifests: all of a root, those beside the prefixes of a
-    /// directory, or the one of a single prefix. The value is the split of the part that a single
-    /// prefix is.
+    /// Returns the paths of the part manifests: all manifests of a root, the manifests beside the
+    /// prefixes of a directory, or the manifest of a single prefix. For a single prefix the value says
+    /// which split of the part it is.
     pub fn part_manifests(&self) -> Result<BTreeMap<PathBuf, Option<String>>> {
         let mut manifests = BTreeMap::new();
         let mut beside = |directory: &Path, ending: &str, split: Option<&str>| -> Result<()> {

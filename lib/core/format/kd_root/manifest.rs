@@ -101,7 +101,7 @@ pub struct KdChain {
     pub filters: Vec<Value>,
 }
 
-/// What the command line states of the whole dataset; the parts do not have it.
+/// What the command line states about the whole dataset; the parts do not have it.
 #[derive(Debug, Default)]
 pub struct RootSettings {
     /// The directory of the inputs as the user names it.
@@ -140,8 +140,8 @@ impl KdRootManifest {
             return Err(Error::data("tokens without masks").at(first.path.as_path()));
         };
         parts.iter().try_for_each(|found| check_same(found, first))?;
-        // Without a plan a limit that all parts share is the limit of each shard; a single part has
-        // the limit of the whole build.
+        // Without a plan, a limit that all parts share is the limit of each shard; the limit of a single
+        // part is the limit of the whole build.
         let shared = common(&parts, |limits| limits.rows);
         let (rows, rows_per_shard) = match (settings.rows, settings.rows_per_shard) {
             (None, None) if parts.len() == 1 => (shared, None),
@@ -196,7 +196,7 @@ impl KdRootManifest {
         publish_file_locked(json_file::pending(&path, self)?, lock)
     }
 
-    /// Returns a warning if no row went to valid where half a row or more was to be expected.
+    /// Returns a warning if no row went to valid although half a row or more was to be expected.
     pub fn nothing_in_valid(&self) -> Option<String> {
         let rows = |split: &str| self.splits.get(split).map_or(0, |split| split.rows);
         let fraction = self.config.valid_fraction?;

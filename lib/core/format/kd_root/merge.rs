@@ -335,7 +335,7 @@ fn check_datasets(inputs: &[&MergeInput], layout: PrefixLayout) -> Result<Option
     Ok(dtype)
 }
 
-/// Checks that the bytes that were read are those that the part manifests state.
+/// Checks the bytes that were read against the part manifests.
 fn check_contents(inputs: &[&MergeInput], name: &str, appended: &[AppendedDataset]) -> Result<()> {
     for (input, appended) in inputs.iter().zip(appended) {
         let Some(split) = input.split() else { continue };
@@ -397,7 +397,7 @@ fn describe(
     })
 }
 
-/// Returns the source of all parts together: the values that are the same in all, and all inputs.
+/// Returns the source of all parts together: the values that all parts share, and all inputs.
 pub(super) fn joined_source<'a>(parts: impl Iterator<Item = &'a KdPart> + Clone) -> KdSource {
     let Some(KdPart { source: first, .. }) = parts.clone().next() else {
         return KdSource::default();

@@ -65,14 +65,14 @@ pub struct KdConfig {
     #[serde(deserialize_with = "json_file::stated")]
     pub eod_token_id: Option<i32>,
     pub hash: String,
-    /// The field from which ids come, which decides the splits; absent if it is the contract's.
+    /// The field with the ids, which decide the splits; absent if it is the contract's field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_field: Option<String>,
     pub loss_mask_alignment: String,
     /// `None` if the policy did not come with the tokens.
     #[serde(deserialize_with = "json_file::stated")]
     pub roles_preserved: Option<Vec<String>>,
-    /// The span id of each channel; absent if they are the contract's, or not known.
+    /// The span id of each channel; absent if the spans are the contract's, or not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spans: Option<BTreeMap<String, i64>>,
     /// `None` if there is no split.
@@ -128,7 +128,7 @@ impl KdConfig {
         own != filled
     }
 
-    /// Returns the config of both together: a value is unknown if one of them lacks it.
+    /// Returns the common config of both: a value is unknown if one of them lacks it.
     fn and(mut self, other: &KdConfig) -> KdConfig {
         self.assistant_channels =
             self.assistant_channels.filter(|_| other.assistant_channels.is_some());
@@ -168,7 +168,7 @@ pub struct KdSource {
     /// Type, path, hash and padded size of the vocabulary.
     #[serde(deserialize_with = "json_file::stated")]
     pub tokenizer: Option<Value>,
-    /// The span id of each supervised channel; `None` if they did not come with the masks.
+    /// The span id of each supervised channel; `None` if the masks came without this information.
     #[serde(deserialize_with = "json_file::stated")]
     pub spans: Option<Value>,
     /// The field from which ids come, if the user has named one.
@@ -190,8 +190,8 @@ impl KdSource {
     }
 }
 
-/// Whether two vocabularies are the same: they are compared by hash, whatever their paths, and
-/// whether or not they are in the program.
+/// Whether two vocabularies are the same. Only their hashes are compared, not their paths, nor whether
+/// they are part of the program.
 pub fn are_one_tokenizer(a: &Option<Value>, b: &Option<Value>) -> bool {
     let hash = |of: &Option<Value>| of.as_ref()?.get("model_sha256")?.as_str().map(str::to_string);
     let stated = |of: &Option<Value>, name: &str| of.as_ref()?.get(name).cloned();
@@ -226,8 +226,8 @@ impl KdPart {
         format!("{}: {splits}", self.name)
     }
 
-    /// Whether weights keep some of its messages from being trained on: a message without a span
-    /// may then be one of them.
+    /// Whether some of its messages are not trained on because of their weights: a message without a
+    /// span may then be one of these.
     pub fn has_weights(&self) -> bool {
         self.splits.values().any(|split| split.untrained_messages > 0)
     }
@@ -306,7 +306,7 @@ impl KdFiles {
         self.paths.iter().map(of).collect()
     }
 
-    /// Returns the files as files in `directory`, whatever directories the manifest states.
+    /// Returns the files with their paths changed to `directory`, whatever directories the manifest states.
     pub fn stated_by_name(&self, directory: &Path) -> Vec<FileEntry> {
         let mut all = self.stated(directory);
         for file in &mut all {
@@ -378,9 +378,9 @@ impl KdPart {
         json_file::other_schema(&self.schema_version, PART_SCHEMA)
     }
 
-    /// Returns the records of one of its splits. Rejected and skipped records are in no split: they
-    /// count with `train`, or with `valid` if that has all rows. So the splits add up to the part,
-    /// and the concatenations of each split add up to all parts together.
+    /// Returns the record counts of one of its splits. Rejected and skipped records are in no split: they
+    /// count with `train`, or with `valid` if that has all rows. So the counts of the splits add up to
+    /// those of the part, and the counts of both concatenations add up to those of all parts.
     pub fn records_of(&self, split: &str) -> RecordCounts {
         let rows = |name: &str| self.splits.get(name).map_or(0, |split| split.rows);
         let [train, valid] = SPLITS;
@@ -401,7 +401,7 @@ impl KdPart {
     }
 }
 
-/// Whether the rest of a name after its prefix is that of a dataset's file.
+/// Whether a dataset's file may have this rest of a name after the prefix.
 fn is_member(rest: &str) -> bool {
     let layouts = [PrefixLayout::Triple, PrefixLayout::Single];
     let mut members = layouts.iter().flat_map(|layout| layout.members());

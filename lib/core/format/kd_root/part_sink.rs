@@ -1,5 +1,5 @@
-//! Masked token sequences into one part: its datasets, then its manifest, which says where the
-//! records came from.
+//! Writes masked token sequences as one part: first its datasets, then its manifest, which says where
+//! the records came from.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -27,7 +27,7 @@ use crate::record::conversation::ID_FIELD;
 use crate::record::tokens::{self, Tokens};
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
-/// What an Arrow stream's header says of its masks; NDJSON has no header, so there flags may say it.
+/// What an Arrow stream's header says about its masks. NDJSON has no header, so flags may say it there.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "What the header of an Arrow stream says, for NDJSON")]
 pub struct AssertedSource {
@@ -36,8 +36,8 @@ pub struct AssertedSource {
     #[arg(value_name = "POLICY", hide_possible_values = true)]
     pub policy: Option<Policy>,
 
-    /// An assistant channel was supervised under this span id (repeatable; with one of these analysis is
-    /// 1 and final 2 if nothing else is said; without any the part states none)
+    /// An assistant channel was trained on under this span id (repeatable; analysis is then 1 and final
+    /// 2 unless you say otherwise; without --span the part states no spans)
     #[arg(long, value_name = "CHANNEL=ID")]
     pub span: Vec<ChannelSpan>,
 }
@@ -178,8 +178,8 @@ impl PartSink {
         PartSink { rule: Some(rule), ..self }
     }
 
-    /// Keeps the tokenizer in the root, unless it is o200k: the model that the user names, or else the one that the
-    /// stream names. A root that keeps another one is refused, unless it holds nothing but a part that is replaced.
+    /// Keeps the tokenizer in the root, unless it is o200k. The user names its model, or else the stream does. A root
+    /// that keeps another tokenizer is refused, unless it holds only a part that is replaced.
     pub fn keeping(self, model: Option<&Path>, template: Option<&Path>) -> Result<PartSink> {
         let KdTarget::Root { root, .. } = &self.target else { return Ok(self) };
         let kept = KeptTokenizer::of_header(&self.header, model, template)?;

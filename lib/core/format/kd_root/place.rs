@@ -1,5 +1,5 @@
-//! Where a prefix is in a root, however its path is written: `shard_00` and `./shard_00` in the folder
-//! `train` are `../train/shard_00`, whose root is above.
+//! Finds the place of a prefix in a root, however its path is written: in the folder `train`, `shard_00` and
+//! `./shard_00` mean `../train/shard_00`, and the root is the folder above.
 
 use std::path::{Path, PathBuf};
 
@@ -40,8 +40,8 @@ pub(super) fn named(path: &Path) -> Result<PathBuf> {
     Ok(whole.unwrap_or_else(|| path.to_path_buf()))
 }
 
-/// Returns a folder that is written without its name (`.`, `..`, nothing) with its name, if that is
-/// the name of a split.
+/// Adds the name to a folder that is written without one (`.`, `..`, nothing), if it is the name of a
+/// split.
 fn with_name(folder: &Path) -> Result<Option<PathBuf>> {
     if folder.file_name().is_some() {
         return Ok(None);

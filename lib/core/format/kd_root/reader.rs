@@ -1,6 +1,6 @@
-//! Reading datasets back into token sequences: prefixes, or all shards of a root. Ids come from the
-//! ids files, and are null where there is none; segments are derived from the tokens, and null if
-//! these are not a Harmony conversation.
+//! Reads datasets back into token sequences: prefixes, or all shards of a root. Ids come from the ids
+//! files, and are null without such a file. Segments are derived from the tokens, and are null if the
+//! tokens are not a Harmony conversation.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
@@ -57,7 +57,7 @@ pub struct KdReader {
     is_part: bool,
     /// The folder of the tokenizer, if a root that is read keeps it.
     kept: Option<PathBuf>,
-    /// The spans of each prefix that has messages whose weights keep them from being trained on.
+    /// The spans of each prefix that has messages which are not trained on because of their weights.
     weighted: HashMap<PathBuf, Spans>,
 }
 
@@ -168,8 +168,8 @@ impl RecordSource for KdReader {
         Ok(Some(&TOKENS))
     }
 
-    /// Returns what the part manifests state of all that is read; a prefix without one states
-    /// nothing.
+    /// Returns what the part manifests state about the prefixes that are read; a prefix without a
+    /// manifest states nothing.
     fn begin(&mut self, _: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&TOKENS);
         header.set("alignment", "label");
@@ -279,7 +279,7 @@ impl RecordSource for KdReader {
         Ok(Some(selected))
     }
 
-    /// If a part of the sequences is read, it is not known which dropped records belong to it.
+    /// If only a part of the sequences is read, it is not known which dropped records belong to it.
     fn dropped(&self) -> DroppedRecords {
         let of = |stated: &Option<(Arc<KdPart>, String)>| {
             let dropped =
@@ -325,7 +325,7 @@ fn part_of(
     Ok(Some((part, split)))
 }
 
-/// Returns the spans of a part, if it states that weights keep some messages from being trained on.
+/// Returns the spans of a part, if it states that some messages are not trained on because of weights.
 fn spans_of_weighted(part: &KdPart) -> Option<Spans> {
     let spans = part.source.spans.as_ref().filter(|_| part.has_weights());
     spans.map(Spans::from_json)

@@ -379,9 +379,9 @@ struct RowRun {
     rows: Range<usize>,
 }
 
-/// Whether `is_so` holds for one of the values. It looks at all of them, which is fast where it
-/// holds for none: 0.1 ns a token, and 0.5 with an early return (rustc -O, 2026-11-26), where all
-/// of mmidx-write takes about 6.
+/// Whether `is_so` holds for one of the values. It looks at all values, which is fast if it holds for
+/// none: 0.1 ns a token; 0.5 with an early return (rustc -O, 2026-11-26). All of mmidx-write takes
+/// about 6.
 fn any<T>(values: &[T], is_so: impl Fn(&T) -> bool) -> bool {
     values.iter().fold(false, |found, value| found | is_so(value))
 }
@@ -409,7 +409,7 @@ pub fn count_spans(span: &[u8], counts: &mut [u64; 256]) {
 fn check_alignment(view: &Tokens<'_>, row: usize, span: &[u8]) -> Result<(), String> {
     let Some(last) = span.iter().rposition(|&id| id > 0) else { return Ok(()) };
     let shifted = last + 1 < span.len();
-    // (The label of a message of one token is the last position of what stands before it.)
+    // (The label of a message of one token is at the last position of the message before it.)
     let is_label = |start: i32, end: i32| [start as usize, end as usize] == [last + 1, last + 2];
     let segments = || view.segments(row).into_iter().flatten();
     let at_end = segments().any(|segment| segment.end as usize == last + 1)

@@ -1,5 +1,5 @@
-//! What a root holds of shards that are none of the dataset that is built in it: it goes with
-//! `--overwrite`, and bars the build otherwise, before the first new file gets its name.
+//! Shards in a root that do not belong to the dataset that is built in it. With `--overwrite` they are
+//! removed; without, the build is refused before the first new file gets its name.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -21,15 +21,15 @@ pub struct Surplus<'a> {
 }
 
 impl Surplus<'_> {
-    /// Returns what the root holds besides these shards. Fails if a file belongs to no shard that a
-    /// manifest names: then it is not known what it is.
+    /// Returns what the root holds besides these shards. Fails if a file belongs to no shard in a manifest,
+    /// since it is not known what that file is.
     pub fn of<'a>(root: &'a Path, shards: &HashSet<&str>) -> Result<Surplus<'a>> {
         let mut names = named_in(&root.join("parts"), ".json")?;
         let manifest = understood(root_manifest(root))?.flatten();
         let splits = manifest.iter().flat_map(|manifest| manifest.splits.values());
         names.extend(splits.flat_map(|split| &split.shards).map(|shard| shard.name.clone()));
-        // (A manifest may name anything; files that are not below the root belong to no shard of
-        // it.)
+        // (A manifest may name anything. Files that are not below the root belong to no shard of
+        // the root.)
         names.retain(|name| is_file_name(name) && !shards.contains(name.as_str()));
         let of_shard = |name: &String| KdTarget::Root {
             root: root.to_path_buf(),

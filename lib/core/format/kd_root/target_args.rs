@@ -17,7 +17,8 @@ use crate::model::Vocabulary;
 pub struct KdTargetArgs {
     /// Write train and valid into a dataset of many shards
     ///
-    /// ROOT/{train,valid}/SHARD_*, ids/ and parts/SHARD.json: of each split SHARD_{tokens,lossmask,span}.{bin,idx}, and ids/{train,valid}/SHARD.parquet.
+    /// Writes ROOT/{train,valid}/SHARD_{tokens,lossmask,span}.{bin,idx}, ROOT/ids/{train,valid}/SHARD.parquet
+    /// and ROOT/parts/SHARD.json.
     #[arg(long, value_name = "ROOT", requires = "shard", required_unless_present = "prefix")]
     #[arg(add = WithoutEffect, value_parser = on_disk())]
     pub root: Option<PathBuf>,
@@ -37,12 +38,12 @@ pub struct KdTargetArgs {
     #[arg(value_parser = on_disk())]
     pub prefix: Option<PathBuf>,
 
-    /// Write P.bin and P.idx alone; no masks are needed
+    /// Write only P.bin and P.idx; no masks are needed
     #[arg(long, requires = "prefix")]
     pub tokens_only: bool,
 
-    /// Type of the tokens with --tokens-only [default: int32; of a vocabulary under 65,500 that the header
-    /// states uint16, as Megatron has it]
+    /// Type of the tokens with --tokens-only [default: int32; uint16 if the header states a vocabulary
+    /// under 65,500, as Megatron does]
     #[arg(long, value_enum, requires = "tokens_only", help_heading = "Form")]
     pub dtype: Option<MmidxDtype>,
 

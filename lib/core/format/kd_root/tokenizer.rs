@@ -1,5 +1,5 @@
-//! The tokenizer that a root keeps: the files of its model's folder, byte for byte, in `ROOT/tokenizer/`, so that
-//! texts can be shown and checked where the model is not at hand.
+//! The tokenizer that a root keeps: the files of its model's folder, byte for byte, in `ROOT/tokenizer/`. So texts
+//! can be shown and checked without the model's own folder.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -31,8 +31,8 @@ pub struct KeptTokenizer {
 }
 
 impl KeptTokenizer {
-    /// Finds the files of the tokenizer that a header states: in the folder that the user names, or else where the
-    /// stream says that it is. `None` of o200k, which is part of this program.
+    /// Finds the files of the tokenizer that a header states: in the folder that the user names, or else in the
+    /// folder that the stream names. `None` for o200k, which is part of this program.
     pub fn of_header(
         header: &Header,
         model: Option<&Path>,
@@ -43,7 +43,8 @@ impl KeptTokenizer {
             return Ok(None);
         }
         let Some(location) = locate(header, model, template) else {
-            let cause = "a root keeps the tokenizer of its tokens, and it is not known where it is";
+            let cause =
+                "a root keeps the tokenizer of its tokens, but it is not known where that is";
             return Err(Error::usage(cause).hint("--model DIR"));
         };
         // (Where they change from now on, `publish` refuses them.)
@@ -97,8 +98,8 @@ impl KeptTokenizer {
         Ok(())
     }
 
-    /// Publishes the files in a root. Where they are already, they stay as they are; another tokenizer is replaced if
-    /// `overwrite`, else it stays, too, and is an error.
+    /// Publishes the files in a root. Files that are there already stay as they are. Another tokenizer is replaced if
+    /// `overwrite`; otherwise it stays and is an error.
     pub fn publish(&self, root: &Path, overwrite: bool) -> Result<()> {
         let is_other = match self.refuse_other(root) {
             Err(error) if overwrite && error.kind() == Kind::Usage => true,
@@ -121,15 +122,15 @@ impl KeptTokenizer {
             pending.push(file.file);
         }
         publish(&KeptIn(root), pending, is_other).map(drop).map_err(|error| match error.kind() {
-            // Where another writer was first, what it has published is looked at.
+            // If another writer was first, its files are compared.
             Kind::Usage => self.refuse_other(root).err().unwrap_or(error),
             _ => error,
         })
     }
 }
 
-/// Keeps the tokenizer of prefixes that are joined under a prefix in a root, if their own roots keep one; `part` is the
-/// part of them together.
+/// Keeps the tokenizer of prefixes that are joined to one prefix in a root, if their own roots keep one. `part` is the
+/// part manifest of the joined prefix.
 pub fn keep_joined(prefixes: &[PathBuf], target: &KdTarget, part: &mut KdPart) -> Result<()> {
     let Some(root) = target.above() else { return Ok(()) };
     for prefix in prefixes {
@@ -152,8 +153,8 @@ pub fn refuse_another(
     way(root, own, is_replaced).map(|_| ())
 }
 
-/// Removes from a root another tokenizer than this one (`None` is o200k), and all shards that are of it. Fails, and
-/// removes nothing, if one of these is not to be replaced.
+/// Removes from a root any other tokenizer than this one (`None` is o200k), and all shards of that other tokenizer.
+/// Fails, and removes nothing, if one of these shards may not be replaced.
 pub fn make_way(
     root: &Path,
     own: Option<&KeptTokenizer>,
@@ -173,7 +174,7 @@ pub fn remove_kept(root: &Path, lock: &TargetLock) -> Result<()> {
     Ok(())
 }
 
-/// Returns what a root holds that is of another tokenizer, if it keeps one.
+/// Returns the shards of a root that are of another tokenizer, if the root keeps one.
 fn way<'a>(
     root: &'a Path,
     own: Option<&KeptTokenizer>,
@@ -196,11 +197,9 @@ fn way<'a>(
 /// Refuses tokens of o200k in a root that keeps the tokenizer of a model.
 fn refuse_kept(root: &Path) -> Result<()> {
     match kept_files(root)?.into_iter().next_back() {
-        Some(path) => {
-            Err(Error::usage("is of another tokenizer than o200k, whose tokens these are")
-                .at(path.as_path())
-                .hint("another root"))
-        }
+        Some(path) => Err(Error::usage("is of another tokenizer, but these are tokens of o200k")
+            .at(path.as_path())
+            .hint("another root")),
         None => Ok(()),
     }
 }

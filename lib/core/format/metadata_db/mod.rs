@@ -1,5 +1,5 @@
-//! `metadata.db` of a pack or pool: a SQLite file with one row a run, and what else is
-//! known of the session that made them.
+//! `metadata.db` of a pack or pool: a SQLite file with one row for each run, and with what else is
+//! known about the session that made the runs.
 //!
 //! ```sql
 //! runs(id INTEGER PRIMARY KEY, seed BIGINT, steps INT, max_score INT, highest_tile INT)
@@ -102,8 +102,7 @@ impl DatabaseError {
         DatabaseError { path: path.to_owned(), cause }
     }
 
-    /// Returns this error if it is about the data; fails with it if the database only cannot be
-    /// read now.
+    /// Returns this error if it is about the data. Fails with it if the database just cannot be read now.
     pub fn or_unavailable(self) -> Result<DatabaseError, Error> {
         match &self.cause {
             DatabaseCause::Io(_) => Err(self.into()),
@@ -123,8 +122,8 @@ impl DatabaseError {
         DatabaseError::new(path, cause)
     }
 
-    /// Returns the error of a call on an open database. SQLite calls a file that cannot be read
-    /// (EIO) damaged: the system's error tells the two apart.
+    /// Returns the error of a call on an open database. SQLite calls a file damaged if reading it fails
+    /// (EIO); the system's error tells the two cases apart.
     fn of_connection(
         path: &Path,
         error: rusqlite::Error,

@@ -29,8 +29,8 @@ pub struct DatabaseReader {
 const COLUMNS: [&str; 5] = ["id", "seed", "steps", "max_score", "highest_tile"];
 
 impl DatabaseReader {
-    /// Opens `path` for reading only. SQLite assumes that nobody changes the file, so it neither
-    /// locks it nor makes files beside it, even in WAL mode.
+    /// Opens `path` for reading only. SQLite is told that nobody changes the file, so it neither locks
+    /// the file nor makes files beside it, even in WAL mode.
     pub fn open(path: &Path) -> Result<DatabaseReader, DatabaseError> {
         let failed = |error| DatabaseError::new(path, DatabaseCause::Io(error));
         let file = match open_member(path) {
@@ -109,7 +109,7 @@ impl DatabaseReader {
         &self.missing
     }
 
-    /// Whether `session` is something else than a table of keys. (There may be no `session`.)
+    /// Whether there is a `session` that is not a table of keys.
     pub fn has_other_session(&self) -> bool {
         self.has_other_session
     }

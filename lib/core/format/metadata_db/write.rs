@@ -71,9 +71,9 @@ impl DatabaseWriter {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(named)?;
         connection.pragma_update(None, "page_size", 4096).map_err(named)?;
-        // Nobody else opens the file before it is published, and a run that fails drops it: there
-        // is nothing to roll back to, and the publisher syncs the bytes to the disk. (In WAL mode
-        // SQLite forgets a failed sync when it leaves that mode, and the file stays in it.)
+        // No journal is needed: nobody else opens the file before it is published, a run that fails
+        // drops it, and the publisher syncs the bytes to the disk. (WAL mode is no choice: if a sync
+        // fails while SQLite leaves it, SQLite forgets the failure and the file stays in that mode.)
         connection.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(named)?;
         connection.pragma_update(None, "journal_mode", "OFF").map_err(named)?;
         connection.pragma_update(None, "synchronous", "OFF").map_err(named)?;

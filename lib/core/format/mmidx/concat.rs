@@ -1,5 +1,5 @@
-//! Concatenating datasets: the `.bin` bytes as they are, lengths one after another, offsets and
-//! document indices renumbered. It streams: only buffers are in memory.
+//! Concatenates datasets: `.bin` bytes are copied, lengths are put one after another, offsets and
+//! document indices are renumbered. It streams: only buffers are in memory.
 
 use std::path::{Path, PathBuf};
 

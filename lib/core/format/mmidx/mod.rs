@@ -98,8 +98,8 @@ pub enum PrefixLayout {
     Single,
 }
 
-/// One dataset of a layout: its suffix, its name in manifests, and the dtypes that it may have (none: any). Where
-/// there are several, the caller chooses.
+/// One dataset of a layout: its suffix, its name in manifests, and the dtypes that it may have (an empty list: any).
+/// The caller chooses among several.
 pub type LayoutMember = (&'static str, &'static str, &'static [MmidxDtype]);
 
 const TRIPLE: [LayoutMember; 3] = [

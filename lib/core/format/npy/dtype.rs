@@ -1,5 +1,5 @@
-//! What gristmill needs of npyz's types: fields with their offsets, single numbers, and the types
-//! of our own rows.
+//! What gristmill needs from npyz's types: fields with their offsets, single numbers, and the types of
+//! our own rows.
 
 use npyz::{AutoSerialize, DType, Endianness, Field, TypeChar};
 
@@ -52,8 +52,8 @@ impl Scalar {
         }
     }
 
-    /// Returns the value of an integer. No index, token or score is above 2^63 - 1: larger values
-    /// are read as that.
+    /// Returns the value of an integer. Values above 2^63 - 1 are read as 2^63 - 1: no index, token or
+    /// score is that large.
     #[inline]
     pub fn integer(&self, bytes: &[u8]) -> i64 {
         let value = self.bits(bytes);

@@ -1,7 +1,7 @@
 //! NumPy's `.npy` files: headers read and written, rows written and mapped.
 //!
-//! Types are those of the crate `npyz`. Headers are read here (`literal.rs` says why), and written here, byte for
-//! byte as `numpy.save` does (npyz writes other text), so that the number of rows can be patched at the end; files
+//! The types come from the crate `npyz`. Headers are read here (`literal.rs` says why) and written here, byte for
+//! byte as `numpy.save` does (npyz writes other text), so that the number of rows can be patched at the end. Files
 //! are mapped here. Rows are bytes; their readers know what they mean. Pickled arrays are refused.
 //! Format: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>
 

@@ -14,8 +14,8 @@ use crate::signals::heed_lost_pages;
 /// The most bytes that one page fault maps: the largest page.
 const FAULT_AROUND: usize = 2 << 20;
 
-/// A file mapped to memory, for rows in any order: with [`MappedArray::release`] a check of a pack of
-/// 259 MB takes 13 MiB of memory, without it 258 MiB, and as much processor time (`ds-check pack_20`
+/// A file mapped to memory, for rows in any order. With [`MappedArray::release`] a check of a pack of
+/// 259 MB takes 13 MiB of memory, without it 258 MiB; the processor time is the same (`ds-check pack_20`
 /// of scripts/bench.sh, 2026-11-22).
 #[derive(Debug)]
 pub struct MappedArray {
@@ -27,9 +27,9 @@ pub struct MappedArray {
 }
 
 impl MappedArray {
-    /// Maps a file after checking its length. Nobody may shorten the file while it is mapped:
-    /// touching the lost part ends the process, with a line. Published datasets are renamed into
-    /// place and never written again.
+    /// Maps a file after checking its length. Nobody may shorten the file while it is mapped: reading
+    /// the lost part ends the process with an error line. Published datasets are renamed into place and
+    /// never written again.
     pub fn open(file: &File) -> Result<Self, Error> {
         let mapped = MappedArray::open_in_any_order(file)?;
         if mapped.header.fortran_order && mapped.header.shape.len() > 1 {

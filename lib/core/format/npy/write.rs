@@ -25,7 +25,7 @@ pub struct Writer<W> {
 #[derive(Debug)]
 pub struct FinishedArray<W> {
     pub out: W,
-    /// The bytes that its beginning must have, if it has others.
+    /// The right bytes for the beginning of the file, if it has others.
     pub header: Option<Vec<u8>>,
 }
 

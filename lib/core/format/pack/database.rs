@@ -1,5 +1,5 @@
-//! `metadata.db` of a pack: a row of `runs` for each game, what else its sidecar says under
-//! `run.<id>` in `session`, and the own keys of the pools that the games come from.
+//! `metadata.db` of a pack: a row of `runs` for each game; the other fields of the game's sidecar under
+//! `run.<id>` in `session`; and the keys of the pools from which the games come.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -53,8 +53,8 @@ impl PackDatabase {
         }
     }
 
-    /// Writes a pool's own keys; returns what its reader says it left out. A key that exists
-    /// already with another value is kept under the number of its pool.
+    /// Writes a pool's own keys; returns what the pool's reader left out. If a key exists already with
+    /// another value, the new value is kept under the number of its pool.
     pub(super) fn put_pool(&mut self, session: &str) -> Result<Vec<String>> {
         let pool = self.pools;
         self.pools += 1;

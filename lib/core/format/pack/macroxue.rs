@@ -11,7 +11,7 @@ use crate::format::json_file;
 use crate::game2048::{Game, KNOWN_VALUATIONS, RowError, StepRow};
 use crate::publish::PendingFile;
 
-/// Readers sort the shards by name, which is their order as long as all numbers have five digits.
+/// Readers sort the shards by name; this is the right order as long as all numbers have five digits.
 const MAX_SHARDS: u64 = 100_000;
 /// The most valuation names of a pack.
 const MAX_NAMES: usize = 255;
@@ -74,8 +74,8 @@ impl RowMaker for Macroxue {
         self.game_names.clear();
     }
 
-    /// Returns nothing: what the row leaves out (`valuation`, values of illegal branches, exponents
-    /// of several cells over 15) is the layout's own contract, the same for every writer of packs.
+    /// Returns nothing: the layout's contract leaves out `valuation`, values of illegal branches, and
+    /// exponents of several cells over 15. Every writer of packs loses these.
     fn lost(&self, _game: &Game) -> Vec<&'static str> {
         Vec::new()
     }

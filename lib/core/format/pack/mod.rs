@@ -1,10 +1,10 @@
-//! Writing games as a pool on disk: rows of steps in `.npy` files and their `metadata.db`, in one
+//! Writes games as a pool on disk: rows of steps in `.npy` files and their `metadata.db`, in one
 //! directory, all of it or nothing. FORMAT.md beside this file describes what is written.
 //!
-//! A layout is one file here that makes rows out of games: `macroxue`, `selfplay_v1`. They
-//! share the shards, the database, the manifest, and the rule that what a layout cannot hold is
-//! refused. Rows of a game are together and runs are numbered 0, 1, 2, ... as they come; nothing
-//! is recomputed. `format::pools` reads pools.
+//! A layout is one file here that makes rows from games: `macroxue`, `selfplay_v1`. The layouts share the
+//! shards, the database, the manifest, and the rule that a game is refused if the layout cannot hold all
+//! of it. Rows of a game stand together, and runs are numbered 0, 1, 2, ... as they come. Nothing is
+//! computed again. `format::pools` reads pools.
 
 mod adopt;
 mod database;
@@ -100,7 +100,7 @@ impl PackLayout {
 pub struct PackOptions {
     /// Games: rows of each file [default: all in one]
     ///
-    /// (But of the last.) Files of selfplay-v1 have 1,000,000 if nothing is said.
+    /// The last file may have fewer. The default for selfplay-v1 is 1,000,000.
     #[arg(long, add = ForPipelines, value_name = "N")]
     pub shard_rows: Option<NonZeroU64>,
 
@@ -108,7 +108,7 @@ pub struct PackOptions {
     #[arg(long, value_enum, value_name = "LAYOUT", hide_possible_values = true, add = ForPipelines)]
     pub layout: Option<PackLayout>,
 
-    /// Write what the layout can hold, where some of the input would be lost; say what is lost
+    /// Write what the layout can hold, even if some of the input is lost; say what is lost
     #[arg(long, add = ForPipelines, help_heading = "Games")]
     pub lossy: bool,
 
@@ -153,7 +153,7 @@ impl PackOptions {
         }
     }
 
-    /// Returns the first flag that is given; the error says that it is out of place.
+    /// Returns the first of these flags that is given, for the error that it does not belong here.
     pub fn first_given(&self) -> Option<&'static str> {
         let given = [
             (self.shard_rows.is_some(), "--shard-rows"),
@@ -257,7 +257,7 @@ impl PackWriter {
         self.describe(game, (self.game_rows.len() / self.shards.row_bytes()) as u64)
     }
 
-    /// Writes a game whose steps are rows of a pack already. If they are not valid, the error [is
+    /// Writes a game whose steps are rows of a pack already. If the rows are not valid, the error [is
     /// misstated](Error::is_misstated).
     pub fn push_rows(&mut self, game: &Game, rows: &StepRows) -> Result<()> {
         self.refuse_loss()?;
@@ -299,7 +299,7 @@ impl PackWriter {
         self.shards.bytes()
     }
 
-    /// Returns the valuation names that readers of packs do not know without the file.
+    /// Returns the valuation names that readers of packs know only from `valuation_types.json`.
     pub fn new_names(&self) -> &[String] {
         let names = self.maker.names().unwrap_or_default();
         names.get(crate::game2048::KNOWN_VALUATIONS.len()..).unwrap_or_default()

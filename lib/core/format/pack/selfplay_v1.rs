@@ -7,10 +7,10 @@ use crate::game2048::{Game, SELFPLAY_ROW, SelfplayRow};
 
 /// The default number of rows in a shard, as in the engine that made this layout.
 pub(super) const SHARD_ROWS: u64 = 1_000_000;
-/// Readers sort the shards by name, which is their order as long as all numbers have six digits.
+/// Readers sort the shards by name; this is the right order as long as all numbers have six digits.
 const MAX_SHARDS: u64 = 999_999;
 
-/// The name of the loss where boards are not the ones that were played: readers would take them for
+/// The name of the loss if boards are not exactly those that were played; readers would take them for
 /// exact.
 pub const LARGE_TILES: &str = "tiles over 32768";
 

@@ -1,4 +1,4 @@
-//! Row groups decoded side by side, ahead of who reads them, and handed on in their order.
+//! Decodes row groups side by side, ahead of the reader, and hands them on in their order.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -1,7 +1,7 @@
-//! The rows of a Parquet file as batches. Rows are decoded a few at a time, text and bytes as views
-//! into the decoded pages, and joined to batches of about the size that is wanted: what a chunk
-//! says of its size says nothing of the text that a dictionary repeats, or of where its large
-//! rows are. Where the batches end does not depend on how the rows are decoded.
+//! The rows of a Parquet file as batches. Rows are decoded a few at a time, with text and bytes as views
+//! into the decoded pages, and joined to batches of about the wanted size. The stated size of a chunk is
+//! no help: it does not tell how often a dictionary repeats a text, or where the large rows are. The
+//! ends of batches do not depend on how the rows are decoded.
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::SchemaRef;
@@ -15,8 +15,8 @@ use super::rows::next_of;
 use crate::error::{Error, Result};
 use crate::panics::caught;
 
-/// The most rows that are decoded at once. It bounds memory where a few rows are large among many
-/// that are not; joining costs views and numbers only.
+/// The most rows that are decoded at once. This bounds memory if a few rows among many are large.
+/// Joining costs little: it copies only views and numbers.
 pub(super) const DECODED_ROWS: u64 = 64;
 
 /// Reads the batches of some rows. An error ends it.

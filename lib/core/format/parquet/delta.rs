@@ -1,6 +1,6 @@
-//! Pages of texts that are stored as what they share with the text before them (DELTA_BYTE_ARRAY). The
-//! crate takes a prefix that is longer than that text for all of it, so that a damaged page is read as
-//! other texts; so these pages are looked at before they are decoded.
+//! Checks pages that store each text as the length of the prefix that it shares with the text before, and
+//! the rest (DELTA_BYTE_ARRAY). If a prefix is longer than the text before, the crate takes all of that
+//! text, and so reads a damaged page as other texts. Therefore the pages are checked before decoding.
 
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
-//! The footer and the headers of pages, looked at before the crate reads them: Thrift's compact protocol, in
-//! which a list states how many elements it has, and a field of which type it is. Two things the crate does
-//! not do as the protocol says. It reads the fields that it knows by their number, whatever type they state,
-//! where other readers pass over one of another type (a private field). And it passes over a list of booleans
-//! without reading a byte for any of them, in a loop of as many turns as the list states: 3 KB take minutes.
+//! Checks the footer and the headers of pages before the crate reads them. They are in Thrift's compact protocol:
+//! a list states its number of elements, a field states its type. The crate departs from the protocol in two
+//! points. It reads the fields that it knows by number, whatever type they state; other readers skip a field of
+//! another type (a private field). And it skips a list of booleans without reading a byte of it, in a loop with as
+//! many turns as the list states: 3 KB take minutes.
 
 use super::shapes::{FOOTER, Kind, PAGE_BYTES, PAGE_HEADER, Shape};
 
-/// The deepest nesting of a footer; a valid one is eight deep.
+/// The deepest nesting of a footer. Valid footers have eight levels.
 const MOST_DEPTH: u32 = 64;
 
 /// The cause for a footer that does not follow the format.
@@ -253,8 +253,8 @@ mod tests {
         ] {
             assert_eq!(readable(&sound).as_ref(), Ok(&sound), "{sound:x?}");
         }
-        // Booleans take no bytes in the crate: two of them, and 2^31 - 1 of which only one is
-        // there.
+        // Booleans take no bytes in the crate: a list of two, and a list that states 2^31 - 1 and
+        // has one.
         assert_eq!(readable(&list(&[0x21, 1, 2])), Ok(list(&[0x23, 1, 2])));
         assert_eq!(readable(&list(&[0xf1, 0xff, 0xff, 0xff, 0xff, 0x07, 0])), Err(DAMAGED));
         for damaged in [

@@ -1,6 +1,6 @@
-//! The `manifest.json` beside a folder of Parquet shards (`synth_harmony_v1`): which shards there
-//! must be, with their rows and bytes. The paths in it are relative to where the set was made, so a
-//! shard is known by its name alone, and nothing outside the folder is ever looked at.
+//! The `manifest.json` in a folder of Parquet shards (`synth_harmony_v1`): which shards must be there,
+//! with their rows and bytes. Its paths are relative to the place where the set was made, so only the
+//! name of a shard counts, and nothing outside the folder is read.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -20,7 +20,7 @@ pub const MANIFEST: &str = "manifest.json";
 /// How many differences an error names.
 const SHOWN: usize = 10;
 
-/// The facts that the manifest states of a shard.
+/// The facts that the manifest states about a shard.
 #[derive(Debug, Deserialize)]
 pub struct StatedShard {
     pub path: String,
@@ -55,9 +55,9 @@ impl StatedShard {
     }
 }
 
-/// Compares inputs with the manifests beside them. In a directory every shard that its manifest
-/// names must be there and no other; a single file must have the rows and bytes that are stated. A
-/// file without a manifest, or not named in it, is not compared.
+/// Compares inputs with the manifests beside them. A directory must have exactly the shards that its
+/// manifest names; a single file must have the stated rows and bytes. A file without a manifest, or not
+/// named in it, is not compared.
 pub fn compare_inputs(paths: &[impl AsRef<Path>]) -> Result<()> {
     // The manifest of the file before: it is often the same one.
     let mut last: Option<(PathBuf, Vec<StatedShard>)> = None;

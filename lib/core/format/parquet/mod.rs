@@ -1,5 +1,5 @@
-//! Parquet files, read by row ranges. The crate `parquet` decodes the format; where it panics on
-//! damaged files, that is an error of the file.
+//! Parquet files, read by row ranges. The crate `parquet` decodes the format; if it panics on a damaged
+//! file, that becomes an error of the file.
 
 mod ahead;
 mod batches;
@@ -75,7 +75,7 @@ impl ParquetFile {
         file.or_system_error(opened.map_err(ParquetError::General).flatten())
     }
 
-    /// Whether the bytes of the footer contain `key`: the file may then state it. Nothing is
+    /// Whether the bytes of the footer contain `key`: only then may the file state it. Nothing is
     /// decoded.
     pub fn may_state(file: &File, key: &str) -> io::Result<bool> {
         let footer = ReadableFile::new(file.try_clone()?)?.footer()?;
@@ -224,8 +224,8 @@ impl ParquetFile {
         Ok((ParquetBatches::new(file, decoder, text_schema, (batch_rows, step)), rows))
     }
 
-    /// Refuses Parquet's intervals, which have months, days and milliseconds: the crate reads them
-    /// without the months, unless an Arrow schema in the file says that there are none.
+    /// Refuses Parquet's intervals, which have months, days and milliseconds: the crate drops the months,
+    /// unless an Arrow schema in the file says that there are none.
     fn refuse_intervals(&self, columns: Option<&[String]>) -> Result<(), ParquetError> {
         if self.metadata_value(ARROW_SCHEMA_META_KEY).is_some() {
             return Ok(());
@@ -256,8 +256,8 @@ impl ParquetFile {
     }
 }
 
-/// Returns the footer without dictionary offsets of 0, where no page can be: some writers write 0
-/// if there is no dictionary, or if it is the first page of its chunk.
+/// Returns the footer without dictionary offsets of 0. No page can be at 0; some writers write 0 if
+/// there is no dictionary, or if it is the first page of its chunk.
 fn without_empty_dictionaries(footer: ParquetMetaData) -> Result<ParquetMetaData, ParquetError> {
     let is_empty = |chunk: &ColumnChunkMetaData| chunk.dictionary_page_offset() == Some(0);
     if !footer.row_groups().iter().any(|group| group.columns().iter().any(is_empty)) {
@@ -363,8 +363,8 @@ fn viewed(field: &FieldRef, text: DataType) -> FieldRef {
     })
 }
 
-/// Returns a field with other types inside: `changed` gives the new type of a type; where it is `None`, a nested type
-/// is looked into, and another type stays.
+/// Returns a field with changed types inside. `changed` returns the new type of a type; if it returns `None`, nested
+/// types are searched and all others stay.
 fn with_types(field: &FieldRef, changed: &dyn Fn(&DataType) -> Option<DataType>) -> FieldRef {
     let of = |field: &FieldRef| with_types(field, changed);
     let data_type = changed(field.data_type()).unwrap_or_else(|| match field.data_type() {

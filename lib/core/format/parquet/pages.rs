@@ -1,5 +1,5 @@
-//! What a file says of its pages, some of it twice. A decoder stops at the values that its rows need, so that
-//! it does not see a page that states others; and it does not look at the types that a header states.
+//! Checks what a file states about its pages, some of it in two places. A decoder stops after the values that its
+//! rows need, so it does not notice a page with another number of values; nor does it look at the types in a header.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use super::footer;
 use super::readable::{MAGIC, ReadableFile};
 use crate::wording::{exactly, of_plural};
 
-/// How many bytes are read for the header of a page. A header may be longer, with bounds of texts:
-/// then twice as many are read, again and again.
+/// How many bytes are read for the header of a page. A header may be longer if it has bounds of texts:
+/// then the number is doubled until the header fits.
 const HEADER_BYTES: u64 = 256;
 
 /// Checks that the pages of a column chunk have headers whose fields have the right types, and that
@@ -45,9 +45,9 @@ pub(super) fn check_headers(
     }
 }
 
-/// Checks that the pages of a column chunk have as many values, and rows as far as they state them,
-/// as the footer. Only their headers are read, and dictionaries, which must have as many values as
-/// they state.
+/// Checks that the pages of a column chunk have as many values as the footer states, and as many rows
+/// if they state rows. Only the headers and the dictionaries are read; a dictionary must have as many
+/// values as it states.
 pub(super) fn check_counts(
     file: &ReadableFile,
     group: &RowGroupMetaData,
@@ -81,8 +81,7 @@ pub(super) fn check_counts(
     }
 }
 
-/// Checks that a dictionary has as many values as it states. (The decoder just ends with those that
-/// are there.)
+/// Checks that a dictionary has as many values as it states. (The decoder silently accepts fewer.)
 fn check_dictionary(chunk: &ColumnChunkMetaData, page: &Page) -> Result<(), ParquetError> {
     let (bytes, stated) = (page.buffer(), page.num_values() as usize);
     let found = match chunk.column_type() {

@@ -1,5 +1,5 @@
-//! The bytes of a Parquet file, for the crate `parquet`. It turns an error of the system into text
-//! on its way; so the first is kept here.
+//! The bytes of a Parquet file, for the crate `parquet`. The crate turns system errors into text, so the
+//! first one is kept here.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -112,8 +112,8 @@ impl Read for From {
             io::ErrorKind::Interrupted => error,
             _ => self.file.keep_error(error),
         })?;
-        // Only the trailer reaches the end of a file. The crate takes a missing byte for a skipped
-        // one, and looks for 2^31 of them.
+        // Only the trailer reaches the end of a file. The crate takes a missing byte for a skipped one,
+        // and would look for 2^31 of them.
         if read == 0 && !into.is_empty() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

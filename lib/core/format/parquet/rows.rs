@@ -1,4 +1,4 @@
-//! Which rows of a file are read, and the decoders of them: one of all rows, or one of each row group.
+//! Which rows of a file are read, and their decoders: one decoder for all rows, or one for each row group.
 
 use std::collections::HashSet;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! The structs of the format, and what their fields hold: of a footer and of the header of a page. Fields that
-//! are not here may hold anything, as those that later versions of the format add.
+//! The structs in a footer and in the header of a page, and what their fields hold. Fields that are not here (later
+//! versions of the format may add some) may hold anything.
 //!
 //! Source: parquet.thrift of the Parquet format.
 

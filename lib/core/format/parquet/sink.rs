@@ -34,9 +34,8 @@ pub struct ParquetSink {
     chunks: Option<Chunks>,
 }
 
-/// Rows that wait for the encoder. Where a page ends depends on the rows that the encoder gets at
-/// once: these chunks depend on the rows alone, so the file does not depend on the batches in which
-/// they came.
+/// Rows that wait for the encoder. The end of a page depends on the rows that the encoder gets at once.
+/// These chunks depend only on the rows, so the file does not depend on the batches in which they came.
 struct Chunks {
     group_rows: usize,
     /// How many rows of the row group are written.
@@ -135,8 +134,8 @@ impl ParquetSink {
     }
 }
 
-/// Returns a field as Parquet has it: times in seconds become times in milliseconds, and dates in
-/// milliseconds become days. (The crate writes them as numbers without a unit.)
+/// Returns a field with a type that Parquet has: times in seconds become times in milliseconds, and dates
+/// in milliseconds become days. (The crate would write them as numbers without a unit.)
 fn stored_field(field: &FieldRef) -> FieldRef {
     with_types(field, &|data_type| match data_type {
         DataType::Timestamp(TimeUnit::Second, zone) => {

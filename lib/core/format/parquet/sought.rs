@@ -1,5 +1,5 @@
-//! Which row groups may hold a text: what the bounds and the Bloom filters of a column say of it, so
-//! that the others are not decoded. A file without them is read whole.
+//! Finds the row groups that may hold a text, by the bounds and Bloom filters of a column, so that the
+//! others are not decoded. A file without bounds and filters is read whole.
 
 use std::ops::Range;
 
@@ -51,8 +51,8 @@ fn group_may_hold(
         .is_none_or(|filter| texts.iter().any(|text| filter.check(text.as_bytes()))))
 }
 
-/// Whether a text is within the chunk's bounds. Long bounds may be cut, but never so that a value
-/// is outside of them. The bounds of old writers compare bytes as signed numbers, and are ignored.
+/// Whether a text is within the chunk's bounds. Bounds may be shortened, but all values still lie within
+/// them. The bounds of old writers compare bytes as signed numbers, and are ignored.
 fn is_within_bounds(chunk: &ColumnChunkMetaData, text: &[u8]) -> bool {
     let Some(known) = chunk.statistics().filter(|known| !known.is_min_max_deprecated()) else {
         return true;

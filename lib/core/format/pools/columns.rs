@@ -1,5 +1,5 @@
-//! What the bytes of a row say: the fields that games have, found by their names in the row's
-//! type, in any pool and at any offset. Fields of other names are ignored.
+//! Reads the fields of games from the bytes of a row. Fields are found by their names in the row's type,
+//! in any pool and at any offset. Fields with other names are ignored.
 
 use crate::format::npy::{DType, Field, Scalar, TypeChar, descr, elements, field, is_padding};
 use crate::game2048::{
@@ -157,7 +157,7 @@ impl Columns {
         !macroxue && matches!(self.cells, Cells::Packed(..))
     }
 
-    /// Whether a tile over 2^15 is stored as 2^15: packed boards without their mask.
+    /// Whether a tile over 2^15 is stored as 2^15, as in packed boards without a mask.
     pub fn loses_large_tiles(&self) -> bool {
         matches!(self.cells, Cells::Packed(_, None))
     }

@@ -1,6 +1,6 @@
-//! Which rows belong to which run. Rows are counted once, a few bytes a run; where rows of
-//! several runs are interleaved, another pass over their part of the pool gathers the rows
-//! of a group of runs.
+//! Which rows belong to which run. One pass counts the rows, with a few bytes of memory for each run. If
+//! rows of several runs are interleaved, another pass over that part of the pool gathers the rows of a
+//! group of runs.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -163,8 +163,8 @@ impl Run {
     }
 }
 
-/// Whether runs that are stated to follow each other, from the first row to the last, have the rows
-/// that are stated: counting would then find the same.
+/// Whether runs have the rows that are stated for them, if they are stated to follow each other from the
+/// first row to the last: then counting would find the same.
 pub(super) fn are_there(rows: &Rows, run_id: Number, runs: &[Run]) -> bool {
     let has_its_rows = |run: &Run| {
         let Some(range) = run.range() else { return run.rows == 0 };

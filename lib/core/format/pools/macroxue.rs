@@ -5,7 +5,7 @@
 use crate::format::npy::{DType, aligned_step_row, packed_step_row};
 use crate::game2048::{ALIGNED_ROW, Game, PACKED_ROW, RowLayout, StepRow, known_values};
 
-/// How many rows a block has: it stays in the nearest cache while its columns are read.
+/// How many rows a block has: few enough that it stays in the L1 cache while its columns are read.
 const BLOCK: usize = 128;
 
 impl RowLayout {
@@ -16,9 +16,8 @@ impl RowLayout {
             .find_map(|(known, layout)| (&known == dtype).then_some(layout))
     }
 
-    /// Appends the steps in the bytes of rows. `name_of` returns the game's number of the name that
-    /// an id of the pool has. `None` if a row is not valid, if steps do not ascend, or if an id has
-    /// no name.
+    /// Appends the steps in the bytes of rows. `name_of` returns the game's number for the name of a
+    /// pool's id. `None` if a row is not valid, if steps do not ascend, or if an id has no name.
     pub(super) fn append(
         self,
         rows: &[u8],

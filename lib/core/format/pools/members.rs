@@ -1,4 +1,4 @@
-//! The text of a JSON object, written as its members come: there may be millions.
+//! Writes the text of a JSON object member by member, since there may be millions.
 
 use serde_json::Value;
 

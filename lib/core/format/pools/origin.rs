@@ -1,4 +1,4 @@
-//! What the `manifest.json` of a pack says of where its games come from. Other pools have none.
+//! What the `manifest.json` of a pack says about the origin of its games. Other pools have no manifest.
 
 use std::path::Path;
 

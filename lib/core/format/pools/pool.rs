@@ -1,4 +1,4 @@
-//! One pool: its rows, what its `metadata.db` knows of their runs, and both as games.
+//! One pool: its rows, what its `metadata.db` states about their runs, and the games made from both.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -63,8 +63,8 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Opens a pool. Its rows are not counted if `metadata.db` states as many as there are: then
-    /// single games can be read without looking at the others.
+    /// Opens a pool. Its rows are not counted if `metadata.db` states as many as there are, so that single
+    /// games can be read without looking at the others.
     pub fn open_stated(directory: &Path) -> Result<Pool> {
         let files = row_files(directory)?;
         if files.is_empty() {
@@ -140,8 +140,8 @@ impl Pool {
         &self.name
     }
 
-    /// Whether its rows cannot express a tile over 2^15 and have 2^15 there, or were made from such
-    /// rows.
+    /// Whether its rows cannot express a tile over 2^15 and have 2^15 in its place, or were made from
+    /// such rows.
     pub fn loses_large_tiles(&self) -> bool {
         self.columns.loses_large_tiles() || self.origin.lacks_large_tiles()
     }
@@ -214,11 +214,10 @@ impl Pool {
         self.fill_steps(position, game)
     }
 
-    /// Reads the same game in one of the forms. If `is_trusting`, rows are assumed to be at their
-    /// stated places; the caller, who copies them, finds out if they are not. If the rows of all
-    /// games are there, the pool is what is stated. (A row that is not valid is not there either:
-    /// reading it again says what is wrong.) A run of a pack that differs from what `metadata.db`
-    /// states of it is an error.
+    /// Reads the same game in one of the forms. If `is_trusting`, rows are assumed to be at their stated
+    /// places; the caller, who copies them, notices if they are not. If the rows of all games are found,
+    /// the pool is as stated. (An invalid row counts as not found; reading it again tells what is wrong.)
+    /// It is an error if a run of a pack differs from what `metadata.db` states about it.
     pub fn read_stored(
         &mut self,
         position: u64,
@@ -252,7 +251,7 @@ impl Pool {
         }
     }
 
-    /// Compares a run of a pack with what `metadata.db` states of it.
+    /// Compares a run of a pack with what `metadata.db` states about it.
     fn compare(&self, stored: &StoredGame) -> Result<()> {
         let (Some(_), Some(database)) = (self.layout, &self.database) else { return Ok(()) };
         let id = stored.game.run_id;
@@ -265,8 +264,7 @@ impl Pool {
         }
     }
 
-    /// Releases the memory of rows that were returned without decoding: they have been copied by
-    /// now.
+    /// Releases the memory of rows that were returned without decoding. The caller has copied them by now.
     pub fn release_given(&mut self) {
         self.rows.release(std::mem::take(&mut self.given));
     }
@@ -328,9 +326,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Returns the text of a JSON object with the pool's own keys, the keys of runs that do not
-    /// exist, and one more key for what is left out. It is written as the keys come: there may be
-    /// millions.
+    /// Returns the text of a JSON object with the pool's own keys, the keys of runs that do not exist, and
+    /// one more key that names what is left out. It is written key by key, since there may be millions.
     fn session(&self) -> Result<String> {
         let mut own = Members::default();
         if let Some(database) = &self.database {

@@ -26,8 +26,8 @@ const BATCH_GAMES: usize = 1 << 12;
 #[derive(Debug)]
 pub struct PoolReader {
     pools: Vec<Pool>,
-    /// Whether no statement has to be proved before the first game: the rows were counted, or only
-    /// some games are read.
+    /// Whether nothing that the pools state must be verified before the first game, because the rows were
+    /// counted or only some games are read.
     counted: bool,
     /// Whether statements are proved while the games are read.
     is_trusting: bool,
@@ -98,8 +98,8 @@ impl PoolReader {
         chains.concat()
     }
 
-    /// Whether all games and all rows are read: rows of a game might stand among the rows of
-    /// another, and then those are looked at too.
+    /// Whether all games and all rows are read. Then a row of one game that stands among the rows of
+    /// another is read, too, and noticed.
     fn may_trust(&self, games: Option<GameForm>) -> bool {
         games == Some(GameForm::Rows { counted: false })
             && self.steps().is_some()
@@ -155,7 +155,7 @@ impl RecordSource for PoolReader {
         all.join(" and ")
     }
 
-    /// If a part of the games is read, it is not known which dropped games belong to it.
+    /// If only a part of the games is read, it is not known which dropped games belong to it.
     fn dropped(&self) -> DroppedRecords {
         let all = self.pools.iter().map(Pool::dropped).reduce(|sum, pool| sum.and(&pool));
         let all = all.unwrap_or_default();

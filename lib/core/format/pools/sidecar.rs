@@ -1,4 +1,4 @@
-//! `session`'s value of `run.<id>`: what else the run's sidecar said, as JSON.
+//! The value of `run.<id>` in `session`: the other fields of the run's sidecar, as JSON.
 
 use crate::game2048::Game;
 use crate::json::{self, Reader, Str};

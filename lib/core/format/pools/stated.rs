@@ -1,5 +1,5 @@
-//! What a pack states against what is there, for who copies it: rows that were lost are refused, so
-//! that no copy states them as its own.
+//! Compares what a pack states with what is there, before the pack is copied. If rows were lost it is
+//! refused; otherwise the copy would look complete.
 
 use super::Pool;
 use crate::error::{Error, Result};
@@ -11,9 +11,9 @@ use crate::wording::{exactly, of_plural};
 /// The hint of all these errors.
 pub(super) const WAY_ON: &str = "ds-check, for all that is wrong";
 
-/// Returns what `metadata.db` states of a run and its rows contradict. How a run ended is not known
-/// if steps were left out. `is_hashed`: the pack has a manifest, with whose hashes its bytes are compared; then
-/// nothing was lost since it was written, and the game is not played again (a fifth of the time of a merge).
+/// Returns the first statement of `metadata.db` about a run that its rows contradict. The end of a run is not known
+/// if steps were left out. `is_hashed`: the bytes of the pack are compared with the hashes in its manifest. Then
+/// nothing was lost since it was written, and the game need not be played again (a fifth of the time of a merge).
 pub(super) fn contradiction(
     run: Option<&RunRow>,
     game: &StoredGame,

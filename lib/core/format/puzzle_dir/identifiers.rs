@@ -9,14 +9,14 @@ use crate::puzzle::BLANK_IDENTIFIER;
 #[derive(Debug)]
 pub(super) struct Identifiers {
     pub names: Option<Vec<String>>,
-    /// The index of their root among several roots. The numbers of its puzzles need it to become
-    /// names: equal numbers in another root are other puzzles.
+    /// The index of their root, if there are several roots. It becomes part of names that are numbers,
+    /// since equal numbers in two roots are two puzzles.
     own: Option<usize>,
     pub blank: i64,
     /// Whether two identifiers have one name in the file.
     pub repeated: bool,
-    /// How many identifiers get another name here, since their puzzle would otherwise be taken for
-    /// another, or for a blank one.
+    /// How many identifiers get another name here; otherwise their puzzle would be taken for another
+    /// puzzle, or for a blank one.
     pub renamed: usize,
 }
 

@@ -86,7 +86,7 @@ impl SetConstants {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Puzzles of a domain that is not known")]
 pub struct AssertedConstants {
-    /// Tokens of each side of an example [default: those of the first of each split]
+    /// Tokens of each side of an example [default: as in the first of each split]
     #[arg(long, value_name = "N")]
     pub seq_len: Option<i64>,
 
@@ -134,7 +134,7 @@ impl AssertedConstants {
         ]
     }
 
-    /// Returns the first flag that is given; the error says that it is out of place.
+    /// Returns the first of these flags that is given, for the error that it does not belong here.
     pub fn first_given(&self) -> Option<&'static str> {
         self.flags().into_iter().find_map(|(flag, value)| value.map(|_| flag))
     }
@@ -155,10 +155,9 @@ impl AssertedConstants {
         }
     }
 
-    /// Returns the constants of a set of this domain whose first example has `length` tokens. A
-    /// known domain has them in its table, and flags must agree with it. For another domain the
-    /// vocabulary size must be given; the defaults of the others are the length of the example, and
-    /// 0.
+    /// Returns the constants of a set of this domain whose first example has `length` tokens. A known
+    /// domain has them in its table, and flags must agree with it. For another domain the vocabulary size
+    /// must be given; the default of `seq_len` is `length`, the default of all others is 0.
     pub fn resolve(&self, domain: Option<&str>, length: usize) -> Result<SetConstants> {
         let length = i64::try_from(length).unwrap_or(i64::MAX);
         match domain.and_then(puzzle::domain) {

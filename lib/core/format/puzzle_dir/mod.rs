@@ -41,8 +41,8 @@ pub const DATASET: &str = "dataset.json";
 pub const IDENTIFIERS: &str = "identifiers.json";
 pub const BUILD: &str = "build.json";
 
-/// The parameter of a header that says that the domain of the records is a guess from the constants
-/// of a set that states no domain.
+/// The parameter of a header that marks the domain of the records as a guess: the set stated none, and
+/// its constants suggest this domain.
 pub const DOMAIN_ASSUMED: &str = "domain_assumed";
 
 /// The splits in order: train before test.

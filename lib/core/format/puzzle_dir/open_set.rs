@@ -201,7 +201,7 @@ impl OpenSet {
     }
 }
 
-/// Returns how many of the rows from 0 pass a test which no row passes after the first that fails.
+/// Returns how many rows pass a test, if all rows before some row pass it and no row after does.
 fn partition(rows: u64, passes: impl Fn(u64) -> bool) -> u64 {
     let (mut from, mut to) = (0, rows);
     while from < to {

@@ -1,5 +1,5 @@
-//! The five arrays of one set of one split, written as examples come. Only the current
-//! group and puzzle are in memory.
+//! Writes the five arrays of one set of one split as examples come. Only the current group and puzzle
+//! are in memory.
 
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::num::NonZeroUsize;

@@ -1,6 +1,6 @@
-//! Puzzle sets read back into puzzle records: train before test, sets in the order of
-//! `dataset.json`. Identifiers come by name. Names of groups and puzzles are not stored:
-//! they are taken from the identifiers if these tell them apart, else they are numbers.
+//! Reads puzzle sets back into puzzle records: train before test, sets in the order of `dataset.json`.
+//! Identifiers are given by name. A set does not store the names of groups and puzzles: they are taken
+//! from the identifiers if these tell all of them apart; otherwise they are numbers.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub struct PuzzleReader {
     /// The constants by name, and the domain, as far as all parts have the same.
     parameters: Vec<(&'static str, Value)>,
     notes: Vec<String>,
-    /// What was dropped when the sets were made, if all of them is read.
+    /// What was dropped when the sets were made, if the sets are read whole.
     dropped: DroppedRecords,
 }
 
@@ -215,9 +215,9 @@ fn build_text(build: Option<&Map<String, Value>>) -> String {
     Value::Object(build).to_string()
 }
 
-/// Returns the constants of the sets by name, and the name of their domain. Without the length of
-/// examples if only that differs, as between the splits of some domains; nothing if the sets are of
-/// different kinds.
+/// Returns the constants of the sets by name, and the name of their domain. The length of examples is
+/// left out if only that differs, as between the splits of some domains. Returns nothing if the sets are
+/// of different kinds.
 fn parameters(parts: &[OpenSet]) -> Vec<(&'static str, Value)> {
     let Some(OpenSet { constants, domain, .. }) = parts.first() else { return Vec::new() };
     let assumed = parts.iter().any(|part| part.assumed).then(|| (DOMAIN_ASSUMED, true.into()));

@@ -1,5 +1,6 @@
-//! Opens the parts of a puzzle set as they are on the disk. Each part opens or has its error;
-//! that they fit together is checked elsewhere (`reader.rs` for reading, ds-check for all rules).
+//! Opens the parts of a puzzle set as they are on the disk. Each part opens or has its own error.
+//! Whether the parts fit together is checked elsewhere (in `reader.rs` for reading, in ds-check for all
+//! rules).
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Puzzle records into a puzzle set: everything appears at the end or not at all, `build.json`
+//! Writes puzzle records as a puzzle set: everything appears at the end or not at all, `build.json`
 //! last. Groups, puzzles and examples are written as they come.
 
 use std::fs;

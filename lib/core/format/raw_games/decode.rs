@@ -1,5 +1,5 @@
-//! From a game's two files to a [`Game`]: reading, checking each step against the board,
-//! the steps before it and the sidecar, and filling the columns.
+//! Turns a game's two files into a [`Game`]: reads them, checks each step against its board, the steps
+//! before it and the sidecar, and fills the columns.
 
 use std::io::Read;
 use std::path::Path;
@@ -166,7 +166,7 @@ impl<'a> StepReader<'a> {
         }
     }
 
-    /// Makes room for the steps that the sidecar states, if that much text can hold them.
+    /// Makes room for the steps that the sidecar states, if the text is long enough for them.
     fn reserve(&mut self, text: usize) {
         let most = text / SHORTEST_STEP + 1;
         let steps = usize::try_from(self.num_moves).map_or(most, |moves| moves.min(most));

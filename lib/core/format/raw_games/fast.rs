@@ -1,14 +1,13 @@
 //! The hot path: one line of the shape that the player writes.
 //!
-//! It takes the known keys in their usual order, where any but `move` and `board` may be
-//! missing, with no white space or with one space after each comma and colon. Everything
-//! else (other keys, another order, escapes, exponents, every defect, a line close to the
-//! end of the text) is left to `step`, by giving `None`. What it takes, it reads as `step`
-//! would.
+//! It accepts the known keys in their usual order (any but `move` and `board` may be missing), with no
+//! white space or with one space after each comma and colon. For everything else (other keys, another
+//! order, escapes, exponents, every defect, a line close to the end of the text) it returns `None`, and
+//! `step` reads the line. Lines that it accepts it reads exactly as `step` does.
 //!
-//! It is fast because the end of a value is mostly guessed, by a branch that the processor
-//! predicts, and then checked: if it were computed from the text, each value would wait for
-//! the one before it.
+//! It is fast because it mostly guesses the end of a value, with a branch that the processor predicts,
+//! and then checks the guess. If the end were computed from the text, each value would wait for the one
+//! before it.
 
 use std::ops::{Deref, DerefMut};
 
@@ -17,7 +16,7 @@ use crate::game2048::{BOARD_TEXT, CELLS, Direction, read_board};
 use crate::json::decimal::{Decimal, POWERS, micros, value_of};
 use crate::json::{self, Piece};
 
-/// The most bytes of a line that is read here; as many must be left of the text.
+/// The most bytes of a line that is read here; the text must have at least so many bytes left.
 const LONGEST_LINE: usize = 512;
 
 /// Properties of the last line, which the next line is likely to share.

@@ -1,4 +1,4 @@
-//! Gzip: a whole file at once where it is small and has one member, else as a stream.
+//! Gzip: a small file with one member is inflated at once, any other as a stream.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;

@@ -18,7 +18,7 @@ const META: &[u8] = b".meta.json";
 const META_GZ: &[u8] = b".meta.json.gz";
 const STEPS: &[u8] = b".jsonl.gz";
 
-/// A game's place in the listing, and its two files, one of which may be missing.
+/// A game's place in the listing, and its two files. One of the two may be missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GameFile {
     /// The position in the full listing of all roots; bad games count.

@@ -1,5 +1,5 @@
-//! Joins the slices of a shard of conversations into the file that one run over all of it would have
-//! written: the same row groups, and in the footer the counts of all together.
+//! Joins the slices of a shard of conversations. The result equals the file that one run over the whole
+//! shard writes: the same row groups, and a footer with the counts of all slices together.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};

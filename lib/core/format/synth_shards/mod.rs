@@ -1,5 +1,5 @@
-//! The manifest of a folder of conversations, `synth_harmony_shard_NN.parquet`: made from what the
-//! shards themselves say in their footers. FORMAT.md beside this file says what is in it.
+//! The manifest of a folder of conversations, `synth_harmony_shard_NN.parquet`. It is made from the footers
+//! of the shards; FORMAT.md beside this file describes it.
 
 mod join;
 
@@ -118,18 +118,18 @@ pub struct Chain {
     pub filters: Vec<Value>,
 }
 
-/// What the command line says of the input, to be recorded.
+/// What the command line says about the input, to be recorded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
 pub struct RecordedInput {
-    /// Which files of the input's folder are the shards, to be recorded
+    /// Record this pattern of the shards in the input's folder
     #[arg(long, value_name = "GLOB", help_heading = "Recorded")]
     pub glob: Option<String>,
 
-    /// Name of the set of raw rows, to be recorded of a folder of conversations (PleIAs/SYNTH)
+    /// Record this name of the raw rows, for a folder of conversations (PleIAs/SYNTH)
     #[arg(long, value_name = "NAME", help_heading = "Recorded")]
     pub dataset: Option<String>,
 
-    /// Its split, to be recorded (train)
+    /// Record this split of the raw rows (train)
     #[arg(long, value_name = "NAME", help_heading = "Recorded")]
     pub split: Option<String>,
 }
@@ -147,7 +147,7 @@ const DATASET: &str = "PleIAs/SYNTH";
 const SPLIT: &str = "train";
 
 impl SynthSource {
-    /// Records what the command line states; the defaults are those of the published converter.
+    /// Records what the command line states, with the defaults of the published converter.
     pub fn new(recorded: &RecordedInput) -> SynthSource {
         let or = |text: &Option<String>, default: &str| {
             text.clone().unwrap_or_else(|| default.to_string())
@@ -381,12 +381,12 @@ fn check_complete(folder: &Path, found: &[FoundShard]) -> Result<u64> {
     if found.len() as u64 == count {
         Ok(count)
     } else {
-        Err(Error::data(format!("there are shards that are none of the {count}")).at(folder))
+        Err(Error::data(format!("there are shards beside the {count}")).at(folder))
     }
 }
 
-/// Whether a file exists that was made with these settings from these inputs, as these parameters
-/// of the header state; fails if it was made with others.
+/// Whether a file exists that was made with the same settings and inputs; these parameters of the header
+/// are compared. Fails if a file exists that was made with others.
 pub fn is_finished(path: &Path, header: &Header, parameters: &[&str]) -> Result<bool> {
     if !crate::files::is_file(path)? {
         return Ok(false);

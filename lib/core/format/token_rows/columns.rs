@@ -92,8 +92,8 @@ pub(crate) const IGNORED: i32 = -100;
 /// looks for it from the end (`packing/offline.py`, `packing/gpt_sft.py`).
 pub const PAD: i32 = RETURN;
 
-/// The column of the number of tokens of each piece without its padding. (A piece may itself end in
-/// [`PAD`].)
+/// The column with the number of tokens of each piece, without its padding. (It is needed because a
+/// piece may itself end in [`PAD`].)
 pub(super) const LENGTH: &str = "length";
 
 /// A form, and its columns beyond the required ones.
@@ -190,9 +190,9 @@ impl GroupTotals {
     }
 }
 
-/// Counts the labels of tokens that are in no row: of all tokens but the first in `tokens`, which
-/// end a sequence, and of the end of document after them if it is not kept. The end of document
-/// must be there.
+/// Counts the labels of tokens that are in no row. These are `tokens` except the first (they are the last
+/// tokens of a sequence), and the end of document after them if it is not kept. The end of document must
+/// be there.
 pub(super) fn left_out(
     store: &dyn Sequences,
     sequence: u64,

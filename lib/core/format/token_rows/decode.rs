@@ -95,8 +95,8 @@ fn int32(list: &ListArray) -> &[i32] {
 }
 
 impl<'a> DecodedRows<'a> {
-    /// Takes a batch with the columns of a form, whose pieces may be padded; the error says which
-    /// columns are wrong.
+    /// Takes a batch with the columns of a form; pieces may be padded. The error says which columns are
+    /// wrong.
     pub fn of(
         batch: &'a RecordBatch,
         (form, padded): (Form, bool),

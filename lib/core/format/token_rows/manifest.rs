@@ -1,4 +1,4 @@
-//! What a file of rows, or an index of rows, states of itself: JSON in the footer of the Parquet file.
+//! The manifest of a file of rows or of an index of rows: JSON in the footer of the Parquet file.
 
 use std::num::NonZeroU32;
 
@@ -13,8 +13,8 @@ use crate::wording::{counted, exactly, grouped};
 /// The key of the manifest in the footer.
 pub const KEY: &str = "gristmill.rows";
 pub const SCHEMA: &str = "gristmill_rows_v1";
-/// The parameter of a header that says that the records come from rows: `{form, seq_length, rows,
-/// used}`, the last two null if not all rows are read; for padded rows also `padding`, in tokens.
+/// The parameter of a header if the records come from rows: `{form, seq_length, rows, used}`, the last
+/// two null if not all rows are read; for padded rows also `padding`, in tokens.
 pub const PACKED: &str = "packed";
 /// The member of that parameter that says whether the rows have the end of each document; the
 /// records always have it.
@@ -80,8 +80,8 @@ pub struct TokenCounts {
     pub end_of_document: u64,
 }
 
-/// The padding after pieces, by which each piece takes a multiple of some positions. These tokens
-/// are in no other count, and have no label.
+/// The padding after pieces, which fills each piece up to a multiple of some positions. These tokens are
+/// in no other count, and have no label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Padding {
     pub multiple: NonZeroU32,

@@ -1,9 +1,9 @@
-//! Rows for trainers: masked sequences, alone or several in a row, as Parquet; and indices of rows, which
-//! hold no token. The forms, their columns and the manifest are in FORMAT.md beside this file.
+//! Rows for trainers: Parquet files with one or several masked sequences in each row; and indices of rows,
+//! which hold no tokens. FORMAT.md beside this file has the forms, their columns and the manifest.
 //!
 //! | file | what |
 //! |---|---|
-//! | `manifest.rs` | what a file states of itself, in its footer |
+//! | `manifest.rs` | what a file states about itself, in its footer |
 //! | `settings.rs` | how rows are made, and where they go |
 //! | `sample.rs` | what tells a `.bin` from another without reading all of it |
 //! | `store.rs`, `window.rs` | sequences that pieces are taken from: triples on disk, a window of records |

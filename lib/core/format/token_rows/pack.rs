@@ -1,5 +1,5 @@
-//! The two ways to rows: datasets on disk in two passes (lengths, then tokens), all other records in
-//! windows, each packed alone.
+//! The two ways to make rows: from datasets on disk in two passes (lengths, then tokens), from all other
+//! records in windows, each packed by itself.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

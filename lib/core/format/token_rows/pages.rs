@@ -1,8 +1,8 @@
-//! Column chunks of lists of integers that are never null or empty: the columns that hold a value for each
-//! token. The crate `parquet` encodes any column and makes two levels for each value; here the levels of a row
-//! are two runs, tokens are copied, and masks are runs as well. 84 million tokens: 1.47 s and 693 MB, with the
-//! crate's writer 2.40 s and 1,038 MB (`seq-pack --form rows -j 1`); for TRL 1.71 and 2.11 s (processor time of
-//! five runs in turn, 2026-11-26).
+//! Writes column chunks of lists of integers that are never null or empty: the columns that have a value for each
+//! token. The crate `parquet` encodes any column and makes two levels for each value. Here the levels of a row are
+//! two runs, tokens are copied, and masks are runs as well. 84 million tokens take 1.47 s and 693 MB, with the
+//! crate's writer 2.40 s and 1,038 MB (`seq-pack --form rows -j 1`); for TRL 1.71 instead of 2.11 s (processor time
+//! of five runs in turn, 2026-11-26).
 //!
 //! Source: the Parquet format's Encodings.md (PLAIN, RLE, RLE_DICTIONARY) and README.md (data pages of
 //! version 1: repetition levels, definition levels, values).

@@ -1,5 +1,5 @@
-//! Rows back into the sequences that they were made of: token sequences. Pieces of one sequence are put
-//! together; those whose others are still to come wait in memory.
+//! Reads rows back into the token sequences from which they were made. The pieces of a sequence are put
+//! together; they wait in memory until all of them have come.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -134,7 +134,7 @@ struct OpenFile {
     segments: Segments,
 }
 
-/// A sequence some of whose pieces have come.
+/// A sequence that still lacks some of its pieces.
 #[derive(Default)]
 struct PartialSequence {
     /// The pieces by their first token.

@@ -1,5 +1,5 @@
-//! What tells a large file from another, or from itself after a change, without reading all of it: the
-//! SHA-256 of its size and of blocks of it. A file of up to 4 MiB is read whole.
+//! A hash that tells whether a large file is another one or was changed, without reading all of it: the
+//! SHA-256 of its size and of some of its blocks. A file of up to 4 MiB is read whole.
 
 use std::fs::File;
 use std::io;

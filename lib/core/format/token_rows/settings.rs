@@ -95,7 +95,9 @@ impl RowsSettings {
                 );
             }
             (Form::MegatronBridge, Algorithm::Wrapped, _) => {
-                return usage("--algorithm wrapped: a row of Megatron-Bridge is whole sequences");
+                return usage(
+                    "--algorithm wrapped: a row of Megatron-Bridge holds whole sequences",
+                );
             }
             (_, Algorithm::None, _) => {}
             (.., None) => return usage("give --seq-length N: the positions of a row"),

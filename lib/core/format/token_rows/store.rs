@@ -1,4 +1,4 @@
-//! Sequences that pieces are taken from, in any order: triples on disk, or a window of records.
+//! The sequences from which pieces are taken, in any order: triples on disk, or a window of records.
 
 use std::io;
 use std::ops::Range;
@@ -61,7 +61,7 @@ pub(super) fn no_end(place: &Place) -> Error {
 pub(super) fn end_inside(tokens: &[i32]) -> Option<String> {
     // (All of them are searched first: the processor does many at once.)
     let place = tokens.contains(&EOD).then(|| tokens.iter().position(|&token| token == EOD))??;
-    Some(format!("token {place} is <|endoftext|> ({EOD}), and it goes on"))
+    Some(format!("token {place} is <|endoftext|> ({EOD}), but the sequence goes on"))
 }
 
 /// Returns the error for a sequence for which [`end_inside`] has a cause.
@@ -91,8 +91,8 @@ pub(super) fn wrong_mask(value: u8) -> String {
     format!("a loss mask of {value}, not 0 or 1")
 }
 
-/// The index of the first value of each sequence, by its number, in values that stand one after
-/// another.
+/// The index of the first value of each sequence, by its number, if the values of all sequences stand one
+/// after another.
 pub(super) type Starts = Vec<u64>;
 
 /// Texts by number; many are in one allocation.
@@ -290,7 +290,7 @@ impl PrefixStore {
     }
 }
 
-/// Refuses a root with two splits: sequences for training and for validation would be in one row.
+/// Refuses a root with two splits: rows would mix sequences for training and for validation.
 fn refuse_splits(path: &Path, listing: &KdListing) -> Result<()> {
     let mut splits: Vec<&str> = listing.prefixes.iter().filter_map(|prefix| prefix.split).collect();
     splits.dedup();

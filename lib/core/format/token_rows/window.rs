@@ -35,9 +35,9 @@ impl Window {
         self.tokens.len()
     }
 
-    /// Takes a record. Returns the cause if it has no masks of its length, wrong mask values, or no
-    /// span ids where they are wanted; if (unless ends of documents are kept) it does not have
-    /// exactly one, at its end; or if it breaks the rule.
+    /// Takes a record. Returns the cause of a refusal: masks are missing or have another length or wrong
+    /// values; span ids are wanted and missing; an end of document is not exactly at its end (unless ends
+    /// of documents are kept); or the record breaks the rule.
     pub fn push(
         &mut self,
         view: &Tokens<'_>,

@@ -105,7 +105,7 @@ impl Board {
         self.0.iter().fold(0, |max, &cell| max.max(cell))
     }
 
-    /// Whether several cells are over 15: the packed form does not say which of them is 17.
+    /// Whether several cells are over 15. The packed form then does not say which of them are 17.
     pub fn has_several_large(&self) -> bool {
         self.0.iter().filter(|&&cell| cell > MAX_NIBBLE).count() > 1
     }
@@ -138,8 +138,7 @@ impl Board {
         let across = matches!(direction, Direction::Up | Direction::Down);
         let back = matches!(direction, Direction::Down | Direction::Right);
         let cells = u128::from_le_bytes(self.0);
-        // Lines slide towards their first byte: they are rows or columns, read from one side or the
-        // other.
+        // Lines slide towards their first byte. They are rows or columns, read from the side of the wall.
         let cells = if across { transposed(cells) } else { cells };
         let (mut slid, mut gained) = (0u128, 0);
         for line in 0..4 {
@@ -189,7 +188,7 @@ fn transposed(cells: u128) -> u128 {
 }
 
 impl PackedBoard {
-    /// Whether every bit of the mask belongs to a nibble of 15, as [`Board::pack`] leaves it.
+    /// Whether every bit of the mask belongs to a nibble of 15, as in a board from [`Board::pack`].
     pub fn mask_is_sound(&self) -> bool {
         let mut mask = self.tile_65536_mask;
         let mut sound = true;

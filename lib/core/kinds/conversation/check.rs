@@ -1,4 +1,4 @@
-//! Conversation records: what the renderer of the SYNTH pipeline would refuse.
+//! Checks conversation records: finds what the renderer of the SYNTH pipeline would refuse.
 
 use crate::batch::Header;
 use crate::check::{AssertedRules, BatchCheck, Check, CheckView, RecordChecker, checks};

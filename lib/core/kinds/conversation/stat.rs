@@ -1,4 +1,4 @@
-//! Numbers of conversations: their messages as they stand, without a rendering.
+//! Numbers of conversations: their messages as they are, without rendering them.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
@@ -157,8 +157,8 @@ fn name<'a>(reader: &mut Reader<'a>) -> Result<Str<'a>, json::Error> {
     Ok(string)
 }
 
-/// Counts the characters of a content: a text, or parts with texts. In a part that is not a text
-/// but structured (the contents of a system or developer message) all values that are texts count.
+/// Counts the characters of a content: a text, or parts with texts. In a structured part (in a system or
+/// developer message) all values that are texts are counted.
 fn characters(reader: &mut Reader<'_>) -> Result<u64, json::Error> {
     let mut count = 0;
     match reader.peek()? {

@@ -1,5 +1,5 @@
-//! Puzzle records: lengths, and the rules of their domain. Rules that only our builders keep are
-//! warnings if the stream does not say that they made it.
+//! Checks puzzle records: lengths, and the rules of their domain. Rules that only our builders keep are
+//! warnings, unless the stream says that our builders made it.
 
 use crate::batch::Header;
 use crate::check::{

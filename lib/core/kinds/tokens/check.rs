@@ -1,4 +1,4 @@
-//! Tokens records: the same rules as for the sequences of a Megatron dataset, and the segments.
+//! Checks tokens records by the same rules as the sequences of a Megatron dataset, and their segments.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::wording::exactly;
 
 checks! {
     NULL: Error Content "stream.tokens.null",
-        "a sequence without tokens, or with one mask of the two";
+        "a sequence without tokens, or with only one of the two masks";
     LENGTHS: Error Content "stream.tokens.lengths",
         "a mask that is longer or shorter than its tokens: all after it would be shifted";
     ALIGNMENT: Error Structure "stream.tokens.alignment",
@@ -63,7 +63,8 @@ impl TokensChecker {
 }
 
 impl TokensChecker {
-    /// Returns where the span ids of a row do not follow from its segments, whose tokens say nothing of roles.
+    /// Returns the first place at which the span ids of a row do not follow from its segments. (For tokens that do
+    /// not show the roles themselves.)
     fn differs(&self, view: &Tokens<'_>, row: usize, span: &[u8]) -> Option<String> {
         let (segments, spans) = (view.segments(row)?, self.rules.spans.as_ref()?);
         let mut derived = Vec::with_capacity(span.len());
@@ -107,7 +108,7 @@ impl RecordChecker for TokensChecker {
                 }
                 (None, None) => None,
                 _ => {
-                    batch.findings.add(&NULL, at, "has one mask of the two");
+                    batch.findings.add(&NULL, at, "has only one of the two masks");
                     None
                 }
             };

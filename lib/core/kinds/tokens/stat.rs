@@ -13,7 +13,7 @@ use crate::stat::{
 use crate::view::span_name;
 use crate::wording::grouped;
 
-/// How many span ids are counted many positions at once: none, reasoning, final.
+/// How many span ids (none, reasoning, final) are counted fast, many positions at once.
 const FEW: usize = 3;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -28,8 +28,8 @@ pub struct ArcArgs {
     #[arg(value_name = "DIR", required = true)]
     pub dirs: Vec<PathBuf>,
 
-    /// A file with the outputs of the test pairs, {task: [grid, ...]}, where the tasks lack them;
-    /// again for more files
+    /// A file with the outputs of the test pairs, {task: [grid, ...]}, for tasks that lack them
+    /// (repeatable)
     #[arg(long, value_name = "FILE")]
     pub solutions: Vec<PathBuf>,
 

@@ -100,8 +100,8 @@ pub(super) fn read(
             }
         }
     }
-    // If two files have the same task, the first by name is kept: the order of folders is the file
-    // system's.
+    // If two files have the same task, the first by name is kept, since the order in which a file
+    // system lists files may change.
     found.sort_by(|(a, _, one), (b, _, other)| (&a.name, one).cmp(&(&b.name, other)));
     let mut tasks: Vec<Task> = Vec::new();
     let mut first = PathBuf::new();
@@ -176,7 +176,7 @@ fn collect(given: &Path, files: &mut Vec<(PathBuf, bool)>) -> Result<(), Error> 
     Ok(())
 }
 
-/// Returns the names of the folder and the file: they are the same wherever the tasks are.
+/// Returns the names of the folder and the file, which are the same wherever the tasks are.
 fn short_name(path: &Path) -> Result<String, Error> {
     let whole = fs::canonicalize(path).map_err(|cause| Error::io(path, &cause))?;
     Ok(match whole.parent().and_then(Path::file_name) {

@@ -234,7 +234,7 @@ fn splits_names_and_order() {
     assert_eq!(one.group_count, 2);
 }
 
-/// A folder is the evaluation set by the name that is given and by that to which links lead.
+/// A folder is the evaluation set by the name that is given or by the name to which links lead.
 #[test]
 fn links_to_and_from_evaluation_count() {
     let root = Folder::with(&[

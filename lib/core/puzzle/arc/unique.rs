@@ -1,4 +1,4 @@
-//! JSON in which no key of an object stands twice: of two values, one would be lost.
+//! JSON without repeated keys in an object; otherwise one of the two values would be lost.
 
 use std::fmt;
 

@@ -132,7 +132,8 @@ mod tests {
         let chosen = |table: &[Tile], hand: &[Tile]| state(table, hand).target();
         assert_eq!(chosen(&[], &[[0, 1], [3, 4], [2, 5]]), Some((1, TablePlace::First)));
         assert_eq!(chosen(&[[1, 2]], &[[6, 6], [2, 3], [0, 1]]), Some((1, TablePlace::Right)));
-        // Both ends: the left one. Equal pips: the left end, though its tile comes later.
+        // If a tile fits both ends, the left one is taken. With equal pips, too, although the tile for the
+        // left end comes later.
         assert_eq!(chosen(&[[1, 2]], &[[1, 2]]), Some((0, TablePlace::Left)));
         assert_eq!(chosen(&[[1, 2]], &[[2, 4], [1, 5]]), Some((1, TablePlace::Left)));
         assert_eq!(chosen(&[[1, 1]], &[[0, 2], [1, 3], [4, 0]]), Some((1, TablePlace::Left)));

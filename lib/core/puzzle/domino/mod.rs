@@ -249,8 +249,8 @@ fn check_target(
     labels: &[i32],
     broken: &mut BrokenRules,
 ) {
-    // The ends as they are written: the table of another builder may be no chain and still have the
-    // right ends.
+    // The ends are compared as written, since the table of another builder may be no chain and still
+    // have the right ends.
     let ends = match ends {
         [Some(left), Some(right)] if !state.table.is_empty() => Some([left, right]),
         _ => state.ends(),

@@ -36,7 +36,7 @@ pub struct SudokuArgs {
 
     /// Take puzzles with this rating or a higher one
     ///
-    /// In both splits, as with --unique.
+    /// Applies to both splits, as --unique does.
     #[arg(long, value_name = "R")]
     pub min_difficulty: Option<i64>,
 
@@ -260,7 +260,7 @@ impl Shuffle {
         Shuffle { tokens, rows, columns, transposed }
     }
 
-    /// Draws the three bands in any order, and the three rows of each in any order.
+    /// Draws the order of the three bands, and the order of the three rows in each band.
     fn draw_lines(random: &mut Random) -> [usize; 9] {
         let mut bands = [0, 1, 2];
         random.shuffle(&mut bands);

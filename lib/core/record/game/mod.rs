@@ -1,7 +1,7 @@
-//! The `game` record: one game, its sidecar and its steps, whatever pool or log it came from.
+//! The `game` record: one game, its sidecar and its steps, from any pool or log.
 //!
-//! Boards are sixteen exponents; packing them is the sink's job. What a source does not know
-//! is null.
+//! Boards are sixteen exponents; packing them is the sink's job. Values that a source does not have are
+//! null.
 
 mod builder;
 pub mod json;
@@ -24,8 +24,8 @@ pub const GAME: RecordType = RecordType {
     is_derived: true,
 };
 
-/// The key of `session` under which the reader of a pool lists what it has left out, because games
-/// have no field for it. A sink that cannot keep it either must say so.
+/// The key of `session` under which the reader of a pool lists what it left out because games have no field
+/// for it. A sink that cannot keep it either must report that.
 pub const LEFT_OUT: &str = "gristmill.left_out";
 
 /// The number of branches of a step: up, down, left, right.

@@ -43,9 +43,8 @@ impl MemberLabels {
 pub(in crate::stream) enum Nulls {
     Written,
     LeftOut,
-    /// They are left out, except in columns of nulls only, where somebody has written them. A value
-    /// for which JSON has no text is `NaN`: it disturbs nobody, and a reader that looks at it
-    /// refuses it.
+    /// They are left out, except in columns of nulls only, where somebody has written them. A value for which
+    /// JSON has no text becomes `NaN`; only a reader that reads this value refuses it.
     Filled,
     /// They are written, and so are numbers that JSON does not have, as Python names them.
     Verbatim,

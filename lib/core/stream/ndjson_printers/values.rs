@@ -111,7 +111,7 @@ impl Printer for &BooleanArray {
     }
 }
 
-/// Integers of 8 bits of which all but 0 are true.
+/// Integers of 8 bits, printed as booleans: 0 is false, all others are true.
 pub(super) struct ByteBooleans<'a>(pub &'a [i8]);
 
 impl Printer for ByteBooleans<'_> {

@@ -30,9 +30,9 @@ pub struct PageArgs {
     #[arg(conflicts_with_all = ["tokens", "lines", "step", "film", "fps", "color"])]
     pub html: Option<PathBuf>,
 
-    /// Check the datasets too, and say first what ds-check finds
+    /// Also check the datasets, and print the findings first
     ///
-    /// On the page in full.
+    /// The page has all of them.
     #[arg(long, conflicts_with = "film")]
     pub check: bool,
 
@@ -40,7 +40,7 @@ pub struct PageArgs {
     #[arg(long, requires = "html", help_heading = "Page", add = WithoutEffect)]
     pub overwrite: bool,
 
-    /// Threads that make the page or check, without effect on what is said [default: 1]
+    /// Threads that make the page or check, without effect on the output [default: 1]
     #[arg(short, long, alias = "workers", value_name = "N", requires = "whole")]
     #[arg(help_heading = "Page", add = WithoutEffect)]
     pub jobs: Option<NonZeroUsize>,

@@ -1,5 +1,5 @@
-//! What the page has beyond the numbers of ds-stat, gathered in the order of the records: values of
-//! moves along the steps, sizes of grids, examples of a puzzle. Its memory does not grow.
+//! Numbers on the page that ds-stat does not have: values of moves along the steps, sizes of grids, examples
+//! of a puzzle. They are gathered in the order of the records, in memory that does not grow.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! One pass over the records for everything that a page says. Of datasets and files the sample is
-//! read for itself, by index where there is one; of a stream it is chosen as the records come.
+//! One pass over the records gathers everything for a page. The sample of a dataset or file is read
+//! separately, by index if there is one; the sample of a stream is chosen as the records come.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};

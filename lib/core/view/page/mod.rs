@@ -1,6 +1,6 @@
-//! One self-contained HTML page of a dataset: what ds-stat says, with plots; what ds-check found, if
-//! that is asked for; where it comes from; and a sample of its records to step through. The page
-//! loads nothing, and needs at most [`MOST_BYTES`] whatever the dataset's size.
+//! One self-contained HTML page of a dataset: the numbers of ds-stat, with plots; the findings of
+//! ds-check, if asked for; the origin of the dataset; and a sample of its records to step through. The
+//! page loads nothing, and needs at most [`MOST_BYTES`] whatever the dataset's size.
 //!
 //! | file | what |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What ds-stat says, as a part of the page: the same sections in the same order.
+//! The numbers of ds-stat as a part of the page: the same sections in the same order.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! Plots as SVG in the page. Bars are placed in percent of the width, and their labels are text
-//! beside the picture: so all of it can be read on a narrow screen.
+//! Plots as SVG in the page. Bars are placed in percent of the width, and their labels are text beside the
+//! picture, so that a plot can be read on a narrow screen.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What ds-check found, and where the records come from, as parts of the page.
+//! The findings of ds-check and the origin of the records, as parts of the page.
 
 use std::fmt::Write as _;
 

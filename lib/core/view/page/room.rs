@@ -1,5 +1,4 @@
-//! How much of each thing fits when all of them share a room: the small ones whole, the large ones
-//! cut to the same size.
+//! Divides a number of bytes among parts: small parts are kept whole, large ones are cut to the same size.
 
 /// Returns the size to which each part is cut so that all parts together need at most `room`.
 pub fn limit(sizes: &[usize], room: usize) -> usize {

@@ -6,10 +6,10 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::visible::{Visible, visible};
 
-/// The look of a text: the numbers of an SGR sequence. The colours are of the 256 that a theme does
-/// not change, of middling brightness: their contrast is at least 3.5 on black and on white, bold
-/// or not (many terminals draw the first sixteen brighter where they are bold). What a colour says
-/// is also said without it.
+/// The look of a text: the numbers of an SGR sequence. The colours are among those of the 256 that a theme
+/// does not change. Their brightness is in the middle: the contrast is at least 3.5 on black and on white,
+/// bold or not (many terminals draw the first sixteen colours brighter if they are bold). No information
+/// is in the colour alone.
 #[derive(Debug, Clone, Copy, Eq, Default)]
 pub struct Style(&'static str);
 
@@ -108,8 +108,8 @@ impl Line {
         self.width
     }
 
-    /// Breaks the line into lines of at most this width, if its facts or words are short enough:
-    /// text of ours is not cut. All lines after the first are indented.
+    /// Breaks the line into lines of at most this width, if its facts or words are short enough (our own text
+    /// is not cut). All lines after the first are indented.
     pub fn wrapped(self, width: usize) -> Vec<Line> {
         let (mut lines, mut rest) = (Vec::new(), self);
         while rest.width > width
@@ -176,8 +176,8 @@ impl Line {
     }
 }
 
-/// Returns the beginning of a text that fits, and reduces `left` by its width. After a cut nothing
-/// fits any more.
+/// Returns the beginning of a text that fits into `left`, and reduces `left` by its width. After a cut,
+/// nothing fits any more.
 fn fitting<'a>(text: &'a str, left: &mut usize) -> &'a str {
     for (at, character) in text.char_indices() {
         let width = columns_of(character);

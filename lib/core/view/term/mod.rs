@@ -48,7 +48,7 @@ pub struct Artist {
     last_puzzle: Option<ShownPuzzle>,
     /// How many examples of the same puzzle were drawn.
     examples: usize,
-    /// What was drawn so far has these letters beside those that the head names.
+    /// The letters drawn so far that the head does not name.
     letters: Vec<TokenTraining>,
 }
 
@@ -97,7 +97,7 @@ impl Artist {
     }
 }
 
-/// A line that names the letters that come for the first time, if there are such.
+/// Returns a line that names the letters that come for the first time, if there are any.
 fn new_letters(known: &mut Vec<TokenTraining>, counts: &TrainedCounts) -> Vec<Line> {
     let mut line = Line::new();
     for (trained, _) in &counts.0 {

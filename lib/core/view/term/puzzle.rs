@@ -1,4 +1,4 @@
-//! A puzzle in lines: both sides beside each other where they fit, else below each other.
+//! A puzzle in lines: both sides beside each other if they fit, else below each other.
 
 use super::DrawingOptions;
 use super::line::{Line, Style, facts, width_of};
@@ -131,7 +131,7 @@ fn narrowest(grid: &GridPicture) -> usize {
     if is_wide { cell_width(grid) } else { 1 }
 }
 
-/// Returns the columns of a cell with which the grid fits, if it can fit.
+/// Returns how many columns a cell may take so that the grid fits, if it can fit.
 fn fitting_width(grid: &GridPicture, width: usize) -> usize {
     let wide = cell_width(grid);
     if grid_width(grid, wide) <= width { wide } else { narrowest(grid) }

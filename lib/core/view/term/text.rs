@@ -1,5 +1,5 @@
-//! Text of messages in lines of a width. A line holds only tokens that are trained on in one way, so
-//! that the column before it says of every character what it is trained on as.
+//! Text of messages in lines of a width. All tokens of a line are trained on as the same, so that the column
+//! before the line says it for every character.
 
 use super::line::{Line, Style, shown};
 use crate::view::{Piece, PieceKind, ShownMessage, TokenTraining};
@@ -81,9 +81,9 @@ fn glyphs_of(piece: &Piece) -> impl DoubleEndedIterator<Item = Glyph> {
     piece.text.chars().map(glyph).chain(mark)
 }
 
-/// Returns the lines of a message, each at most `width` wide. If there are clearly more than
-/// `most`, returns the first lines, a note of what is left out, and the end of the text; if `most`
-/// is 0, all of this in one line.
+/// Returns the lines of a message, each at most `width` wide. If there are clearly more than `most`,
+/// returns the first lines, a note of what is left out, and the end of the text; if `most` is 0, these
+/// three in one line.
 pub fn rows(message: &ShownMessage, width: usize, most: Option<usize>) -> Vec<Row> {
     let width = width.max(8);
     let (whole, _) = layout(glyphs(message), width, most.map_or(usize::MAX, |most| most + 4));

@@ -243,7 +243,7 @@ impl Manifests {
         }
     }
 
-    /// Compares what the root's manifest and the part manifests state of each prefix.
+    /// Compares what the root's manifest and the part manifests state about each prefix.
     fn shards(&self, root_path: &Path, findings: &mut Findings<'_>) {
         let mut by_prefix: BTreeMap<&Path, Vec<&Claim>> = BTreeMap::new();
         for claim in &self.claims {
@@ -357,8 +357,8 @@ fn sum_differs(what: &str, told: u64, sum: Option<u64>) -> Option<String> {
     }
 }
 
-/// Returns the cause if it is known that some record that was read was neither written, rejected
-/// nor skipped. In a concatenation of one split the rest may be in the other splits.
+/// Returns the cause if the counts show that some record was read, but neither written, rejected nor
+/// skipped. In a concatenation of one split, such records may be in the other splits.
 fn read_differs(records: &RecordCounts, is_concatenation: bool) -> Option<String> {
     let read = records.read?;
     match records.wrong_sum()? {
@@ -367,9 +367,8 @@ fn read_differs(records: &RecordCounts, is_concatenation: bool) -> Option<String
     }
 }
 
-/// Returns the cause if a part did not read the rows that its inputs have. Both numbers must be
-/// known, and the part must be made from these inputs, not from another dataset, and from all of
-/// them.
+/// Returns the cause if a part read another number of rows than its inputs have. Both numbers must be
+/// known, and the part must be made from these inputs directly, and from all of them.
 fn inputs_differ(part: &KdPart) -> Option<String> {
     let (read, rows) = (part.records.read?, part.source.rows()?);
     let limits = &part.source.limits;

@@ -1,5 +1,5 @@
-//! The manifests of a dataset: reads them, and what they say of how it was made. `compare.rs`
-//! compares the rest.
+//! Reads the manifests of a dataset, and what they state about how it was made. `compare.rs` compares
+//! the rest.
 
 pub(super) mod compare;
 
@@ -27,7 +27,7 @@ checks! {
         "a manifest.json of another program: nothing in it is compared";
 }
 
-/// The facts that one manifest states of the shard of a split.
+/// The facts that one manifest states about the shard of a split.
 #[derive(Debug)]
 struct Claim {
     manifest: PathBuf,
@@ -185,8 +185,8 @@ impl Manifests {
         Ok(())
     }
 
-    /// Returns how the sequences of a prefix were made according to the manifests. If they state no
-    /// policy, the said one holds.
+    /// Returns how the sequences of a prefix were made, by the manifests. If these state no policy, the
+    /// user's policy holds.
     pub fn rules(&self, prefix: &Path, said: AssertedRules) -> SequenceRules {
         let part = self.part_of.get(prefix).and_then(|&number| self.parts.get(number));
         let part = part.map(|(_, part)| part);
@@ -219,7 +219,7 @@ impl Manifests {
         SequenceRules { policy, spans, alignment, is_weighted, vocabulary, tokenizer, end }
     }
 
-    /// Returns what is stated of a tokenizer other than o200k, and by which manifest.
+    /// Returns the stated tokenizer, if it is not o200k, and the manifest that states it.
     pub fn other_tokenizer(&self) -> Option<(&Path, &Value)> {
         let of_parts = self.parts.iter().map(|(path, part)| (path, part.source.tokenizer.as_ref()));
         let of_root = self.root.iter().map(|(path, root)| (path, Some(&root.tokenizer)));
@@ -227,12 +227,12 @@ impl Manifests {
         all.find(|(_, stated)| !Vocabulary::of(Some(stated)).is_o200k())
     }
 
-    /// Returns the files of the tokenizer that the manifests state; none where it is not kept.
+    /// Returns the files of the tokenizer that the manifests state; none if the tokenizer is not kept.
     pub fn kept(&self) -> impl Iterator<Item = &FileEntry> {
         self.kept.iter()
     }
 
-    /// Whether the vocabulary is the one whose tokens are known here.
+    /// Whether the vocabulary is o200k, whose tokens are known here.
     pub fn is_harmony(&self) -> bool {
         let mut tokenizers = self.parts.iter().map(|(_, part)| part.source.tokenizer.as_ref());
         tokenizers.all(|known| known.is_some_and(|known| known["type"] == "o200k_harmony"))

@@ -2,8 +2,8 @@
 
 use crate::tokenizer::token_bytes;
 
-/// Tokens of contents that were encoded again and are right: in a dataset every sequence has the
-/// same few system and developer messages, a quarter of its tokens.
+/// Tokens of contents that were encoded again and found right. The sequences of a dataset share a few
+/// system and developer messages, which are a quarter of their tokens.
 #[derive(Default)]
 pub(super) struct KnownContents {
     list: Vec<Vec<i32>>,
@@ -33,9 +33,9 @@ impl KnownContents {
     }
 }
 
-/// Which tokens are UTF-8 by themselves; only tokens between these have to be decoded. The state of
-/// each token is found once. (0.5 ns a token; 12 if all are decoded, twice what mmidx-write takes
-/// for all else: rustc -O, 2026-11-26.)
+/// Which tokens are UTF-8 by themselves, so that only the tokens between these must be decoded. The state
+/// of each token is found once. (0.5 ns a token; 12 if all are decoded, which is twice the time of
+/// everything else in mmidx-write: rustc -O, 2026-11-26.)
 #[derive(Default)]
 pub(super) struct Utf8Tokens {
     /// The state by id, with room for every id of 18 bits, so that no id has to be compared with a
@@ -71,8 +71,8 @@ impl Utf8Tokens {
     }
 }
 
-/// Whether some tokens are UTF-8 after the incomplete character in `bytes`; the next incomplete one
-/// is left in `bytes`.
+/// Whether some tokens are UTF-8 when they follow the incomplete character in `bytes`. Leaves the next
+/// incomplete character in `bytes`.
 fn is_block_text(
     states: &mut [Utf8State; Utf8Tokens::IDS],
     tokens: &[i32],

@@ -162,8 +162,8 @@ impl SequenceChecker {
         }
     }
 
-    /// Checks the text of another tokenizer's tokens. (Its findings are warnings: what other programs cut off is no
-    /// error of the tokens.)
+    /// Checks the text of another tokenizer's tokens. (Its findings are warnings: another program may have cut the
+    /// text off, which is no error of the tokens.)
     fn texts_of_model(
         &mut self,
         at: FindingPlace<'_>,

@@ -17,7 +17,7 @@ pub(crate) struct SequenceRules {
     /// Whether messages may have no span because of weights that are not known: a message is then
     /// trained on as a whole or not at all.
     pub is_weighted: bool,
-    /// If it is not o200k, only ids and masks are checked, and texts if the tokenizer is at hand.
+    /// If it is not o200k, only ids and masks are checked, and the texts if the tokenizer is at hand.
     pub vocabulary: Vocabulary,
     pub tokenizer: Option<Tokenizer>,
     /// The last token of each sequence, if the tokenizer is not o200k and one is stated.
@@ -39,8 +39,8 @@ impl SequenceRules {
         }
     }
 
-    /// Whether everything that a model says has a span: then masks show each place at which its text may have been
-    /// cut.
+    /// Whether every channel of the model's own output has a span: then the masks show each place at which the text
+    /// may have been cut.
     pub(super) fn span_everything(&self) -> bool {
         let has_span = |name: &str, spans: &Spans| {
             spans.channels().iter().any(|span| span.channel == name && span.id > 0)

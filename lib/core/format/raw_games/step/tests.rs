@@ -40,7 +40,7 @@ struct Branches<'a> {
     right: Option<&'a RawValue>,
 }
 
-/// A step in a form that can be compared whichever parser it came from.
+/// A step in a form that is the same for both parsers, to compare them.
 type Plain = ([Option<u64>; 3], Direction, String, Option<u64>, [u8; CELLS], [Option<u32>; 4]);
 
 fn plain(step: &RawStep<'_>) -> Plain {

@@ -1,6 +1,6 @@
-//! Steps of games as NDJSON has them, in the one form that we write: all members in order, no null but in
-//! `branch_evs`, no white space. Nearly all bytes of games are such steps. What is otherwise, right or wrong,
-//! is left to the general writer and reader of NDJSON, which give the same.
+//! Fast writing and reading of the steps of games in NDJSON, in the one form that we write: all members in order,
+//! nulls only in `branch_evs`, no white space. Nearly all bytes of games are such steps. Steps in any other form,
+//! right or wrong, are left to the general writer and reader of NDJSON, which give the same results.
 
 mod read;
 mod write;

@@ -1,5 +1,5 @@
-//! Steps out of JSON. As in the reader of raw logs, the end of a value is mostly guessed and then
-//! checked, and what the last step had is compared as a whole.
+//! Reads steps from JSON. As in the reader of raw logs, the end of a value is mostly guessed and then
+//! checked, and text that the last step had, too, is compared as a whole.
 
 use std::ops::Range;
 

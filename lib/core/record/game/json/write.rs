@@ -1,5 +1,5 @@
-//! Steps into JSON: written side by side into a piece of memory that stays near, without asking for room
-//! before each value.
+//! Writes steps as JSON, one after another into a piece of memory that stays in the cache, without checking for
+//! room before each value.
 
 use std::ops::Range;
 
@@ -154,8 +154,8 @@ impl<'a> NonNullSteps<'a> {
     }
 }
 
-/// The last name and the last seed as text: few games have more than one seed, and few steps
-/// another name than the step before them.
+/// The last name and the last seed as text, to be used again: few games have more than one seed, and few
+/// steps have another name than the step before.
 struct LastStepText {
     name: Option<Range<usize>>,
     /// The keys around the name, and the name.

@@ -1,7 +1,7 @@
 //! Conversations for the page: messages in pieces
 //! `{kind, class, name, text, first, ids, lengths, wrong, mark, left}`. `class` and `name` say what
-//! the piece is trained on, `wrong` what it ought to be; `first` is the number of its first token,
-//! `lengths` are those of its tokens in UTF-16, as JavaScript counts.
+//! the piece is trained on as, `wrong` what it ought to be; `first` is the number of its first token,
+//! `lengths` has the length of each of its tokens in UTF-16, as JavaScript counts.
 
 use serde_json::{Value, json};
 
