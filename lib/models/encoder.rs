@@ -24,11 +24,11 @@ pub enum Special {
 pub struct Encoder {
     tokenizer: Tokenizer,
     /// The encoder of our own engine; none for the reference.
-    own: Option<Own>,
+    own: Option<EngineEncoder>,
 }
 
-/// The encoders of our own engines.
-enum Own {
+/// An encoder of one of our own engines.
+enum EngineEncoder {
     Bytes(VocabularyEncoder),
     Characters(CharacterEncoder),
 }
@@ -43,8 +43,8 @@ impl Tokenizer {
 impl Encoder {
     pub(crate) fn new(tokenizer: &Tokenizer) -> Self {
         let own = match &tokenizer.0.engine {
-            Engine::Fast(fast) => Some(Own::Bytes(fast.encoder())),
-            Engine::Characters(characters) => Some(Own::Characters(characters.encoder())),
+            Engine::Fast(fast) => Some(EngineEncoder::Bytes(fast.encoder())),
+            Engine::Characters(characters) => Some(EngineEncoder::Characters(characters.encoder())),
             Engine::Reference(_) => None,
         };
         Self { tokenizer: tokenizer.clone(), own }
@@ -124,7 +124,7 @@ impl Encoder {
 
 /// A pass of our own engine over a text.
 struct Pass<'a> {
-    encoder: &'a mut Own,
+    encoder: &'a mut EngineEncoder,
     added: &'a AddedTokens,
     tokens: &'a TokenTable,
     is_nfc: bool,
@@ -177,8 +177,8 @@ impl Pass<'_> {
         let text = normal.text();
         let first = self.ids.len();
         match &mut self.encoder {
-            Own::Bytes(encoder) => encoder.encode(&text[part.clone()], self.ids),
-            Own::Characters(encoder) => {
+            EngineEncoder::Bytes(encoder) => encoder.encode(&text[part.clone()], self.ids),
+            EngineEncoder::Characters(encoder) => {
                 // (Text of this engine is not normalized, and has no added tokens of a second pass.)
                 let ends = self.ends.as_deref_mut();
                 return encoder.encode(&text[part.clone()], base + part.start, self.ids, ends);

@@ -48,7 +48,7 @@ pub use chat::Chat;
 pub use date::Date;
 pub use error::Error;
 pub use template::{Limits, Rendering, Template};
-pub use turns::{Channel, Finder, Found, Role, Segment, Turn, UnseenText};
+pub use turns::{Channel, Finder, FoundTurns, Role, Segment, Turn, UnseenText};
 pub use value::{Dict, Function, Items, MissingValue, Value, View};
 
 #[cfg(test)]

@@ -179,7 +179,7 @@ const CHATML: &str = "{% for m in messages %}<|im_start|>{{ m.role }}\n\
     {% for c in m.tool_calls or [] %}{{ '\n<call>' }}{{ c.function | tojson }}</call>{% endfor %}<|im_end|>\n{% endfor %}\
     {% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
 
-fn said(source: &str, messages: &str) -> (Vec<String>, Found) {
+fn said(source: &str, messages: &str) -> (Vec<String>, FoundTurns) {
     let finder = Finder::new(Template::new(source).unwrap(), vec!["<|im_end|>".into()]);
     let found = finder.find(&chat(messages), |_| true).unwrap();
     let said = found.turns.iter().map(|turn| found.text[turn.said.clone()].into()).collect();

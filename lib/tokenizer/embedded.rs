@@ -2,7 +2,7 @@
 //! aligned to cache lines.
 
 use super::hash;
-use super::tables::{Blocks, Buckets, Cuts, Neighbours, PairSlots, Short, Tables, WordSlots};
+use super::tables::{Blocks, Buckets, Cuts, Neighbours, PairSlots, ShortIds, Tables, WordSlots};
 
 #[repr(C, align(64))]
 struct AlignedBytes<const N: usize>([u8; N]);
@@ -69,7 +69,7 @@ impl Tables for O200kTables {
     }
 
     #[inline(always)]
-    fn short_ids(&self) -> &Short {
+    fn short_ids(&self) -> &ShortIds {
         &SHORT.0
     }
 

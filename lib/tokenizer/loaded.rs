@@ -7,9 +7,9 @@ use super::embedded::O200kTables;
 use super::encode::Inner;
 use super::hash;
 use super::lookup::WordRoom;
-use super::make::{HashMap, Made, make};
+use super::make::{HashMap, VocabularyTables, make};
 use super::pattern::{Cl100k, DeepSeek, O200k, Pattern, Qwen};
-use super::tables::{Blocks, Buckets, Cuts, Neighbours, PairSlots, Short, Tables, WordSlots};
+use super::tables::{Blocks, Buckets, Cuts, Neighbours, PairSlots, ShortIds, Tables, WordSlots};
 use gristmill_simd::SimdLevel;
 
 /// A byte-level vocabulary, shared by encoders: it takes 10 MB.
@@ -26,7 +26,7 @@ struct LoadedTables {
     pair_buckets: Box<Buckets>,
     pair_slots: Box<PairSlots>,
     pairs_seed: u64,
-    short: Box<Short>,
+    short: Box<ShortIds>,
     cuts: Box<Cuts>,
     neighbours: Box<Neighbours>,
     characters: Vec<u8>,
@@ -195,7 +195,7 @@ pub fn o200k_merge(left: u32, right: u32) -> Option<u32> {
 }
 
 impl LoadedTables {
-    fn new(made: Made) -> Option<Self> {
+    fn new(made: VocabularyTables) -> Option<Self> {
         fn sized<const N: usize>(bytes: Vec<u8>) -> Option<Box<[u8; N]>> {
             bytes.into_boxed_slice().try_into().ok()
         }
@@ -251,7 +251,7 @@ impl Tables for Vocabulary {
     }
 
     #[inline(always)]
-    fn short_ids(&self) -> &Short {
+    fn short_ids(&self) -> &ShortIds {
         &self.0.short
     }
 

@@ -33,7 +33,7 @@ pub struct Lookup<T> {
     /// All words, as many as there is room for.
     spelled: SpelledCache,
     merger: Merger,
-    many: Many,
+    many: LongWordTokens,
     /// Tokens before they go to the output: all places of a slot are written for every word, and
     /// the next word overwrites the unused ones.
     stage: [i32; STAGE + SLOT_TOKENS + 1],
@@ -41,13 +41,13 @@ pub struct Lookup<T> {
 
 /// The tokens of the words of a batch that have more than a slot.
 #[derive(Default)]
-struct Many {
+struct LongWordTokens {
     tokens: Vec<i32>,
     /// The end of each word's tokens.
     ends: Vec<usize>,
 }
 
-impl Many {
+impl LongWordTokens {
     /// The tokens of an ordinary batch; room beyond this, for a very long word, is given back.
     const USUAL: usize = 1 << 16;
 
@@ -120,7 +120,7 @@ impl<T: Tables> Lookup<T> {
             cache: WordCache::new(sets),
             spelled: SpelledCache::new(lines),
             merger: Merger::new(level),
-            many: Many::default(),
+            many: LongWordTokens::default(),
             stage: [0; STAGE + SLOT_TOKENS + 1],
         }
     }

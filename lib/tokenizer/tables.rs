@@ -12,7 +12,7 @@ pub type Buckets = [u8; 4 * hash::BUCKETS];
 /// The bytes of an id and, in the last place, their number, or [`hash::LONG`] if they do not fit.
 pub type Blocks = [[u8; 16]; 1 << hash::ID_BITS];
 /// The 256 bytes, then all pairs of bytes.
-pub type Short = [u8; 4 * (256 + 65536)];
+pub type ShortIds = [u8; 4 * (256 + 65536)];
 /// One bit for each pair of bytes.
 pub type Cuts = [u8; (1 << 16) / 8];
 /// One bit for each hash of two characters.
@@ -31,7 +31,7 @@ pub trait Tables: Clone {
     fn word_slots(&self) -> &WordSlots;
     fn pair_buckets(&self) -> &Buckets;
     fn pair_slots(&self) -> &PairSlots;
-    fn short_ids(&self) -> &Short;
+    fn short_ids(&self) -> &ShortIds;
     fn cuts(&self) -> &Cuts;
     fn neighbours(&self) -> &Neighbours;
     fn characters(&self) -> &[u8];

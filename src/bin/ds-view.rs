@@ -15,7 +15,7 @@ use gristmill::harmony::Alignment;
 use gristmill::stream::{Reader, Request};
 use gristmill::view::page::PageArgs;
 use gristmill::view::term::{Artist, DrawingOptions, Head, film, head};
-use gristmill::view::{Shown, Viewer};
+use gristmill::view::{ShownRecord, Viewer};
 
 /// Look at the records of a dataset or stream
 ///
@@ -138,7 +138,7 @@ fn print(
     while let Some(batch) = reader.next_batch()? {
         for row in 0..batch.len() {
             let shown = viewer.show(&batch, row)?;
-            if !args.step.is_empty() && !matches!(shown, Shown::Game(_)) {
+            if !args.step.is_empty() && !matches!(shown, ShownRecord::Game(_)) {
                 return Err(Error::usage("--step: these are no games"));
             }
             let is_first = printed.is_none();
@@ -202,7 +202,7 @@ fn play(args: &Args, mut reader: Reader, viewer: &Viewer) -> Result<()> {
         if batch.is_empty() {
             continue;
         }
-        let Shown::Game(game) = viewer.show(&batch, 0)? else {
+        let ShownRecord::Game(game) = viewer.show(&batch, 0)? else {
             return Err(Error::usage("--film: these are no games"));
         };
         drop((reader, batch));

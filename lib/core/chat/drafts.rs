@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::left_out::LeftOut;
+use super::left_out::LeftOutCounts;
 use super::message::{self, Content, Draft, Keys, OPENAI, SHAREGPT, text};
 use super::normalize::MESSAGES;
 use super::value::Json;
@@ -30,7 +30,7 @@ pub fn messages<'r>(record: &'r Json<'r>) -> Option<&'r Json<'r>> {
 pub fn list<'r>(
     value: Option<&'r Json<'r>>,
     from: usize,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<Vec<Draft<'r>>, String> {
     list_of(value, from, false, left_out)
 }
@@ -39,7 +39,7 @@ pub(super) fn list_of<'r>(
     value: Option<&'r Json<'r>>,
     from: usize,
     is_sharegpt: bool,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<Vec<Draft<'r>>, String> {
     let items = match value {
         Some(Json::List(items)) => items.as_slice(),
@@ -66,7 +66,7 @@ const SYSTEM: [&str; 2] = ["system", "system_prompt"];
 pub fn with_system<'r>(
     record: &'r Json<'r>,
     drafts: Vec<Draft<'r>>,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<Messages<'r>, String> {
     let is_system = |draft: &Draft| matches!(draft.role, Role::System | Role::Developer);
     if !drafts.first().is_some_and(is_system) {

@@ -9,9 +9,9 @@ const OTHERS: &str = "others";
 
 /// Counts by name.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct LeftOut(BTreeMap<String, u64>);
+pub struct LeftOutCounts(BTreeMap<String, u64>);
 
-impl LeftOut {
+impl LeftOutCounts {
     /// Counts one, if there is something.
     pub fn count(&mut self, name: &str, is_something: bool) {
         if is_something {
@@ -26,7 +26,7 @@ impl LeftOut {
     }
 
     /// Adds other counts.
-    pub fn extend(&mut self, other: &LeftOut) {
+    pub fn extend(&mut self, other: &LeftOutCounts) {
         other.iter().for_each(|(name, count)| self.add(name, count));
     }
 
@@ -37,14 +37,14 @@ impl LeftOut {
 
 /// The counts of all threads.
 #[derive(Debug, Default)]
-pub struct AllLeftOut(Mutex<LeftOut>);
+pub struct SharedLeftOutCounts(Mutex<LeftOutCounts>);
 
-impl AllLeftOut {
-    pub fn add(&self, counts: &LeftOut) {
+impl SharedLeftOutCounts {
+    pub fn add(&self, counts: &LeftOutCounts) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(counts);
     }
 
-    pub fn counts(&self) -> LeftOut {
+    pub fn counts(&self) -> LeftOutCounts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::left_out::LeftOut;
+use super::left_out::LeftOutCounts;
 use super::tools::{not_json, readable};
 use super::value::Json;
 use crate::harmony::Role;
@@ -108,7 +108,7 @@ pub fn read<'r>(
     object: &'r Json<'r>,
     index: usize,
     keys: Keys,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<Draft<'r>, String> {
     let within = |cause: String| format!("message {index}: {cause}");
     if !object.is_object() {
@@ -142,7 +142,7 @@ fn read_call_turn<'r>(
     object: &'r Json<'r>,
     index: usize,
     keys: Keys,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<Draft<'r>, String> {
     let read_all = |value: &Json<'_>| {
         let list = value.list().unwrap_or(std::slice::from_ref(value)).iter();
@@ -166,7 +166,7 @@ fn read_call_turn<'r>(
 fn read_fields<'r>(
     mut draft: Draft<'r>,
     object: &'r Json<'r>,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<Draft<'r>, String> {
     if let Some(key) = HARMONY.iter().find(|key| object.get(key).is_some()) {
         return Err(format!("has \"{key}\": this is a Harmony message; try: harmony-tok"));
@@ -205,7 +205,7 @@ fn read_fields<'r>(
 fn read_reasoning<'r>(
     object: &'r Json<'r>,
     is_assistant: bool,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<Option<Cow<'r, str>>, String> {
     let mut reasoning: Option<(&str, Cow<'r, str>)> = None;
     for (key, _) in of_messages().filter(|(_, meaning)| *meaning == Meaning::Reasoning) {
@@ -282,7 +282,7 @@ fn read_content<'r>(
     object: &'r Json<'r>,
     keys: Keys,
     role: Role,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<Option<Content<'r>>, String> {
     let refusal = object.get("refusal").filter(|_| role == Role::Assistant).and_then(Json::text);
     let refusal = refusal.filter(|text| !text.is_empty());

@@ -6,7 +6,7 @@
 use clap::ValueEnum;
 use gristmill_template::Value;
 
-use super::left_out::LeftOut;
+use super::left_out::LeftOutCounts;
 use super::message::{Call, Content};
 use super::normalize::normalize;
 use super::turns::{Part, parts, turns};
@@ -73,7 +73,7 @@ impl TemplateChats {
     pub fn of(
         &self,
         record: Json<'_>,
-        left_out: &mut LeftOut,
+        left_out: &mut LeftOutCounts,
     ) -> Result<Vec<TemplateChat>, String> {
         let record = normalize(record, &self.read, left_out)?;
         if self.read.take.contains(&AnswerChoice::Wanted) && whole::is_unwanted(&record) {
@@ -182,7 +182,10 @@ fn is_empty_answer(message: &Message<'_>) -> bool {
 const SETTINGS: [&str; 5] = [EFFORT, IDENTITY, DATE, CUTOFF, BUILTIN];
 
 /// Returns what a record sets for its template.
-fn variables(record: &Json<'_>, left_out: &mut LeftOut) -> Result<Vec<(String, Value)>, String> {
+fn variables(
+    record: &Json<'_>,
+    left_out: &mut LeftOutCounts,
+) -> Result<Vec<(String, Value)>, String> {
     let kwargs = kwargs_of(record, left_out)?.map(Json::entries).unwrap_or_default();
     let is_prompt = |name: &str| name == "add_generation_prompt";
     let kwargs = kwargs.iter().filter(|(name, _)| !is_prompt(name));

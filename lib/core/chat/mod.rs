@@ -50,7 +50,7 @@ use serde_json::{Value, json};
 
 use crate::record::chat::{Meaning, of_messages};
 
-pub use left_out::{AllLeftOut, LeftOut};
+pub use left_out::{LeftOutCounts, SharedLeftOutCounts};
 pub use messages::{Arguments, TemplateChat, TemplateChats, Turns};
 pub use shapes::filter_of;
 pub use value::{Json, integer};
@@ -160,7 +160,7 @@ pub struct Settings {
 /// has no place.
 fn kwargs_of<'r>(
     record: &'r Json<'r>,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<Option<&'r Json<'r>>, String> {
     let kwargs = record.get(KWARGS);
     if let Some(other) = kwargs.filter(|kwargs| !kwargs.is_object()) {
@@ -185,7 +185,7 @@ impl Settings {
     fn of<'s>(
         &'s self,
         record: &Json<'_>,
-        left_out: &mut LeftOut,
+        left_out: &mut LeftOutCounts,
     ) -> Result<Cow<'s, Settings>, String> {
         let mut settings = Cow::Borrowed(self);
         let kwargs = kwargs_of(record, left_out)?;

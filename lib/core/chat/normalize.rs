@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::left_out::LeftOut;
+use super::left_out::LeftOutCounts;
 use super::tools::{not_json, with_texts_parsed};
 use super::value::Json;
 use super::{NamedFields, ReadSettings};
@@ -22,7 +22,7 @@ const MESSAGES_OR_TEXT: [&str; 6] =
 pub fn normalize<'a>(
     record: Json<'a>,
     settings: &ReadSettings,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<Json<'a>, String> {
     let Json::Object(mut entries) = with_texts_parsed(record)? else { return Ok(Json::Null) };
     rename(&mut entries, &settings.fields, left_out)?;
@@ -55,7 +55,7 @@ pub fn for_recognition(record: Json<'_>) -> Json<'_> {
 fn rename(
     entries: &mut Entries<'_>,
     fields: &NamedFields,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<(), String> {
     let named = [
         (&fields.messages, "messages", "--messages-field"),
@@ -183,7 +183,7 @@ fn each_message<'a>(
     Ok(())
 }
 
-fn leave_out(entries: &mut Entries<'_>, names: &[String], left_out: &mut LeftOut) {
+fn leave_out(entries: &mut Entries<'_>, names: &[String], left_out: &mut LeftOutCounts) {
     entries.retain(|(key, value)| {
         let is_ignored = names.iter().any(|name| name == key);
         left_out.count(key, is_ignored && value.is_true());

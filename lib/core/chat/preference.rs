@@ -3,7 +3,7 @@
 //! conversations, also their common beginning.
 
 use super::drafts::{self, Messages};
-use super::left_out::LeftOut;
+use super::left_out::LeftOutCounts;
 use super::message::Draft;
 use super::value::Json;
 use crate::harmony::Role;
@@ -35,7 +35,10 @@ pub fn rejected<'r>(record: &'r Json<'r>) -> Option<&'r Json<'r>> {
 }
 
 /// Reads the chosen answer and the messages before it.
-pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages<'r>, String> {
+pub fn read<'r>(
+    record: &'r Json<'r>,
+    left_out: &mut LeftOutCounts,
+) -> Result<Messages<'r>, String> {
     let chosen = chosen(record).ok_or("no chosen answer")?;
     let (answers, is_whole) = answers(chosen, 0, left_out)?;
     if !is_whole {
@@ -113,7 +116,7 @@ fn last_turn(drafts: &[Draft<'_>]) -> usize {
 fn answers<'r>(
     value: &'r Json<'r>,
     from: usize,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<(Vec<Draft<'r>>, bool), String> {
     let drafts = match value {
         Json::Text(text) => match turns(text) {
@@ -129,7 +132,7 @@ fn answers<'r>(
 /// Reads the messages before the chosen answer.
 fn context<'r>(
     record: &'r Json<'r>,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<Option<Vec<Draft<'r>>>, String> {
     if let Some(messages) = drafts::messages(record) {
         let drafts = drafts::list(Some(messages), 0, left_out)?;

@@ -3,13 +3,13 @@
 
 use std::borrow::Cow;
 
-use super::left_out::LeftOut;
+use super::left_out::LeftOutCounts;
 use super::message::{Content, Draft};
 use crate::harmony::Role;
 
 impl Draft<'_> {
     /// Moves reasoning that stands in tags in the content to its own field.
-    pub fn with_reasoning_apart(mut self, left_out: &mut LeftOut) -> Result<Self, String> {
+    pub fn with_reasoning_apart(mut self, left_out: &mut LeftOutCounts) -> Result<Self, String> {
         if self.role != Role::Assistant {
             return Ok(self);
         }

@@ -7,7 +7,7 @@ use super::AnswerChoice;
 use super::drafts::{
     Messages, after, column, has_list, list, list_of, messages, question, with_system,
 };
-use super::left_out::LeftOut;
+use super::left_out::LeftOutCounts;
 use super::message::{self, Call, Content, Draft, OPENAI, read_call, text};
 use super::normalize::for_recognition;
 use super::preference;
@@ -20,7 +20,7 @@ struct Shape {
     /// The fields that a record of this shape has, for messages.
     wanted: &'static str,
     knows: fn(&Json<'_>) -> bool,
-    read: for<'r> fn(&'r Json<'r>, &mut LeftOut) -> Result<Messages<'r>, String>,
+    read: for<'r> fn(&'r Json<'r>, &mut LeftOutCounts) -> Result<Messages<'r>, String>,
 }
 
 /// All shapes.
@@ -95,7 +95,7 @@ fn has_messages_of_chat(record: &Json<'_>) -> bool {
 pub fn read<'r>(
     record: &'r Json<'r>,
     take: &[AnswerChoice],
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<Messages<'r>, String> {
     let takes_chosen = take.contains(&AnswerChoice::Chosen);
     let has_chosen = preference::chosen(record).is_some();
@@ -164,7 +164,10 @@ fn named_fields(record: &Json<'_>) -> Option<String> {
     Some(format!("--prompt-field {prompt} --completion-field {answer}"))
 }
 
-fn of_messages<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages<'r>, String> {
+fn of_messages<'r>(
+    record: &'r Json<'r>,
+    left_out: &mut LeftOutCounts,
+) -> Result<Messages<'r>, String> {
     let is_sharegpt = !has_list(record, "messages") && !has_list(record, "traj");
     let drafts = list_of(messages(record), 0, is_sharegpt, left_out)?;
     with_system(record, drafts, left_out)
@@ -172,7 +175,7 @@ fn of_messages<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messa
 
 fn prompt_completion<'r>(
     record: &'r Json<'r>,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<Messages<'r>, String> {
     let (prompt, completion) = (record.get("prompt"), record.get("completion"));
     let (mut drafts, answers) = match (prompt, completion) {
@@ -206,7 +209,7 @@ fn question_and_answer<'r>(
     after(record, None, drafts)
 }
 
-fn columns<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, String> {
+fn columns<'r>(record: &'r Json<'r>, _: &mut LeftOutCounts) -> Result<Messages<'r>, String> {
     let column = |name| record.get(name).map(|value| text(value, name)).transpose();
     let user = Draft { content: column("user")?.map(Content::Text), ..Draft::new(0, Role::User) };
     let answer = Draft {
@@ -218,7 +221,10 @@ fn columns<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, St
 }
 
 /// Reads the items of the Responses API: the items of one answer of the model become one message.
-fn responses<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages<'r>, String> {
+fn responses<'r>(
+    record: &'r Json<'r>,
+    left_out: &mut LeftOutCounts,
+) -> Result<Messages<'r>, String> {
     let mut drafts: Vec<Draft<'r>> = Vec::new();
     let mut index = 0;
     for key in ["input", "output"] {
@@ -252,7 +258,7 @@ fn responses<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Message
 fn item<'r>(
     item: &'r Json<'r>,
     index: usize,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<Option<Draft<'r>>, String> {
     let within = |cause: String| format!("message {index}: {cause}");
     item.entries().iter().try_for_each(|(key, value)| value.refuse_nan(key)).map_err(within)?;

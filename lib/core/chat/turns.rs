@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::TrainOn;
-use super::left_out::LeftOut;
+use super::left_out::LeftOutCounts;
 use super::whole::{Chat, Message};
 
 /// The name under which messages after the last turn of a chat are counted.
@@ -31,7 +31,7 @@ pub fn parts(
     chat: &Chat<'_>,
     is_split: bool,
     train: Option<TrainOn>,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Vec<Part> {
     let (all, turns) = (chat.messages.len(), turns(chat));
     let last = turns.last().map_or(0, |turn| turn.start);

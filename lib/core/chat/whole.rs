@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::ReadSettings;
 use super::drafts::Messages;
-use super::left_out::LeftOut;
+use super::left_out::LeftOutCounts;
 use super::message::{Call, Content, Draft, flag, refuse_trained_part};
 use super::shapes;
 use super::tools::{Tool, remove_padding, tools_of};
@@ -93,7 +93,7 @@ const PADDING: &str = "null arguments that the function does not declare";
 pub fn read<'r>(
     record: &'r Json<'r>,
     settings: &ReadSettings,
-    left_out: &mut LeftOut,
+    left_out: &mut LeftOutCounts,
 ) -> Result<Chat<'r>, String> {
     let Messages { drafts, completion } = shapes::read(record, &settings.take, left_out)?;
     let is_trained = is_trained(record)?;
@@ -132,7 +132,7 @@ pub fn read<'r>(
 }
 
 /// Removes the nulls that a table has put into the arguments of a call.
-fn without_padding(call: &mut Call<'_>, tools: &[Tool<'_>], left_out: &mut LeftOut) {
+fn without_padding(call: &mut Call<'_>, tools: &[Tool<'_>], left_out: &mut LeftOutCounts) {
     let Some(tool) = tools.iter().find(|tool| tool.name == call.name) else { return };
     if !call.is_object || !call.arguments.contains("null") {
         return;

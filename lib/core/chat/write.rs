@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde_json::json;
 
-use super::left_out::LeftOut;
+use super::left_out::LeftOutCounts;
 use super::message::{Call, Content, without_namespace};
 use super::normalize::normalize;
 use super::template;
@@ -55,7 +55,7 @@ impl Conversations {
     pub fn of(
         &self,
         record: Json<'_>,
-        left_out: &mut LeftOut,
+        left_out: &mut LeftOutCounts,
         out: &mut Vec<u8>,
     ) -> Result<Vec<ConversationText>, String> {
         let record = normalize(record, &self.settings.read, left_out)?;

@@ -75,7 +75,7 @@ pub enum TerminalEvent {
     Redraw,
 }
 
-enum Raw {
+enum RawEvent {
     Key(u8),
     Signal(i32),
     Closed,
@@ -86,7 +86,7 @@ enum Raw {
 pub struct Screen {
     keyboard: File,
     before: Termios,
-    events: Receiver<Raw>,
+    events: Receiver<RawEvent>,
     is_held: bool,
 }
 
@@ -137,24 +137,24 @@ impl Screen {
         let event = match time {
             Some(time) => match self.events.recv_timeout(time) {
                 Err(RecvTimeoutError::Timeout) => return None,
-                other => other.unwrap_or(Raw::Closed),
+                other => other.unwrap_or(RawEvent::Closed),
             },
-            None => self.events.recv().unwrap_or(Raw::Closed),
+            None => self.events.recv().unwrap_or(RawEvent::Closed),
         };
         match event {
-            Raw::Key(key) => return Some(TerminalEvent::Key(key)),
-            Raw::Signal(SIGWINCH) => {}
-            Raw::Signal(SIGTSTP) => {
+            RawEvent::Key(key) => return Some(TerminalEvent::Key(key)),
+            RawEvent::Signal(SIGWINCH) => {}
+            RawEvent::Signal(SIGTSTP) => {
                 self.release();
                 // A stop that cannot be caught: the shell continues until the process is continued.
                 let _ = kill_process(rustix::process::getpid(), Signal::STOP);
                 let _ = self.hold();
             }
-            Raw::Signal(signal) => {
+            RawEvent::Signal(signal) => {
                 self.release();
                 die_of(signal);
             }
-            Raw::Closed => {
+            RawEvent::Closed => {
                 self.release();
                 die_of(SIGHUP);
             }
@@ -175,27 +175,27 @@ fn write_all(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-fn send_keys(mut keys: File, events: &Sender<Raw>) {
+fn send_keys(mut keys: File, events: &Sender<RawEvent>) {
     let mut byte = [0];
     loop {
         let event = match keys.read(&mut byte) {
-            Ok(1..) => Raw::Key(byte[0]),
+            Ok(1..) => RawEvent::Key(byte[0]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Ok(0) | Err(_) => Raw::Closed,
+            Ok(0) | Err(_) => RawEvent::Closed,
         };
-        let is_last = matches!(event, Raw::Closed);
+        let is_last = matches!(event, RawEvent::Closed);
         if events.send(event).is_err() || is_last {
             return;
         }
     }
 }
 
-fn watch_signals(events: Sender<Raw>) -> io::Result<()> {
+fn watch_signals(events: Sender<RawEvent>) -> io::Result<()> {
     let heeded = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH];
     let mut signals = signal_hook::iterator::Signals::new(heeded)?;
     std::thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
-            if events.send(Raw::Signal(signal)).is_err() {
+            if events.send(RawEvent::Signal(signal)).is_err() {
                 die_of(signal);
             }
         }

@@ -166,9 +166,9 @@ mod tests {
     use serde_json::Value;
 
     /// A domain with three augmentations, over and over: the label becomes the number modulo 3.
-    struct Three;
+    struct ThreeAugmentations;
 
-    impl Domain for Three {
+    impl Domain for ThreeAugmentations {
         fn meaning(&self, _side: Side, _token: i32) -> Option<String> {
             None
         }
@@ -216,7 +216,7 @@ mod tests {
     fn group(num_aug: u64) -> PuzzleGroup {
         let example = |split| Example { split, inputs: vec![2], labels: vec![0] };
         PuzzleGroup {
-            domain: &Three,
+            domain: &ThreeAugmentations,
             seed: 1,
             name: "g".to_string(),
             split: Split::Train,

@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use super::chat_ids::ChatIds;
 use super::synth::{MESSAGES_JSON, METADATA_JSON, repeated_column};
 use crate::batch::Batch;
-use crate::chat::{AllLeftOut, Conversations, EARLIER_THINKING, Json, LeftOut};
+use crate::chat::{Conversations, EARLIER_THINKING, Json, LeftOutCounts, SharedLeftOutCounts};
 use crate::error::{Error, Result};
 use crate::harmony::Policy;
 use crate::json::write_ascii_string;
@@ -27,7 +27,7 @@ pub struct ChatHarmony {
     metadata_fields: Vec<String>,
     with_places: bool,
     schema: SchemaRef,
-    left_out: AllLeftOut,
+    left_out: SharedLeftOutCounts,
 }
 
 impl ChatHarmony {
@@ -59,7 +59,7 @@ impl ChatHarmony {
                 "--metadata-fields: there would be two columns {name}"
             )));
         }
-        let (ids, left_out) = (ChatIds::new(id_field), AllLeftOut::default());
+        let (ids, left_out) = (ChatIds::new(id_field), SharedLeftOutCounts::default());
         Ok(ChatHarmony { conversations, ids, metadata_fields, with_places, schema, left_out })
     }
 
@@ -81,11 +81,11 @@ impl ChatHarmony {
         let records = batch.records.clone();
         let texts = records.column(0).as_string::<i32>();
         let mut rows = Rows::new(self.metadata_fields.len());
-        let mut all_left_out = LeftOut::default();
+        let mut all_left_out = LeftOutCounts::default();
         let mut buffer = Vec::new();
         batch.progress = Some(records.num_rows() as u64);
         for row in 0..records.num_rows() {
-            let (mut left_out, mut id) = (LeftOut::default(), None);
+            let (mut left_out, mut id) = (LeftOutCounts::default(), None);
             buffer.clear();
             let text = texts.value(row);
             let done = Json::parse(text).map_err(|error| format!("invalid JSON: {error}"));

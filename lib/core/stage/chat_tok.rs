@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_array::cast::AsArray;
 use gristmill_models::Encoder;
 use gristmill_template::{
-    Channel, Chat, Error as TemplateError, Finder, Found, Role, Template, UnseenText, Value,
+    Channel, Chat, Error as TemplateError, Finder, FoundTurns, Role, Template, UnseenText, Value,
 };
 
 use super::chat::raw_json;
 use super::chat_ids::ChatIds;
 use crate::batch::Batch;
-use crate::chat::{AllLeftOut, Json, LeftOut, TemplateChat, TemplateChats, Turns};
+use crate::chat::{Json, LeftOutCounts, SharedLeftOutCounts, TemplateChat, TemplateChats, Turns};
 use crate::error::Result;
 use crate::model::{ChatModel, TextSegment, encode};
 use crate::record::conversation::turn_id;
@@ -39,7 +39,7 @@ pub struct ChatTok {
     chats: TemplateChats,
     ids: ChatIds,
     settings: ChatTokSettings,
-    left_out: AllLeftOut,
+    left_out: SharedLeftOutCounts,
     /// The number of places inside a token at which texts were cut.
     cuts: AtomicU64,
     /// Turns that are trained on and do not end with a stop token.
@@ -70,7 +70,7 @@ impl ChatTok {
             chats,
             ids: ChatIds::new(id_field),
             settings,
-            left_out: AllLeftOut::default(),
+            left_out: SharedLeftOutCounts::default(),
             cuts: AtomicU64::new(0),
             endless: AtomicU64::new(0),
         }
@@ -133,7 +133,7 @@ pub struct Worker<'t> {
 }
 
 /// The tokens of a chat.
-struct Made {
+struct TokenizedChat {
     turn: Option<usize>,
     tokens: Vec<i32>,
     segments: Vec<(TextSegment, std::ops::Range<usize>)>,
@@ -147,12 +147,12 @@ impl Worker<'_> {
         let records = batch.records.clone();
         let texts = records.column(0).as_string::<i32>();
         let mut builder = TokensBuilder::default();
-        let mut all_left_out = LeftOut::default();
+        let mut all_left_out = LeftOutCounts::default();
         // The row of each sequence: a chat may become several.
         let mut rows = Vec::new();
         batch.progress = Some(records.num_rows() as u64);
         for row in 0..records.num_rows() {
-            let (mut left_out, mut id) = (LeftOut::default(), None);
+            let (mut left_out, mut id) = (LeftOutCounts::default(), None);
             match (self.record(texts.value(row), &mut id, &mut left_out), &id) {
                 (Ok(made), Some(id)) => {
                     all_left_out.extend(&left_out);
@@ -187,8 +187,8 @@ impl Worker<'_> {
         &mut self,
         text: &str,
         id: &mut Option<String>,
-        left_out: &mut LeftOut,
-    ) -> Result<Vec<Made>, String> {
+        left_out: &mut LeftOutCounts,
+    ) -> Result<Vec<TokenizedChat>, String> {
         let record = Json::parse(text).map_err(|error| format!("invalid JSON: {error}"))?;
         *id = Some(self.stage.ids.of(&record)?);
         let chats = self.stage.chats.of(record, left_out)?;
@@ -207,7 +207,11 @@ impl Worker<'_> {
     }
 
     /// Renders a chat, and finds what the model said in it.
-    fn found(&self, chat: &TemplateChat, left_out: &mut LeftOut) -> Result<Found, String> {
+    fn found(
+        &self,
+        chat: &TemplateChat,
+        left_out: &mut LeftOutCounts,
+    ) -> Result<FoundTurns, String> {
         self.refuse_special(chat)?;
         let has_tools = !chat.tools.is_empty();
         let values = chat.messages.iter().map(|message| message.value.clone()).collect();
@@ -271,8 +275,8 @@ impl Worker<'_> {
     fn refuse_unseen(
         &self,
         chat: &TemplateChat,
-        found: &Found,
-        left_out: &mut LeftOut,
+        found: &FoundTurns,
+        left_out: &mut LeftOutCounts,
     ) -> Result<(), String> {
         let is_split = self.stage.chats.turns == Turns::Split;
         for unseen in &found.unseen {
@@ -309,7 +313,11 @@ impl Worker<'_> {
     }
 
     /// Returns the tokens of a text.
-    fn encoded(&mut self, chat: &TemplateChat, found: &Found) -> Result<Made, String> {
+    fn encoded(
+        &mut self,
+        chat: &TemplateChat,
+        found: &FoundTurns,
+    ) -> Result<TokenizedChat, String> {
         let segments = found.segments.iter().map(|segment| TextSegment {
             bytes: segment.range.clone(),
             role: role(segment.role),
@@ -323,7 +331,7 @@ impl Worker<'_> {
         let encoded = encoded.map_err(|error| error.to_string())?;
         let endless = found.turns.iter().filter(|turn| !turn.has_stop).count() as u64;
         let segments = segments.into_iter().zip(encoded.segments).collect();
-        Ok(Made { turn: chat.turn, tokens, segments, cuts: encoded.cuts, endless })
+        Ok(TokenizedChat { turn: chat.turn, tokens, segments, cuts: encoded.cuts, endless })
     }
 }
 
@@ -372,7 +380,7 @@ fn channel(channel: Channel) -> &'static str {
 }
 
 /// Adds tokens and segments; those without a token are left out.
-fn push(builder: &mut TokensBuilder, made: &Made) {
+fn push(builder: &mut TokensBuilder, made: &TokenizedChat) {
     builder.tokens.extend_from_slice(&made.tokens);
     for (segment, tokens) in made.segments.iter().filter(|(_, tokens)| !tokens.is_empty()) {
         let TextSegment { role, channel, is_trained, .. } = *segment;

@@ -55,17 +55,17 @@ pub use verdict::{Tone, Verdict, VerdictLine};
 
 /// A record as it is shown.
 #[derive(Debug, Clone)]
-pub enum Shown {
+pub enum ShownRecord {
     Conversation(ShownConversation),
     Game(Box<ShownGame>),
     Puzzle(ShownPuzzle),
     Fields(ShownFields),
 }
 
-impl Shown {
+impl ShownRecord {
     /// Whether the record has masks.
     pub fn has_masks(&self) -> bool {
-        matches!(self, Shown::Conversation(shown) if shown.has_masks())
+        matches!(self, ShownRecord::Conversation(shown) if shown.has_masks())
     }
 }
 
@@ -82,7 +82,7 @@ pub trait RecordView {
     }
 
     /// Returns the record in a row of `batch`; `self` is the view of that batch.
-    fn show(&self, viewer: &Viewer, batch: &Batch, row: usize) -> Result<Shown>;
+    fn show(&self, viewer: &Viewer, batch: &Batch, row: usize) -> Result<ShownRecord>;
 
     /// Adds the numbers that a page shows and ds-stat does not.
     fn add_to(&self, _extra: &mut ExtraPlots) {}
@@ -90,10 +90,10 @@ pub trait RecordView {
 
 /// Records of a type without a view: their fields are shown.
 impl RecordView for &RecordBatch {
-    fn show(&self, viewer: &Viewer, _: &Batch, row: usize) -> Result<Shown> {
+    fn show(&self, viewer: &Viewer, _: &Batch, row: usize) -> Result<ShownRecord> {
         Ok(match viewer.kind() == Some(DECODED.name) {
-            true => Shown::Conversation(messages::of_decoded(self, row)?),
-            false => Shown::Fields(ShownFields::of(self, row)?),
+            true => ShownRecord::Conversation(messages::of_decoded(self, row)?),
+            false => ShownRecord::Fields(ShownFields::of(self, row)?),
         })
     }
 }
@@ -191,7 +191,7 @@ impl Viewer {
     }
 
     /// Returns a record of a batch.
-    pub fn show(&self, batch: &Batch, row: usize) -> Result<Shown> {
+    pub fn show(&self, batch: &Batch, row: usize) -> Result<ShownRecord> {
         let name = self.kind().unwrap_or_default();
         let rows = Rows::of(name, &batch.records)?;
         each_rows!(rows, rows => rows.show(self, batch, row))

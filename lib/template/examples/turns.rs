@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
 
-use gristmill_template::{Chat, Date, Error, Finder, Found, Template, UnseenText, Value};
+use gristmill_template::{Chat, Date, Error, Finder, FoundTurns, Template, UnseenText, Value};
 
 fn main() -> std::io::Result<()> {
     let mut finders = HashMap::new();
@@ -68,7 +68,7 @@ fn find(finders: &mut HashMap<String, Finder>, case: &Value) -> Result<String, E
     Ok(shown(&found))
 }
 
-fn shown(found: &Found) -> String {
+fn shown(found: &FoundTurns) -> String {
     let mut places = vec![0; found.text.len() + 1];
     let mut count = 0;
     for (at, _) in found.text.char_indices() {

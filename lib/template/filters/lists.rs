@@ -39,7 +39,7 @@ pub fn attr(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Val
     match run.own_attribute(&value, &name)? {
         Some(found) => Ok(found),
         None => Ok(Value::Undefined(crate::value::MissingValue {
-            of: crate::value::Of::Type(value.kind()),
+            of: crate::value::MissingFrom::Type(value.kind()),
             name,
         })),
     }

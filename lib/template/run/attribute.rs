@@ -8,7 +8,7 @@ use super::object::Object;
 use crate::error::{Result, fault};
 use crate::methods::{self, Safety};
 use crate::text::byte_of;
-use crate::value::{MissingValue, Of, Value, View, item_of_range, range_length};
+use crate::value::{MissingFrom, MissingValue, Value, View, item_of_range, range_length};
 
 impl Run<'_> {
     /// `value.name`.
@@ -26,7 +26,10 @@ impl Run<'_> {
         {
             return Ok(found.clone());
         }
-        Ok(Value::Undefined(MissingValue { of: Of::Type(value.kind()), name: name.clone() }))
+        Ok(Value::Undefined(MissingValue {
+            of: MissingFrom::Type(value.kind()),
+            name: name.clone(),
+        }))
     }
 
     /// `getattr(value, name)` within the sandbox; none if there is no such attribute.
@@ -42,7 +45,8 @@ impl Run<'_> {
         match methods::safety(value, name) {
             Safety::Safe => {}
             Safety::Refused => {
-                let missing = MissingValue { of: Of::Unsafe(value.kind()), name: name.clone() };
+                let missing =
+                    MissingValue { of: MissingFrom::Unsafe(value.kind()), name: name.clone() };
                 return Ok(Some(Value::Undefined(missing)));
             }
             Safety::Absent => return Ok(None),
@@ -102,10 +106,13 @@ impl Run<'_> {
             }
             key => {
                 let name = self.repr(key).unwrap_or_default().into();
-                return Ok(Value::Undefined(MissingValue { of: Of::Element(value.kind()), name }));
+                return Ok(Value::Undefined(MissingValue {
+                    of: MissingFrom::Element(value.kind()),
+                    name,
+                }));
             }
         };
-        Ok(Value::Undefined(MissingValue { of: Of::Type(value.kind()), name }))
+        Ok(Value::Undefined(MissingValue { of: MissingFrom::Type(value.kind()), name }))
     }
 
     /// `value[key]` in Python; none where that is an error.

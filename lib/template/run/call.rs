@@ -169,7 +169,7 @@ impl Run<'_> {
         if uses_caller && !has_caller {
             caller = Some(match take("caller") {
                 None | Some(Value::None) => Value::Undefined(crate::value::MissingValue {
-                    of: crate::value::Of::Hint,
+                    of: crate::value::MissingFrom::Hint,
                     name: "No caller defined".into(),
                 }),
                 Some(caller) => caller,

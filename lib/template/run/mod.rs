@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result, limit};
 use crate::globals;
 use crate::syntax::{Load, Program, Slot};
-use crate::value::{MissingValue, Of, Value, print};
+use crate::value::{MissingFrom, MissingValue, Value, print};
 use crate::{Date, Limits, Rendering};
 use object::Object;
 
@@ -275,6 +275,6 @@ impl Run<'_> {
     }
 
     fn undefined_name(name: &Arc<str>) -> Value {
-        Value::Undefined(MissingValue { of: Of::Scope, name: name.clone() })
+        Value::Undefined(MissingValue { of: MissingFrom::Scope, name: name.clone() })
     }
 }

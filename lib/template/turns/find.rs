@@ -4,13 +4,17 @@ use std::ops::Range;
 
 use super::difference::{Places, cause, head, kinds};
 use super::mark::Kind;
-use super::{Channel, Finder, Found, LocatedTurn, Turn, UnseenText, segments, stop};
+use super::{Channel, Finder, FoundTurns, LocatedTurn, Turn, UnseenText, segments, stop};
 use crate::chat::Chat;
 use crate::error::Error;
 use crate::template::Template;
 use crate::text::is_space;
 
-pub fn find(finder: &Finder, chat: &Chat, wanted: &dyn Fn(usize) -> bool) -> Result<Found, Error> {
+pub fn find(
+    finder: &Finder,
+    chat: &Chat,
+    wanted: &dyn Fn(usize) -> bool,
+) -> Result<FoundTurns, Error> {
     let template = &finder.template;
     let marked = template.render_marked(chat, false)?;
     let text = marked.text;
@@ -56,7 +60,7 @@ pub fn find(finder: &Finder, chat: &Chat, wanted: &dyn Fn(usize) -> bool) -> Res
     let segments = segments::cover(&finder.stops, chat, &text, &turns, &mut places)?;
     let turns = turns.into_iter().map(|located| located.turn);
     let turns = turns.filter(|turn| wanted(turn.message)).collect();
-    Ok(Found { text, turns, segments, unseen })
+    Ok(FoundTurns { text, turns, segments, unseen })
 }
 
 /// Joins ranges that touch, and drops empty ones.

@@ -94,7 +94,7 @@ pub enum UnseenText {
 
 /// The text of a chat, and what the model said in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundTurns {
     /// The whole text, without a generation prompt at its end.
     pub text: String,
     /// The wanted turns, in order.
@@ -133,7 +133,7 @@ impl Finder {
     /// Renders a chat and finds its turns; `wanted` chooses turns by the places of their messages. It is an error if a
     /// wanted turn cannot be found. (To train each turn as it was generated, call this with [`Chat::until`] for each
     /// place of [`Chat::turns`], and take the last turn.)
-    pub fn find(&self, chat: &Chat, wanted: impl Fn(usize) -> bool) -> Result<Found, Error> {
+    pub fn find(&self, chat: &Chat, wanted: impl Fn(usize) -> bool) -> Result<FoundTurns, Error> {
         find::find(self, chat, &wanted)
     }
 }

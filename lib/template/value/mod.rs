@@ -92,13 +92,13 @@ pub struct Items {
 /// Why a value is undefined.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MissingValue {
-    pub(crate) of: Of,
+    pub(crate) of: MissingFrom,
     pub(crate) name: Arc<str>,
 }
 
 /// Where a name was looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Of {
+pub(crate) enum MissingFrom {
     /// Among the variables.
     Scope,
     /// Among the attributes of a value of this type.
@@ -204,16 +204,16 @@ impl MissingValue {
     pub(crate) fn message(&self) -> String {
         let name = &self.name;
         match self.of {
-            Of::Scope => format!("'{name}' is undefined"),
-            Of::Type(of) => {
+            MissingFrom::Scope => format!("'{name}' is undefined"),
+            MissingFrom::Type(of) => {
                 let object = if of == Type::None { "" } else { " object" };
                 format!("'{}{object}' has no attribute '{name}'", of.name())
             }
-            Of::Element(of) => format!("{} object has no element {name}", of.name()),
-            Of::Unsafe(of) => {
+            MissingFrom::Element(of) => format!("{} object has no element {name}", of.name()),
+            MissingFrom::Unsafe(of) => {
                 format!("access to attribute '{name}' of '{}' object is unsafe.", of.name())
             }
-            Of::Hint => name.to_string(),
+            MissingFrom::Hint => name.to_string(),
         }
     }
 }
@@ -249,7 +249,7 @@ impl Value {
     }
 
     pub(crate) fn hint(message: &str) -> Value {
-        Value::Undefined(MissingValue { of: Of::Hint, name: message.into() })
+        Value::Undefined(MissingValue { of: MissingFrom::Hint, name: message.into() })
     }
 
     /// The text of a `str`.

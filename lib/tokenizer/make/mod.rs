@@ -11,7 +11,7 @@ use super::threads::both;
 use displace::{Placement, place};
 
 /// All tables except the pattern's. Numbers are little-endian.
-pub struct Made {
+pub struct VocabularyTables {
     pub blob: Vec<u8>,
     pub offsets: Vec<u8>,
     pub blocks: Vec<u8>,
@@ -39,7 +39,7 @@ pub fn make(
     has_whole: bool,
     seeds: u64,
     known: impl Fn(u32) -> bool + Sync,
-) -> Option<Made> {
+) -> Option<VocabularyTables> {
     if tokens.len() > hash::NO_TOKEN as usize {
         return None;
     }
@@ -79,7 +79,7 @@ pub fn make(
             _ => {}
         }
     }
-    Some(Made {
+    Some(VocabularyTables {
         blob,
         offsets: bytes(&offsets),
         blocks: blocks.into_flattened(),

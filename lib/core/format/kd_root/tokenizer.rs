@@ -80,7 +80,7 @@ impl KeptTokenizer {
     /// Refuses a root that keeps another tokenizer.
     pub fn refuse_other(&self, root: &Path) -> Result<()> {
         // (Files without the last one may be of a publication that was cut off.)
-        if half_published(&KeptIn(root).manifest())? {
+        if half_published(&TokenizerFolder(root).manifest())? {
             return Ok(());
         }
         let own: BTreeMap<&str, &FileEntry> =
@@ -106,7 +106,7 @@ impl KeptTokenizer {
             refused => refused.map(|()| false)?,
         };
         let is_whole = kept_files(root)?.len() == self.files.len()
-            && !half_published(&KeptIn(root).manifest())?;
+            && !half_published(&TokenizerFolder(root).manifest())?;
         if is_whole && !is_other {
             return Ok(());
         }
@@ -121,10 +121,12 @@ impl KeptTokenizer {
             }
             pending.push(file.file);
         }
-        publish(&KeptIn(root), pending, is_other).map(drop).map_err(|error| match error.kind() {
-            // If another writer was first, its files are compared.
-            Kind::Usage => self.refuse_other(root).err().unwrap_or(error),
-            _ => error,
+        publish(&TokenizerFolder(root), pending, is_other).map(drop).map_err(|error| {
+            match error.kind() {
+                // If another writer was first, its files are compared.
+                Kind::Usage => self.refuse_other(root).err().unwrap_or(error),
+                _ => error,
+            }
         })
     }
 }
@@ -168,7 +170,7 @@ pub fn make_way(
 
 /// Removes the tokenizer that a root keeps.
 pub fn remove_kept(root: &Path, lock: &TargetLock) -> Result<()> {
-    withdraw(&KeptIn(root), lock)?;
+    withdraw(&TokenizerFolder(root), lock)?;
     // (A folder with something else in it stays.)
     [TEMPLATES, TOKENIZER].iter().for_each(|folder| drop(fs::remove_dir(root.join(folder))));
     Ok(())
@@ -231,9 +233,9 @@ pub fn kept_files(root: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// `ROOT/tokenizer/`, where a tokenizer is published: the root, which is locked.
-struct KeptIn<'a>(&'a Path);
+struct TokenizerFolder<'a>(&'a Path);
 
-impl Target for KeptIn<'_> {
+impl Target for TokenizerFolder<'_> {
     fn directory(&self) -> PathBuf {
         self.0.to_path_buf()
     }

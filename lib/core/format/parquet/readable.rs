@@ -85,10 +85,10 @@ impl Length for ReadableFile {
 }
 
 impl ChunkReader for ReadableFile {
-    type T = BufReader<From>;
+    type T = BufReader<FileTail>;
 
-    fn get_read(&self, start: u64) -> Result<BufReader<From>, ParquetError> {
-        Ok(BufReader::new(From { file: self.clone(), at: start }))
+    fn get_read(&self, start: u64) -> Result<BufReader<FileTail>, ParquetError> {
+        Ok(BufReader::new(FileTail { file: self.clone(), at: start }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
@@ -100,12 +100,12 @@ impl ChunkReader for ReadableFile {
 
 /// The rest of a file from an offset on.
 #[derive(Debug)]
-pub(super) struct From {
+pub(super) struct FileTail {
     file: ReadableFile,
     at: u64,
 }
 
-impl Read for From {
+impl Read for FileTail {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let read = self.file.file().read_at(into, self.at);
         let read = read.map_err(|error| match error.kind() {

@@ -3,7 +3,7 @@
 use crate::batch::{Batch, Header};
 use crate::error::Result;
 use crate::record::puzzle::Puzzles;
-use crate::view::{ExtraPlots, RecordView, Shown, ShownPuzzle, Viewer};
+use crate::view::{ExtraPlots, RecordView, ShownPuzzle, ShownRecord, Viewer};
 
 impl RecordView for Puzzles<'_> {
     fn dataset(header: &Header) -> Option<String> {
@@ -11,8 +11,8 @@ impl RecordView for Puzzles<'_> {
         Some(format!("puzzle set{}", domain.unwrap_or_default()))
     }
 
-    fn show(&self, viewer: &Viewer, _: &Batch, row: usize) -> Result<Shown> {
-        Ok(Shown::Puzzle(ShownPuzzle::of(&self.get(row), viewer.padding)))
+    fn show(&self, viewer: &Viewer, _: &Batch, row: usize) -> Result<ShownRecord> {
+        Ok(ShownRecord::Puzzle(ShownPuzzle::of(&self.get(row), viewer.padding)))
     }
 
     fn add_to(&self, extra: &mut ExtraPlots) {

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::format::token_rows::PACKED;
 use crate::record::TOKENS;
 use crate::record::tokens::Tokens;
-use crate::view::{RecordView, Shown, ShownConversation, Viewer, sequence};
+use crate::view::{RecordView, ShownConversation, ShownRecord, Viewer, sequence};
 
 impl RecordView for Tokens<'_> {
     const IS_ALIGNED: bool = true;
@@ -16,13 +16,13 @@ impl RecordView for Tokens<'_> {
         Some(format!("{dataset}: {}", TOKENS.plural))
     }
 
-    fn show(&self, viewer: &Viewer, batch: &Batch, row: usize) -> Result<Shown> {
+    fn show(&self, viewer: &Viewer, batch: &Batch, row: usize) -> Result<ShownRecord> {
         let place = batch.origin.remark(row).map(str::to_string);
         let (spans, texts) = (viewer.spans.as_ref(), &viewer.texts);
         let mut sequence = sequence::of_tokens(self, row, viewer.alignment, spans, texts);
         if viewer.lacks_eod {
             sequence.drop_eod();
         }
-        Ok(Shown::Conversation(ShownConversation { place, ..sequence }))
+        Ok(ShownRecord::Conversation(ShownConversation { place, ..sequence }))
     }
 }

@@ -18,7 +18,7 @@ mod line;
 mod puzzle;
 mod text;
 
-use super::{Shown, ShownPuzzle, TokenTraining, TrainedCounts};
+use super::{ShownPuzzle, ShownRecord, TokenTraining, TrainedCounts};
 use crate::cli::RecordRange;
 
 pub use film::film;
@@ -67,19 +67,19 @@ impl Artist {
     }
 
     /// Returns the lines of a record; `number` is its index among all records.
-    pub fn draw(&mut self, shown: Shown, number: Option<u64>) -> Vec<String> {
+    pub fn draw(&mut self, shown: ShownRecord, number: Option<u64>) -> Vec<String> {
         let number = number.map(|number| format!("#{number} ")).unwrap_or_default();
         let drawing = &self.drawing;
         let lines = match shown {
-            Shown::Conversation(shown) => {
+            ShownRecord::Conversation(shown) => {
                 let new = new_letters(&mut self.letters, &shown.counts);
                 let height = drawing.height.map(|lines| lines.saturating_sub(new.len()));
                 let below = DrawingOptions { height, ..drawing.clone() };
                 [new, conversation::lines(&shown, &number, &below)].concat()
             }
-            Shown::Game(shown) => game::lines(&shown, &number, drawing),
-            Shown::Fields(shown) => fields::lines(&shown, &number, drawing),
-            Shown::Puzzle(shown) => {
+            ShownRecord::Game(shown) => game::lines(&shown, &number, drawing),
+            ShownRecord::Fields(shown) => fields::lines(&shown, &number, drawing),
+            ShownRecord::Puzzle(shown) => {
                 let is_same =
                     self.last_puzzle.as_ref().is_some_and(|p| p.is_of_same_puzzle(&shown));
                 self.examples = if is_same { self.examples + 1 } else { 0 };

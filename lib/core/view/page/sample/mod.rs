@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::escape::{script_json, visible};
 use super::room;
-use crate::view::{Shown, ShownFields};
+use crate::view::{ShownFields, ShownRecord};
 use crate::wording::grouped;
 
 /// The most characters of a title, a name or a value beside the texts.
@@ -30,7 +30,7 @@ pub struct SampleRecord {
     /// The index among all records, from 0, if it is known.
     pub number: Option<u64>,
     pub place: String,
-    pub shown: Shown,
+    pub shown: ShownRecord,
 }
 
 /// The most bytes of one record, even if it is the only one.
@@ -75,10 +75,10 @@ fn json_in(record: &SampleRecord, limit: usize) -> Value {
 
 fn json_of(SampleRecord { number, place, shown }: &SampleRecord, bytes: usize) -> Value {
     let (title, facts, notes, mut members) = match shown {
-        Shown::Conversation(of) => text::parts(of, bytes),
-        Shown::Game(of) => game::parts(of, bytes),
-        Shown::Puzzle(of) => puzzle::parts(of, bytes),
-        Shown::Fields(of) => fields(of, bytes),
+        ShownRecord::Conversation(of) => text::parts(of, bytes),
+        ShownRecord::Game(of) => game::parts(of, bytes),
+        ShownRecord::Puzzle(of) => puzzle::parts(of, bytes),
+        ShownRecord::Fields(of) => fields(of, bytes),
     };
     let number = number.map(|number| format!("#{number}"));
     let title = match (&title, &number) {
