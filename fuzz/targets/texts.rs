@@ -1,7 +1,7 @@
 //! Conversations as text and as tokens, without files.
 
 use gristmill::chat::{
-    AnswerChoice, Conversations, Json, LeftOut, ReadSettings, Settings, Style, Thinking,
+    AnswerChoice, Conversations, Json, LeftOutCounts, ReadSettings, Settings, Style, Thinking,
 };
 use gristmill::error::{Error, Result};
 use gristmill::harmony::{
@@ -64,7 +64,7 @@ pub fn chats(_: &mut Place, bytes: &[u8]) -> Result<()> {
             },
         });
         let mut made = Vec::new();
-        last = match conversations.of(record, &mut LeftOut::default(), &mut made) {
+        last = match conversations.of(record, &mut LeftOutCounts::default(), &mut made) {
             Err(cause) => Err(Error::data(cause)),
             Ok(all) => {
                 assert!(!all.is_empty());
