@@ -21,7 +21,7 @@ use place::Place;
 pub type Target = fn(&mut Place, &[u8]) -> Result<()>;
 
 /// Each target with the name of its corpus. These use most of the library.
-pub const READERS: [(&str, Target); 14] = [
+pub const READERS: &[(&str, Target)] = &[
     ("tokens", records::tokens),
     ("conversations", records::conversations),
     ("games", records::games),
@@ -40,7 +40,7 @@ pub const READERS: [(&str, Target); 14] = [
 
 /// These use little of it, and run several times as often in a program without the rest: libFuzzer
 /// looks at every branch of the program after each run.
-pub const PARTS: [(&str, Target); 11] = [
+pub const PARTS: &[(&str, Target)] = &[
     ("idx", datasets::idx),
     ("npy", datasets::npy),
     ("plan", datasets::plan),

@@ -15,6 +15,7 @@ pub mod writers;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 pub use arrays::assert_npyz_reads;
 pub use oracle::{oracle, python_code};
@@ -29,6 +30,17 @@ pub use vocabulary::write_vocabulary;
 
 /// What damages a record or a manifest.
 pub type Edit<'a> = &'a dyn Fn(&mut serde_json::Value);
+
+/// Every filter there is: a file of src/bin.
+pub static FILTERS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let entries = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/bin")).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut filters: Vec<String> =
+        paths.map(|path| path.file_stem().unwrap().to_str().unwrap().to_string()).collect();
+    filters.sort();
+    assert!(filters.len() >= 9, "{filters:?}");
+    filters
+});
 
 /// Says that a test does nothing, past the test harness's capture.
 pub fn skip(why: &str) {

@@ -176,7 +176,7 @@ fn what_is_no_dataset_says_so() {
     let raw = r#"{"query": "q", "synthetic_reasoning": "r", "synthetic_answer": "a"}"#;
     let chat = r#"{"instruction": "i", "output": "o"}"#;
     for (line, filter) in [(raw, "synth-harmony"), (chat, "chat-harmony")] {
-        let way = format!("puzzle); try: ... | {filter} | ds-cat -");
+        let way = format!("); try: ... | {filter} | ds-cat -");
         tool("ds-cat").input(format!("{line}\n")).run().fails(1, &[&way]);
     }
     // A root whose files are not all there.

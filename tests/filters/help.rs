@@ -2,27 +2,13 @@
 
 use crate::common;
 
-use std::fs;
-use std::sync::LazyLock;
-
-use common::{bash, installed, tool};
+use common::{FILTERS, bash, installed, tool};
 
 /// Filters whose help is that of their subcommands.
 const SUBCOMMANDS: [(&str, &[&str]); 2] = [
     ("puzzle-encode", &["sudoku", "arc", "maze", "domino"]),
     ("ds-plan", &["make", "run", "work", "status", "parts", "finish", "summary", "input"]),
 ];
-
-/// Every filter there is: a file of src/bin.
-static TOOLS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let entries = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/bin")).unwrap();
-    let paths = entries.map(|entry| entry.unwrap().path());
-    let mut tools: Vec<String> =
-        paths.map(|path| path.file_stem().unwrap().to_str().unwrap().to_string()).collect();
-    tools.sort();
-    assert!(tools.len() >= 9, "{tools:?}");
-    tools
-});
 
 /// A screen has 24 lines of 80 columns; what is rare is in `--help`, under headings.
 #[test]
@@ -35,7 +21,7 @@ fn short_help_fits_a_screen() {
         let typed = [&[name], &arguments[..arguments.len() - 1]].concat().join(" ");
         assert!(help.contains(&format!("Usage: {typed} ")), "{help}");
     };
-    for name in TOOLS.iter() {
+    for name in FILTERS.iter() {
         fits(name, &["-h"]);
     }
     for (name, subcommands) in SUBCOMMANDS {
@@ -45,7 +31,7 @@ fn short_help_fits_a_screen() {
 
 #[test]
 fn long_help_has_examples_and_exit_codes() {
-    for name in TOOLS.iter() {
+    for name in FILTERS.iter() {
         let help = tool(name).args(&["--help"]).run().silent().text();
         let examples = help.split("Examples:\n").nth(1).unwrap_or_else(|| panic!("{name}: {help}"));
         let examples = examples.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>();
@@ -67,7 +53,7 @@ fn long_help_has_examples_and_exit_codes() {
 #[test]
 fn examples_use_flags_that_exist() {
     let help = |name: &String| (name.clone(), tool(name).args(&["--help"]).run().text());
-    let helps: Vec<(String, String)> = TOOLS.iter().map(help).collect();
+    let helps: Vec<(String, String)> = FILTERS.iter().map(help).collect();
     for (_, help) in &helps {
         let examples = help.split("Examples:\n").nth(1).unwrap().split("\n\n").next().unwrap();
         let commands = examples.split(['|', '\n', '&']);
@@ -95,7 +81,7 @@ fn help_has_80_columns() {
         let wide: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
         assert!(wide.is_empty(), "{name}: {wide:#?}");
     };
-    for name in TOOLS.iter().map(String::as_str).chain(["gristmill"]) {
+    for name in FILTERS.iter().map(String::as_str).chain(["gristmill"]) {
         for flag in ["-h", "--help"] {
             too_wide(name, &tool(name).args(&[flag]).run().silent().text());
         }
@@ -122,7 +108,7 @@ fn long_version(name: &str) -> String {
 
 #[test]
 fn version_and_wrong_flags() {
-    for name in TOOLS.iter() {
+    for name in FILTERS.iter() {
         let short = tool(name).args(&["-V"]).run().silent().text();
         assert_eq!(short, format!("{name} {}\n", env!("CARGO_PKG_VERSION")));
         assert_eq!(long_version(name), short.trim_end(), "{name}");
@@ -171,7 +157,7 @@ fn version_and_wrong_flags() {
 
 #[test]
 fn manual_pages_and_completions() {
-    for name in TOOLS.iter() {
+    for name in FILTERS.iter() {
         for (what, part) in
             [("man", ".TH"), ("bash", "complete -F"), ("zsh", "#compdef"), ("fish", "complete -c")]
         {
@@ -189,7 +175,7 @@ fn manual_pages_and_completions() {
 
 #[test]
 fn a_full_disk_is_noticed_even_by_the_help() {
-    for name in TOOLS.iter() {
+    for name in FILTERS.iter() {
         for flag in ["-h", "--help", "--version", "--generate man"] {
             bash(&format!("{name} {flag} > /dev/full"))
                 .says(75, &format!("{name}: stdout: No space left on device"));
@@ -201,7 +187,7 @@ fn a_full_disk_is_noticed_even_by_the_help() {
 #[test]
 fn one_program_is_all_filters() {
     let all = tool("gristmill").args(&["--help"]).run().silent().text();
-    for name in TOOLS.iter() {
+    for name in FILTERS.iter() {
         assert!(all.contains(&format!("\n  {name} ")), "{name}: {all}");
         let own = tool(name).args(&["--help"]).run().silent().text();
         assert_eq!(tool("gristmill").args(&[name, "--help"]).run().silent().text(), own);

@@ -4,6 +4,9 @@
 use crate::common;
 
 use std::fs;
+use std::path::Path;
+
+use gristmill::format::FORMATS;
 
 use common::{TempDir, bash, conversations, data, tool};
 
@@ -16,6 +19,7 @@ fn inputs(dir: &TempDir) -> Vec<(&'static str, Vec<String>)> {
          for i in 0 1; do harmony-tok $i.ndjson | span-mask > $i.arrows
              mmidx-write --root root --shard s$i --valid-fraction 0.4 $i.arrows
              mmidx-write --prefix p$i $i.arrows; mmidx-write --tokens-only --prefix t$i $i.arrows
+             seq-pack $i.arrows -o rows$i.parquet -n 400 --form trl
              ds-cat $i.ndjson -o shards/$i.parquet; done
          puzzle-encode domino --num-games 6 --seed 1 | npy-pack -o set",
         dir.path().display()
@@ -27,6 +31,7 @@ fn inputs(dir: &TempDir) -> Vec<(&'static str, Vec<String>)> {
         ("prefixes", at(&["p1", "p0"])),
         ("tokens alone", at(&["t0", "t1"])),
         ("puzzle set", at(&["set"])),
+        ("rows for trainers", at(&["rows0.parquet", "rows1.parquet"])),
         ("folder of Parquet", at(&["shards"])),
         ("ids of a root", at(&["root/ids"])),
         ("NDJSON", at(&["0.ndjson", "1.ndjson"])),
@@ -71,7 +76,14 @@ fn lines(files: &[String], flags: &[&str]) -> Vec<String> {
 #[test]
 fn every_choice_is_that_part_of_the_whole() {
     let dir = TempDir::new();
-    for (name, files) in inputs(&dir).into_iter().chain(pools(&dir)) {
+    let inputs: Vec<_> = inputs(&dir).into_iter().chain(pools(&dir)).collect();
+    // (Without the data of others there are no pools.)
+    for format in FORMATS.iter().filter(|format| format.name != "pools of games") {
+        let is_there =
+            |(_, files): &(&str, Vec<String>)| (format.knows)(Path::new(&files[0])).unwrap();
+        assert!(inputs.iter().any(is_there), "no input is of the {}", format.name);
+    }
+    for (name, files) in inputs {
         let all = lines(&files, &[]);
         let count = all.len();
         assert!(count > 4, "{name}: {count}");

@@ -51,8 +51,8 @@ fn every_target_survives_its_corpus_and_mutations() {
             }
         }
     };
-    for (name, target) in READERS.into_iter().chain(PARTS) {
-        run_all(name, &|bytes| targets::run(target, bytes));
+    for (name, target) in READERS.iter().chain(PARTS) {
+        run_all(name, &|bytes| targets::run(*target, bytes));
     }
     for (name, target) in MODELS {
         run_all(name, &|bytes| models::run(target, bytes));

@@ -1,9 +1,7 @@
 //! The validator that ds-check runs: every rule of every format here, reported as findings.
 //!
-//! | to add | where |
-//! |---|---|
-//! | a check | a line in the `checks!` of the file that makes it |
-//! | a family of datasets | a file or folder with a [`Family`], a line in [`FAMILIES`] |
+//! A check is a line in the `checks!` of the file that makes it. A family of datasets is a [`Family`] in a file or
+//! folder of its own, and a line in [`FAMILIES`].
 //!
 //! A check reads; it repairs nothing, writes nothing and prints nothing. What cannot be read at all
 //! (no permission, an I/O error) is an [`Error`](crate::error::Error), not a finding.

@@ -208,7 +208,7 @@ fn refuse_others(paths: &[PathBuf], is_looked_at: bool) -> Result<()> {
 }
 
 fn no_dataset(directory: &Path) -> Error {
-    let signs: Vec<&str> = FORMATS.iter().map(|format| format.signs).collect();
+    let signs: Vec<String> = FORMATS.iter().map(|format| format!("no {}", format.signs)).collect();
     let cause = format!("is a directory without a dataset ({})", signs.join(", "));
     Error::usage(cause).at(directory)
 }

@@ -33,6 +33,7 @@ use crate::error::{Error, Result};
 /// Every format of datasets; a path belongs to the first that recognises it.
 pub static FORMATS: &[&Format] = ALL;
 
+/// The list as a constant: `unchanged` takes names out of it at compile time.
 const ALL: &[&Format] = &[
     &kd_root::FORMAT,
     &pools::FORMAT,

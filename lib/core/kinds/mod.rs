@@ -4,7 +4,7 @@
 //!
 //! | file | implements | so that records are |
 //! |---|---|---|
-//! | `stat.rs` | [`stat::StatView`](crate::stat::Measured), [`stat::Numbers`](crate::stat::Numbers) | counted, in text and on a page |
+//! | `stat.rs` | `stat::StatView`, [`stat::Numbers`](crate::stat::Numbers) | counted, in text and on a page |
 //! | `view.rs` | `view::RecordView` | shown, in a terminal and on a page |
 //! | `diff.rs` | `diff::DiffView` | compared |
 //! | `check.rs` | `check::CheckView` | checked in streams and files |

@@ -11,6 +11,7 @@ pub const CHAT: RecordType = RecordType {
     singular: "chat",
     plural: "chats",
     version: 1,
+    has_others: false,
     fields: Vec::new,
     known_by: &[
         &["messages"],

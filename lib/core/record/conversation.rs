@@ -17,6 +17,7 @@ pub const CONVERSATION: RecordType = RecordType {
     singular: "conversation",
     plural: "conversations",
     version: 1,
+    has_others: true,
     fields: ConversationFields::declared,
     known_by: &[&["messages"], &["messages_json"]],
     made_by: "chat-harmony, or Parquet or NDJSON with an id and messages",

@@ -7,6 +7,7 @@ pub const DECODED: RecordType = RecordType {
     singular: "sequence",
     plural: "decoded sequences",
     version: 1,
+    has_others: false,
     fields: DecodedFields::declared,
     known_by: &[&["text", "messages"]],
     made_by: "harmony-tok --decode",

@@ -50,6 +50,9 @@ pub struct RecordType {
     pub plural: &'static str,
     /// The version, which is raised when the meaning of a field changes.
     pub version: u64,
+    /// Whether fields that the type does not declare are kept with the record: people write such records, with fields
+    /// of their own. Of other types such fields are skipped.
+    pub has_others: bool,
     /// All fields; a nullable one may be absent from a stream.
     pub fields: fn() -> Vec<DeclaredField>,
     /// Lists of fields: an NDJSON record is recognised as this type if it has all fields of one
@@ -95,15 +98,10 @@ impl RecordType {
         Arc::new(schema_of((self.fields)()))
     }
 
-    /// Whether people write such records, with fields of their own.
-    pub fn may_have_others(&self) -> bool {
-        self.name == CONVERSATION.name
-    }
-
     /// Returns the schema in which nothing of a record is lost.
     pub fn whole_schema(&self) -> SchemaRef {
         let schema = self.schema();
-        if !self.may_have_others() {
+        if !self.has_others {
             return schema;
         }
         let others = JsonForm::Rest.mark(Field::new(OTHERS, DataType::Utf8, true));

@@ -12,6 +12,7 @@ pub const PUZZLE: RecordType = RecordType {
     singular: "example",
     plural: "puzzles",
     version: 1,
+    has_others: false,
     fields: || [NameFields::declared(), ExampleFields::declared()].concat(),
     known_by: &[&["inputs"]],
     made_by: "puzzle-encode, or ds-cat of a puzzle set",

@@ -10,6 +10,7 @@ pub const RAW_SYNTH: RecordType = RecordType {
     singular: "raw SYNTH row",
     plural: "raw SYNTH rows",
     version: 1,
+    has_others: false,
     fields: Vec::new,
     known_by: &[&[QUERY], &[REASONING], &[ANSWER]],
     made_by: "rows of PleIAs/SYNTH, or chat-harmony for other chats",

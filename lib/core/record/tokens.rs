@@ -16,6 +16,7 @@ pub const TOKENS: RecordType = RecordType {
     singular: "sequence",
     plural: "token sequences",
     version: 1,
+    has_others: false,
     fields: || [SequenceFields::declared(), MaskFields::declared()].concat(),
     known_by: &[&["tokens"]],
     made_by: "harmony-tok",

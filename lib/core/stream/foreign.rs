@@ -32,7 +32,7 @@ const fn form(magic: &'static [u8], name: &'static str, way: Advice) -> Form {
 }
 
 /// Other formats than records.
-const FORMATS: [Form; 14] = [
+const FOREIGN: [Form; 14] = [
     form(
         b"ARROW1",
         "an Arrow file (Feather), not a stream",
@@ -93,7 +93,7 @@ pub(super) fn refused(first: &[u8], name: &str, unpack: Option<&str>) -> Option<
 /// Returns the error of a file that is read as text of another kind than records, if it begins with
 /// one of these.
 pub(super) fn refused_bytes(first: &[u8], path: &Path) -> Option<io::Error> {
-    let mut forms = FORMATS.iter().chain(&ENCODINGS);
+    let mut forms = FOREIGN.iter().chain(&ENCODINGS);
     let form = forms.find(|form| first.starts_with(form.magic))?;
     let is_other = matches!(form.way, Advice::Through(_));
     let way = way(form.way, &shown(path), None);
@@ -104,7 +104,7 @@ pub(super) fn refused_bytes(first: &[u8], path: &Path) -> Option<io::Error> {
 /// Returns the form of data that begins with these bytes. Text in another form is bad data; another
 /// format is a wrong file.
 fn known(first: &[u8]) -> Option<(Kind, &'static Form)> {
-    if let Some(format) = FORMATS.iter().find(|format| first.starts_with(format.magic)) {
+    if let Some(format) = FOREIGN.iter().find(|format| first.starts_with(format.magic)) {
         return Some((Kind::Usage, format));
     }
     let encoding = ENCODINGS.iter().find(|encoding| first.starts_with(encoding.magic));

@@ -184,7 +184,7 @@ impl InputQueue {
             return Ok(schema);
         }
         let are_parquet = self.sources.len() == self.files.len();
-        if !are_parquet && !record.is_some_and(RecordType::may_have_others) {
+        if !are_parquet && !record.is_some_and(|record| record.has_others) {
             return Ok(schema);
         }
         for path in self.files.iter().skip(1) {

@@ -271,27 +271,27 @@ impl Reader {
         // Arrow streams that are cut into slices have a total too.
         let is_indexed =
             self.is_dataset() || self.inputs.sources.len() == self.inputs.files.len().max(1);
-        match self.total.filter(|_| is_indexed) {
+        let is_found = match self.total.filter(|_| is_indexed) {
             Some(total) => self.read_runs(choice.of(total)?)?,
-            None => {
-                self.total = None;
-                self.selection.chooser = Some(Chooser::new(choice));
-            }
+            None => false,
+        };
+        if !is_found {
+            self.total = None;
+            self.selection.chooser = Some(Chooser::new(choice));
         }
         Ok(self)
     }
 
-    /// Reads only these ascending runs of the records, without reading the others.
-    fn read_runs(&mut self, runs: Vec<Range<u64>>) -> Result<()> {
+    /// Reads only these ascending runs of the records, without reading the others. Returns false if the dataset cannot
+    /// find them.
+    fn read_runs(&mut self, runs: Vec<Range<u64>>) -> Result<bool> {
         self.total = Some(records_in(&runs));
         if self.is_dataset() {
-            return match &mut self.current {
-                Some(current) => current.read_runs(&runs).map(drop),
-                None => Ok(()),
-            };
+            return self.current.as_mut().map_or(Ok(true), |current| current.read_runs(&runs));
         }
         self.inputs.keep_runs(&runs);
-        self.advance()
+        self.advance()?;
+        Ok(true)
     }
 
     /// Hands out only the records with these ids; a reader of a dataset that knows where they are reads no

@@ -13,7 +13,7 @@ use crate::format::{Format, Opener};
 pub const FORMAT: Format = Format {
     name: "Megatron datasets",
     owner: "Megatron datasets",
-    signs: "no train/ or valid/ with shards",
+    signs: "train/ or valid/ with shards",
     folders: &["", "train", "valid", "parts", "ids/train", "ids/valid", TOKENIZER, TEMPLATES],
     endings: &["bin", "idx", "jinja", "json", "parquet"],
     is_sign: |folder, name| match folder {

@@ -33,7 +33,7 @@ pub use valuations::Valuations;
 pub const FORMAT: Format = Format {
     name: "pools of games",
     owner: "a pool of games",
-    signs: "no steps.npy or steps-*.npy",
+    signs: "steps.npy or steps-*.npy",
     folders: &[""],
     endings: &["npy", "db", "json"],
     is_sign: |_, name| name == DATABASE || name == STEPS || is_shard(name.as_bytes()),

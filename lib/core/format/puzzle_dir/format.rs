@@ -15,7 +15,7 @@ use crate::format::{Format, Opener};
 pub const FORMAT: Format = Format {
     name: "puzzle sets",
     owner: "a puzzle set",
-    signs: "no dataset.json",
+    signs: "dataset.json",
     folders: &["", "train", "test"],
     endings: &["npy", "json"],
     is_sign: |_, name| name == DATASET || (name.starts_with("all__") && name.ends_with(".npy")),

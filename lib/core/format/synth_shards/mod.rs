@@ -29,7 +29,7 @@ pub const SCHEMA: &str = "synth_harmony_v1";
 pub const FORMAT: Format = Format {
     name: "folders of Parquet shards",
     owner: "a folder of Parquet shards",
-    signs: "no *.parquet",
+    signs: "*.parquet",
     folders: &[""],
     endings: &["parquet", "json"],
     // (Other datasets have Parquet files too; a folder of such files is known by its manifest.)

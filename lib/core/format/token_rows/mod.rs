@@ -54,7 +54,7 @@ pub const MOST_POSITIONS: u32 = 1 << 24;
 pub const FORMAT: Format = Format {
     name: "rows for trainers",
     owner: "rows for trainers",
-    signs: "no file of seq-pack",
+    signs: "file of seq-pack",
     // (Each is one file, which the user names.)
     folders: &[],
     endings: &["parquet"],

@@ -17,6 +17,7 @@ pub const GAME: RecordType = RecordType {
     singular: "game",
     plural: "games of 2048",
     version: 1,
+    has_others: false,
     fields: GameFields::declared,
     known_by: &[&["steps"]],
     made_by: "mx-decode",
