@@ -7,9 +7,9 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::defects::{Defect, defect, path};
+use super::defects::{Defect, defect};
 use super::edit::{edit, edit_json, patch};
-use crate::common::{TempDir, bash};
+use crate::common::TempDir;
 
 /// Bytes before the rows, and bytes of a row.
 const HEADER: usize = 384;
@@ -36,11 +36,10 @@ pub fn make(dir: &TempDir) {
         dir.write(&format!("raw/g{number}.meta.json"), meta);
         dir.write(&format!("raw/g{number}.jsonl"), steps);
     }
-    bash(&format!(
-        "set -eo pipefail; cd {}; gzip raw/*.jsonl; mx-decode raw > g.ndjson
+    dir.bash(&format!(
+        "set -eo pipefail; gzip raw/*.jsonl; mx-decode raw > g.ndjson
          mx-decode raw --to arrow > g.arrows; npy-pack g.arrows -o pack --shard-rows {SHARD_ROWS}
-         npy-pack g.arrows -o v1 --layout selfplay-v1 --lossy; rm -r raw",
-        dir.path().display()
+         npy-pack g.arrows -o v1 --layout selfplay-v1 --lossy; rm -r raw"
     ))
     .ok();
 }
@@ -110,7 +109,7 @@ fn play(seed: u64, moves: usize) -> (String, String) {
 }
 
 /// Makes the manifest of a pack correct again: sizes and hashes of what it names.
-fn resum(dir: &TempDir, pack: &str) -> Vec<String> {
+fn resum(dir: &TempDir, pack: &str) {
     edit_json(dir, &format!("{pack}/manifest.json"), |manifest| {
         for file in manifest["files"].as_array_mut().unwrap() {
             let content = dir.read(&format!("{pack}/{}", file["path"].as_str().unwrap()));
@@ -119,7 +118,10 @@ fn resum(dir: &TempDir, pack: &str) -> Vec<String> {
             file["sha256"] = json!(digest.iter().map(|b| format!("{b:02x}")).collect::<String>());
         }
     });
-    path(dir, pack)
+}
+
+const fn mended(id: &'static str, pack: &'static str, change: fn(&TempDir)) -> Defect {
+    defect(id, pack, change).mended(resum)
 }
 
 fn files(manifest: &mut Value) -> &mut Vec<Value> {
@@ -140,10 +142,9 @@ fn rows(dir: &TempDir) -> Vec<[u8; ROW]> {
 }
 
 /// Changes bytes of a row.
-fn row(dir: &TempDir, row: usize, field: usize, bytes: &[u8]) -> Vec<String> {
+fn row(dir: &TempDir, row: usize, field: usize, bytes: &[u8]) {
     let (name, start) = shard(row);
     patch(dir, &name, start + field, bytes);
-    resum(dir, "pack")
 }
 
 /// A row whose board cannot move in some direction, that direction, and its legal moves.
@@ -156,120 +157,99 @@ fn blocked(dir: &TempDir) -> (usize, usize, u8) {
     found.unwrap()
 }
 
-fn sql(dir: &TempDir, text: &str) -> Vec<String> {
+fn sql(dir: &TempDir, text: &str) {
     Connection::open(dir.at("pack/metadata.db")).unwrap().execute_batch(text).unwrap();
-    resum(dir, "pack")
 }
 
 const LAST: usize = MOVES[0] + MOVES[1] - 1;
 
 pub const POOLS: &[Defect] = &[
-    defect("pool.files.both", |dir| {
+    defect("pool.files.both", "pack", |dir| {
         fs::copy(dir.at("pack/steps-00000.npy"), dir.at("pack/steps.npy")).unwrap();
-        path(dir, "pack")
     }),
-    defect("pool.shard.gap", |dir| {
+    defect("pool.shard.gap", "pack", |dir| {
         fs::rename(dir.at("pack/steps-00002.npy"), dir.at("pack/steps-00003.npy")).unwrap();
         edit_json(dir, "pack/manifest.json", |manifest| {
             for file in files(manifest).iter_mut().filter(|f| f["path"] == "steps-00002.npy") {
                 file["path"] = json!("steps-00003.npy");
             }
         });
-        path(dir, "pack")
     }),
-    defect("pool.shard.npy", |dir| {
-        edit(dir, "pack/steps-00001.npy", |npy| npy.truncate(npy.len() - 5));
-        resum(dir, "pack")
+    mended("pool.shard.npy", "pack", |dir| {
+        edit(dir, "pack/steps-00001.npy", |npy| npy.truncate(npy.len() - 5))
     }),
-    defect("pool.shard.dtype", |dir| {
+    mended("pool.shard.dtype", "pack", |dir| {
         edit(dir, "pack/steps-00001.npy", |npy| {
             let at = npy.windows(3).position(|bytes| bytes == b"<i4").unwrap();
             npy[at + 1] = b'u';
-        });
-        resum(dir, "pack")
+        })
     }),
-    defect("pool.embeddings", |dir| {
+    defect("pool.embeddings", "pack", |dir| {
         for number in 0..3 {
             let from = dir.at(&format!("pack/steps-{number:05}.npy"));
             fs::copy(from, dir.at(&format!("pack/embeddings-{number:05}.npy"))).unwrap();
         }
-        path(dir, "pack")
     }),
-    defect("pool.valuations.form", |dir| {
-        dir.write("pack/valuation_types.json", r#"{"search": 0, "tuple10": 1, "tuple11": 1}"#);
-        resum(dir, "pack")
+    mended("pool.valuations.form", "pack", |dir| {
+        drop(dir.write("pack/valuation_types.json", r#"{"search": 0, "tuple10": 1, "tuple11": 1}"#))
     }),
-    defect("pool.valuations.dialect", |dir| {
-        edit_json(dir, "pack/valuation_types.json", |names| names["other"] = json!(3));
-        resum(dir, "pack")
+    mended("pool.valuations.dialect", "pack", |dir| {
+        edit_json(dir, "pack/valuation_types.json", |names| names["other"] = json!(3))
     }),
-    defect("pool.valuations.missing", |dir| {
+    defect("pool.valuations.missing", "pack", |dir| {
         fs::remove_file(dir.at("pack/valuation_types.json")).unwrap();
         edit_json(dir, "pack/manifest.json", |manifest| {
             files(manifest).retain(|file| file["path"] != "valuation_types.json");
         });
-        path(dir, "pack")
     }),
-    defect("pool.manifest.form", |dir| {
-        edit(dir, "pack/manifest.json", |text| text.truncate(30));
-        path(dir, "pack")
+    defect("pool.manifest.form", "pack", |dir| {
+        edit(dir, "pack/manifest.json", |text| text.truncate(30))
     }),
-    defect("pool.manifest.foreign", |dir| {
-        dir.write("pack/manifest.json", "{\"made_by\": \"another program\"}");
-        path(dir, "pack")
+    defect("pool.manifest.foreign", "pack", |dir| {
+        drop(dir.write("pack/manifest.json", "{\"made_by\": \"another program\"}"))
     }),
-    defect("pool.manifest.file", |dir| {
+    defect("pool.manifest.file", "pack", |dir| {
         edit_json(dir, "pack/manifest.json", |manifest| {
             files(manifest).push(json!({"path": "lost.txt", "bytes": 3, "sha256": ""}));
-        });
-        path(dir, "pack")
+        })
     }),
-    defect("pool.manifest.bytes", |dir| {
-        edit_json(dir, "pack/manifest.json", |manifest| files(manifest)[0]["bytes"] = json!(1));
-        path(dir, "pack")
+    defect("pool.manifest.bytes", "pack", |dir| {
+        edit_json(dir, "pack/manifest.json", |manifest| files(manifest)[0]["bytes"] = json!(1))
     }),
-    defect("pool.manifest.sha256", |dir| {
-        edit_json(dir, "pack/manifest.json", |manifest| files(manifest)[0]["sha256"] = json!("0"));
-        path(dir, "pack")
+    defect("pool.manifest.sha256", "pack", |dir| {
+        edit_json(dir, "pack/manifest.json", |manifest| files(manifest)[0]["sha256"] = json!("0"))
     }),
-    defect("pool.manifest.counts", |dir| {
-        edit_json(dir, "pack/manifest.json", |manifest| manifest["runs"] = json!(3));
-        path(dir, "pack")
+    defect("pool.manifest.counts", "pack", |dir| {
+        edit_json(dir, "pack/manifest.json", |manifest| manifest["runs"] = json!(3))
     }),
-    defect("pool.manifest.surplus", |dir| {
+    defect("pool.manifest.surplus", "pack", |dir| {
         edit_json(dir, "pack/manifest.json", |manifest| {
             let is = |file: &Value, number: usize| file["path"] == format!("steps-{number:05}.npy");
             let files = files(manifest);
             files.retain(|file| !is(file, 2));
             let first = files.iter_mut().find(|file| is(file, 0)).unwrap();
             first["rows"] = json!(LAST + 1 - SHARD_ROWS);
-        });
-        path(dir, "pack")
+        })
     }),
-    defect("pool.temporary", |dir| {
-        dir.write("pack/.steps.npy.gristmill-tmp.host.1.0123456789abcdef", "");
-        path(dir, "pack")
+    defect("pool.temporary", "pack", |dir| {
+        drop(dir.write("pack/.steps.npy.gristmill-tmp.host.1.0123456789abcdef", ""))
     }),
-    defect("pool.database.form", |dir| {
+    defect("pool.database.form", "pack", |dir| {
         fs::remove_file(dir.at("pack/metadata.db")).unwrap();
         edit_json(dir, "pack/manifest.json", |manifest| {
             files(manifest).retain(|file| file["path"] != "metadata.db");
         });
-        path(dir, "pack")
     }),
-    defect("pool.database.journal", |dir| {
-        dir.write("pack/metadata.db-journal", "");
-        path(dir, "pack")
-    }),
-    defect("pool.session", |dir| sql(dir, "INSERT INTO session VALUES ('run.9', '{}')")),
-    defect("pool.run.unknown", |dir| {
+    defect("pool.database.journal", "pack", |dir| drop(dir.write("pack/metadata.db-journal", ""))),
+    mended("pool.session", "pack", |dir| sql(dir, "INSERT INTO session VALUES ('run.9', '{}')")),
+    mended("pool.run.unknown", "pack", |dir| {
         edit_json(dir, "pack/manifest.json", |manifest| {
             manifest["runs"] = json!(1);
             manifest["records"] = json!({"read": 1, "written": 1, "rejected": 0});
         });
-        sql(dir, "DELETE FROM runs WHERE id = 1; DELETE FROM session WHERE meta_key = 'run.1'")
+        sql(dir, "DELETE FROM runs WHERE id = 1; DELETE FROM session WHERE meta_key = 'run.1'");
     }),
-    defect("pool.run.split", |dir| {
+    mended("pool.run.split", "pack", |dir| {
         // The last steps of the first run after the second.
         let mut all = rows(dir);
         all[MOVES[0] - 5..].rotate_left(5);
@@ -277,10 +257,9 @@ pub const POOLS: &[Defect] = &[
             let (name, start) = shard(number);
             patch(dir, &name, start, bytes);
         }
-        resum(dir, "pack")
     })
     .also(&["pool.run.steps", "pool.step.index"]),
-    defect("pool.run.ids", |dir| {
+    mended("pool.run.ids", "pack", |dir| {
         for number in MOVES[0]..=LAST {
             row(dir, number, 0, &[2]);
         }
@@ -288,11 +267,13 @@ pub const POOLS: &[Defect] = &[
             dir,
             "UPDATE runs SET id = 2 WHERE id = 1;
              UPDATE session SET meta_key = 'run.2' WHERE meta_key = 'run.1'",
-        )
+        );
     }),
-    defect("pool.run.steps", |dir| sql(dir, "UPDATE runs SET steps = steps + 1 WHERE id = 1")),
+    mended("pool.run.steps", "pack", |dir| {
+        sql(dir, "UPDATE runs SET steps = steps + 1 WHERE id = 1")
+    }),
     // A game that has a score and no steps.
-    defect("pool.run.steps", |dir| {
+    mended("pool.run.steps", "pack", |dir| {
         sql(
             dir,
             "CREATE TEMP TABLE t AS SELECT * FROM runs WHERE id = 1;
@@ -300,21 +281,21 @@ pub const POOLS: &[Defect] = &[
         )
     })
     .also(&["pool.manifest.counts"]),
-    defect("pool.run.seed", |dir| sql(dir, "UPDATE runs SET seed = seed + 1 WHERE id = 1")),
-    defect("pool.run.highest_tile", |dir| {
+    mended("pool.run.seed", "pack", |dir| sql(dir, "UPDATE runs SET seed = seed + 1 WHERE id = 1")),
+    mended("pool.run.highest_tile", "pack", |dir| {
         sql(dir, "UPDATE runs SET highest_tile = highest_tile * 2 WHERE id = 1")
     }),
-    defect("pool.run.score", |dir| {
+    mended("pool.run.score", "pack", |dir| {
         sql(dir, "UPDATE runs SET max_score = max_score + 4 WHERE id = 1")
     }),
-    defect("pool.run.shortened", |dir| {
+    mended("pool.run.shortened", "pack", |dir| {
         sql(
             dir,
             "UPDATE session SET meta_value = '{\"num_moves\":99,' || substr(meta_value, 2)
              WHERE meta_key = 'run.1'",
         )
     }),
-    defect("pool.step.row", |dir| {
+    mended("pool.step.row", "v1", |dir| {
         // The cells of a v1 row begin after its ids.
         let is_shard = |name: &String| name.starts_with("v1/steps-");
         let shard = dir.files().into_iter().find(is_shard).unwrap();
@@ -322,29 +303,27 @@ pub const POOLS: &[Defect] = &[
             let end = npy.len();
             npy[end - 16] = 18;
         });
-        resum(dir, "v1")
     }),
-    defect("pool.step.mask", |dir| row(dir, 3, MASK, &[1])),
-    defect("pool.step.board_eval", |dir| row(dir, 3, BOARD_EVAL + 3, &[1])),
-    defect("pool.step.max_rank", |dir| row(dir, 3, MAX_RANK, &[9])),
-    defect("pool.step.move", |dir| row(dir, 3, MOVE_DIR, &[4])),
-    defect("pool.step.ev_legal", |dir| row(dir, blocked(dir).0, EV_LEGAL, &[15])),
-    defect("pool.step.ev.finite", |dir| {
+    mended("pool.step.mask", "pack", |dir| row(dir, 3, MASK, &[1])),
+    mended("pool.step.board_eval", "pack", |dir| row(dir, 3, BOARD_EVAL + 3, &[1])),
+    mended("pool.step.max_rank", "pack", |dir| row(dir, 3, MAX_RANK, &[9])),
+    mended("pool.step.move", "pack", |dir| row(dir, 3, MOVE_DIR, &[4])),
+    mended("pool.step.ev_legal", "pack", |dir| row(dir, blocked(dir).0, EV_LEGAL, &[15])),
+    mended("pool.step.ev.finite", "pack", |dir| {
         let (number, _, legal) = blocked(dir);
         let legal = legal.trailing_zeros() as usize;
-        row(dir, number, BRANCH_EVS + 4 * legal, &f32::NAN.to_le_bytes())
+        row(dir, number, BRANCH_EVS + 4 * legal, &f32::NAN.to_le_bytes());
     }),
-    defect("pool.step.ev.zero", |dir| {
+    mended("pool.step.ev.zero", "pack", |dir| {
         let (number, illegal, _) = blocked(dir);
-        row(dir, number, BRANCH_EVS + 4 * illegal, &1f32.to_le_bytes())
+        row(dir, number, BRANCH_EVS + 4 * illegal, &1f32.to_le_bytes());
     }),
-    defect("pool.step.lost", |dir| {
+    defect("pool.step.lost", "legacy", |dir| {
         // Two tiles of 32768 merge. What the last move leads to is of the real board alone.
         legacy(dir, &[([15, 15, 0, 0], 2), ([15, 15, 0, 0], 2), ([15, 15, 1, 0], 2)]);
-        path(dir, "legacy")
     }),
-    defect("pool.step.index", |dir| row(dir, LAST, STEP_INDEX, &[99])),
-    defect("pool.step.next", |dir| {
+    mended("pool.step.index", "pack", |dir| row(dir, LAST, STEP_INDEX, &[99])),
+    mended("pool.step.next", "pack", |dir| {
         // The board and all that belongs to it, but the place in the game, from another row.
         let all = rows(dir);
         let step = |row: usize| StepRow::from_aligned(&all[row]);
@@ -357,8 +336,8 @@ pub const POOLS: &[Defect] = &[
             |&(a, b): &(usize, usize)| gained(a) == gained(b) && step(a).board != step(b).board;
         let (a, b) = (1..MOVES[0]).flat_map(of_one).find(other).unwrap();
         row(dir, b, 8, &all[a][8..SEED]);
-        row(dir, b, BRANCH_EVS, &all[a][BRANCH_EVS..])
+        row(dir, b, BRANCH_EVS, &all[a][BRANCH_EVS..]);
     }),
-    defect("pool.step.seed", |dir| row(dir, 3, SEED, &[99])),
-    defect("pool.step.valuation", |dir| row(dir, 3, VALUATION, &[9])),
+    mended("pool.step.seed", "pack", |dir| row(dir, 3, SEED, &[99])),
+    mended("pool.step.valuation", "pack", |dir| row(dir, 3, VALUATION, &[9])),
 ];

@@ -16,7 +16,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::common::run::{Tool, plural_of_one};
-use crate::common::{Outcome, TempDir, bash, conversation, tool};
+use crate::common::{Outcome, TempDir, conversation, tool};
 
 /// How many conversations the sets are made of.
 pub const ROWS: usize = 40;
@@ -47,21 +47,18 @@ impl Good {
             let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(name);
             dir.write(&format!("bin/{name}"), fs::read(script).unwrap());
         }
-        bash(&format!(
-            "set -eo pipefail; cd {}; bash bin/synth-kd.sh in root --valid-fraction 0.2 --jobs 1
-             for to in ndjson arrow; do end=${{to/arrow/arrows}}
+        dir.bash("set -eo pipefail; bash bin/synth-kd.sh in root --valid-fraction 0.2 --jobs 1
+             for to in ndjson arrow; do end=${to/arrow/arrows}
                  harmony-tok c.ndjson --to $to > t.$end; span-mask t.$end --to $to > m.$end; done
              ds-cat c.ndjson --to arrow > c.arrows; ds-cat c.ndjson --to parquet -o c.parquet
              mmidx-write m.arrows --prefix part/p
              cp -r part kd; rm kd/p.part.json; rm -r bin; mkdir rows
              for form in trl bridge; do
-                 seq-pack kd/p -o rows/$form.parquet --form ${{form/bridge/megatron-bridge}} \
+                 seq-pack kd/p -o rows/$form.parquet --form ${form/bridge/megatron-bridge} \
                      -n 400 --columns sequence -q; done
              seq-pack kd/p -o rows/padded.parquet --form megatron-bridge -n 400 --pad-seq-to-mult 16 -q
              seq-pack kd/p -o rows/plain.parquet --columns id,span_id -q
-             seq-pack kd/p --index rows/index.parquet -n 400 -q",
-            dir.path().display()
-        ))
+             seq-pack kd/p --index rows/index.parquet -n 400 -q")
         .ok();
         games::make(&dir);
         puzzles::make(&dir);

@@ -5,9 +5,9 @@ use std::fs;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::defects::{Defect, defect, path};
+use super::defects::{Defect, defect};
 use super::edit::{edit, edit_json, edit_line};
-use crate::common::{TempDir, bash};
+use crate::common::TempDir;
 
 /// Bytes before the values of the arrays.
 const HEADER: usize = 128;
@@ -37,21 +37,20 @@ pub fn make(dir: &TempDir) {
     let task = |a: u8| json!({"train": [pair(a)], "test": [pair(a + 1)]}).to_string();
     dir.write("raw/arc/training/one.json", task(4));
     dir.write("raw/arc/evaluation/two.json", task(6));
-    bash(&format!(
-        "set -eo pipefail; cd {}; puzzle-encode domino --num-games 12 --num-aug 1 > z.ndjson
+    dir.bash(
+        "set -eo pipefail; puzzle-encode domino --num-games 12 --num-aug 1 > z.ndjson
          puzzle-encode domino --num-games 12 --num-aug 1 --to arrow > z.arrows
          for domain in sudoku maze; do
              puzzle-encode $domain --train raw/$domain/train.csv --test raw/$domain/test.csv |
              npy-pack -o $domain; done
          puzzle-encode arc raw/arc --num-aug 1 | npy-pack -o arc
          npy-pack z.arrows -o domino; rm -r raw",
-        dir.path().display()
-    ))
+    )
     .ok();
 }
 
 /// Makes `build.json` correct again: sizes and hashes of the files that it names and that exist.
-fn resum(dir: &TempDir, set: &str) -> Vec<String> {
+fn resum(dir: &TempDir, set: &str) {
     edit_json(dir, &format!("{set}/build.json"), |build| {
         let files = build["files"].as_array_mut().unwrap();
         let at = |file: &Value| format!("{set}/{}", file["name"].as_str().unwrap());
@@ -63,26 +62,27 @@ fn resum(dir: &TempDir, set: &str) -> Vec<String> {
             file["sha256"] = json!(digest.iter().map(|b| format!("{b:02x}")).collect::<String>());
         }
     });
-    path(dir, set)
+}
+
+const fn mended(id: &'static str, set: &'static str, change: fn(&TempDir)) -> Defect {
+    defect(id, set, change).mended(resum)
 }
 
 fn files(build: &mut Value) -> &mut Vec<Value> {
     build["files"].as_array_mut().unwrap()
 }
 
-fn build(dir: &TempDir, change: impl FnOnce(&mut Value)) -> Vec<String> {
+fn build(dir: &TempDir, change: impl FnOnce(&mut Value)) {
     edit_json(dir, "domino/build.json", change);
-    path(dir, "domino")
 }
 
 /// Puts values into an array of a set.
-fn values(dir: &TempDir, name: &str, changes: &[(usize, i32)]) -> Vec<String> {
+fn values(dir: &TempDir, name: &str, changes: &[(usize, i32)]) {
     edit(dir, name, |npy| {
         for &(place, value) in changes {
             npy[HEADER + 4 * place..][..4].copy_from_slice(&value.to_le_bytes());
         }
     });
-    resum(dir, name.split('/').next().unwrap())
 }
 
 /// Writes an array anew.
@@ -100,11 +100,10 @@ fn read(dir: &TempDir, name: &str) -> Vec<i32> {
 }
 
 /// Changes fields of `dataset.json` of these splits.
-fn dataset(dir: &TempDir, splits: &[&str], change: impl Fn(&mut Value)) -> Vec<String> {
+fn dataset(dir: &TempDir, splits: &[&str], change: impl Fn(&mut Value)) {
     for split in splits {
         edit_json(dir, &format!("domino/{split}/dataset.json"), &change);
     }
-    resum(dir, "domino")
 }
 
 const BOTH: [&str; 2] = ["train", "test"];
@@ -115,35 +114,23 @@ const PUZZLES: &str = "domino/test/all__puzzle_indices.npy";
 const GROUPS: &str = "domino/train/all__group_indices.npy";
 
 pub const PUZZLES_AND_SETS: &[Defect] = &[
-    defect("puzzle.file.missing", |dir| {
-        fs::remove_file(dir.at(LABELS)).unwrap();
-        resum(dir, "domino")
-    }),
-    defect("puzzle.file.surplus", |dir| {
+    mended("puzzle.file.missing", "domino", |dir| fs::remove_file(dir.at(LABELS)).unwrap()),
+    mended("puzzle.file.surplus", "domino", |dir| {
         fs::copy(dir.at(INPUTS), dir.at("domino/test/other__inputs.npy")).unwrap();
         build(dir, |build| files(build).push(json!({"name": "test/other__inputs.npy"})));
-        resum(dir, "domino")
     }),
-    defect("puzzle.npy", |dir| {
-        edit(dir, INPUTS, |npy| npy.truncate(npy.len() - 5));
-        resum(dir, "domino")
-    }),
-    defect("puzzle.dtype", |dir| {
+    mended("puzzle.npy", "domino", |dir| edit(dir, INPUTS, |npy| npy.truncate(npy.len() - 5))),
+    mended("puzzle.dtype", "domino", |dir| {
         edit(dir, INPUTS, |npy| {
             let at = npy.windows(3).position(|bytes| bytes == b"<i4").unwrap();
             npy[at + 1] = b'u';
-        });
-        resum(dir, "domino")
+        })
     }),
-    defect("puzzle.shape", |dir| {
-        array(dir, IDENTIFIERS, "(12, 1)", &read(dir, IDENTIFIERS));
-        resum(dir, "domino")
+    mended("puzzle.shape", "domino", |dir| {
+        array(dir, IDENTIFIERS, "(12, 1)", &read(dir, IDENTIFIERS))
     }),
-    defect("puzzle.rows", |dir| {
-        array(dir, LABELS, "(11, 72)", &read(dir, LABELS)[72..]);
-        resum(dir, "domino")
-    }),
-    defect("puzzle.empty", |dir| {
+    mended("puzzle.rows", "domino", |dir| array(dir, LABELS, "(11, 72)", &read(dir, LABELS)[72..])),
+    mended("puzzle.empty", "domino", |dir| {
         for name in [INPUTS, LABELS] {
             array(dir, name, "(0, 72)", &[]);
         }
@@ -154,23 +141,23 @@ pub const PUZZLES_AND_SETS: &[Defect] = &[
         build(dir, |build| {
             build["records"]["read"] = json!(24);
             build["records"]["written"] = json!(24);
-        })
+        });
     }),
-    defect("puzzle.indices.length", |dir| {
+    mended("puzzle.indices.length", "domino", |dir| {
         array(dir, IDENTIFIERS, "(11,)", &[0; 11]);
         let groups: Vec<i32> = (0..12).collect();
         array(dir, "domino/test/all__group_indices.npy", "(12,)", &groups);
         dataset(dir, &["test"], |fields| {
             fields["total_groups"] = json!(11);
             fields["mean_puzzle_examples"] = json!(12.0 / 11.0);
-        })
+        });
     }),
-    defect("puzzle.indices.start", |dir| values(dir, GROUPS, &[(0, 1)])),
-    defect("puzzle.indices.order", |dir| values(dir, GROUPS, &[(1, 4), (2, 2)])),
-    defect("puzzle.indices.end", |dir| values(dir, GROUPS, &[(12, 25)])),
-    defect("puzzle.indices.empty_puzzle", |dir| values(dir, PUZZLES, &[(1, 0)])),
-    defect("puzzle.indices.empty_group", |dir| values(dir, GROUPS, &[(1, 0)])),
-    defect("puzzle.indices.narrow", |dir| {
+    mended("puzzle.indices.start", "domino", |dir| values(dir, GROUPS, &[(0, 1)])),
+    mended("puzzle.indices.order", "domino", |dir| values(dir, GROUPS, &[(1, 4), (2, 2)])),
+    mended("puzzle.indices.end", "domino", |dir| values(dir, GROUPS, &[(12, 25)])),
+    mended("puzzle.indices.empty_puzzle", "domino", |dir| values(dir, PUZZLES, &[(1, 0)])),
+    mended("puzzle.indices.empty_group", "domino", |dir| values(dir, GROUPS, &[(1, 0)])),
+    mended("puzzle.indices.narrow", "domino", |dir| {
         // The same numbers in a byte each.
         edit(dir, PUZZLES, |npy| {
             let values: Vec<u8> = npy[128..].iter().step_by(4).copied().collect();
@@ -179,90 +166,90 @@ pub const PUZZLES_AND_SETS: &[Defect] = &[
             npy[at..at + 3].copy_from_slice(b"|u1");
             npy.extend(values);
         });
-        resum(dir, "domino")
     })
     .also(&["puzzle.dtype"]),
-    defect("puzzle.identifier.range", |dir| values(dir, IDENTIFIERS, &[(3, 1)])),
-    defect("puzzle.dataset.missing", |dir| {
-        fs::remove_file(dir.at("domino/test/dataset.json")).unwrap();
-        resum(dir, "domino")
+    mended("puzzle.identifier.range", "domino", |dir| values(dir, IDENTIFIERS, &[(3, 1)])),
+    mended("puzzle.dataset.missing", "domino", |dir| {
+        fs::remove_file(dir.at("domino/test/dataset.json")).unwrap()
     }),
-    defect("puzzle.dataset.form", |dir| {
+    mended("puzzle.dataset.form", "domino", |dir| {
         dataset(dir, &["test"], |fields| fields["seq_len"] = json!("72"))
     }),
-    defect("puzzle.dataset.pad_id", |dir| dataset(dir, &BOTH, |f| f["pad_id"] = json!(8))),
-    defect("puzzle.dataset.blank_identifier_id", |dir| {
+    mended("puzzle.dataset.pad_id", "domino", |dir| {
+        dataset(dir, &BOTH, |f| f["pad_id"] = json!(8))
+    }),
+    mended("puzzle.dataset.blank_identifier_id", "domino", |dir| {
         dataset(dir, &BOTH, |fields| fields["blank_identifier_id"] = json!(1))
     }),
-    defect("puzzle.dataset.ignore_label_id", |dir| {
+    mended("puzzle.dataset.ignore_label_id", "domino", |dir| {
         dataset(dir, &BOTH, |fields| fields["ignore_label_id"] = json!(null))
     }),
-    defect("puzzle.dataset.seq_len", |dir| dataset(dir, &BOTH, |f| f["seq_len"] = json!(71))),
-    defect("puzzle.dataset.num_puzzle_identifiers", |dir| {
+    mended("puzzle.dataset.seq_len", "domino", |dir| {
+        dataset(dir, &BOTH, |f| f["seq_len"] = json!(71))
+    }),
+    mended("puzzle.dataset.num_puzzle_identifiers", "domino", |dir| {
         dataset(dir, &BOTH, |fields| fields["num_puzzle_identifiers"] = json!(2))
     }),
-    defect("puzzle.dataset.total_groups", |dir| {
+    mended("puzzle.dataset.total_groups", "domino", |dir| {
         dataset(dir, &["test"], |fields| fields["total_groups"] = json!(13))
     }),
-    defect("puzzle.dataset.mean_puzzle_examples", |dir| {
+    mended("puzzle.dataset.mean_puzzle_examples", "domino", |dir| {
         dataset(dir, &["test"], |fields| fields["mean_puzzle_examples"] = json!(2.0))
     }),
-    defect("puzzle.dataset.agree", |dir| {
+    mended("puzzle.dataset.agree", "domino", |dir| {
         dataset(dir, &["test"], |fields| fields["vocab_size"] = json!(9))
     }),
-    defect("puzzle.token.range", |dir| values(dir, INPUTS, &[(5, 8)])),
-    defect("puzzle.label.range", |dir| values(dir, LABELS, &[(5, 8)])),
-    defect("puzzle.label.minus_100", |dir| values(dir, LABELS, &[(5, -100)])),
-    defect("puzzle.label.ignored", |dir| {
+    mended("puzzle.token.range", "domino", |dir| values(dir, INPUTS, &[(5, 8)])),
+    mended("puzzle.label.range", "domino", |dir| values(dir, LABELS, &[(5, 8)])),
+    mended("puzzle.label.minus_100", "domino", |dir| values(dir, LABELS, &[(5, -100)])),
+    mended("puzzle.label.ignored", "sudoku", |dir| {
         let labels: Vec<(usize, i32)> = (0..81).map(|at| (at, 0)).collect();
-        values(dir, SUDOKU[1], &labels)
+        values(dir, SUDOKU[1], &labels);
     })
     .also(&["puzzle.sudoku.unlabelled"]),
-    defect("puzzle.split.missing", |dir| {
-        fs::remove_dir_all(dir.at("domino/test")).unwrap();
-        resum(dir, "domino")
+    mended("puzzle.split.missing", "domino", |dir| {
+        fs::remove_dir_all(dir.at("domino/test")).unwrap()
     }),
-    defect("puzzle.identifiers.missing", |dir| {
-        fs::remove_file(dir.at("domino/identifiers.json")).unwrap();
-        resum(dir, "domino")
+    mended("puzzle.identifiers.missing", "domino", |dir| {
+        fs::remove_file(dir.at("domino/identifiers.json")).unwrap()
     }),
-    defect("puzzle.identifiers.form", |dir| {
-        dir.write("domino/identifiers.json", "{}");
-        resum(dir, "domino")
+    mended("puzzle.identifiers.form", "domino", |dir| {
+        drop(dir.write("domino/identifiers.json", "{}"))
     }),
-    defect("puzzle.identifiers.blank", |dir| {
-        dir.write("domino/identifiers.json", "[\"x\"]");
-        resum(dir, "domino")
+    mended("puzzle.identifiers.blank", "domino", |dir| {
+        drop(dir.write("domino/identifiers.json", "[\"x\"]"))
     }),
-    defect("puzzle.build.form", |dir| {
-        edit(dir, "domino/build.json", |text| text.truncate(50));
-        path(dir, "domino")
+    defect("puzzle.build.form", "domino", |dir| {
+        edit(dir, "domino/build.json", |text| text.truncate(50))
     }),
-    defect("puzzle.build.foreign", |dir| {
-        dir.write("domino/build.json", "{\"made_by\": \"another program\"}");
-        path(dir, "domino")
+    defect("puzzle.build.foreign", "domino", |dir| {
+        drop(dir.write("domino/build.json", "{\"made_by\": \"another program\"}"))
     }),
-    defect("puzzle.build.file", |dir| {
+    defect("puzzle.build.file", "domino", |dir| {
         build(dir, |build| {
             files(build).push(json!({"name": "test/lost.npy", "bytes": 1, "sha256": ""}))
         })
     }),
-    defect("puzzle.build.bytes", |dir| build(dir, |build| files(build)[1]["bytes"] = json!(1))),
-    defect("puzzle.build.sha256", |dir| build(dir, |build| files(build)[1]["sha256"] = json!(""))),
-    defect("puzzle.build.surplus", |dir| build(dir, |build| drop(files(build).remove(1)))),
-    defect("puzzle.build.counts", |dir| {
-        build(dir, |build| build["records"]["read"] = json!(7));
-        path(dir, "domino")
+    defect("puzzle.build.bytes", "domino", |dir| {
+        build(dir, |build| files(build)[1]["bytes"] = json!(1))
     }),
-    defect("puzzle.overlap", |dir| {
+    defect("puzzle.build.sha256", "domino", |dir| {
+        build(dir, |build| files(build)[1]["sha256"] = json!(""))
+    }),
+    defect("puzzle.build.surplus", "domino", |dir| {
+        build(dir, |build| drop(files(build).remove(1)))
+    }),
+    defect("puzzle.build.counts", "domino", |dir| {
+        build(dir, |build| build["records"]["read"] = json!(7))
+    }),
+    mended("puzzle.overlap", "domino", |dir| {
         for (name, from) in [(INPUTS, "all__inputs"), (LABELS, "all__labels")] {
             let trained = read(dir, &format!("domino/train/{from}.npy"));
             let row: Vec<(usize, i32)> = trained[..72].iter().copied().enumerate().collect();
             values(dir, name, &row);
         }
-        path(dir, "domino")
     }),
-    defect("puzzle.repeated", |dir| {
+    mended("puzzle.repeated", "domino", |dir| {
         for side in ["inputs", "labels"] {
             let rows = read(dir, &format!("domino/train/all__{side}.npy"));
             let length = 72;
@@ -274,19 +261,15 @@ pub const PUZZLES_AND_SETS: &[Defect] = &[
                 .collect();
             values(dir, &format!("domino/train/all__{side}.npy"), &row);
         }
-        path(dir, "domino")
     }),
-    defect("puzzle.temporary", |dir| {
-        dir.write("domino/test/.all__inputs.npy.gristmill-tmp.host.1.0123456789abcdef", "");
-        path(dir, "domino")
+    defect("puzzle.temporary", "domino", |dir| {
+        drop(dir.write("domino/test/.all__inputs.npy.gristmill-tmp.host.1.0123456789abcdef", ""))
     }),
-    defect("stream.puzzle.length", |dir| {
-        edit_line(dir, "z.ndjson", 2, |line| drop(line["labels"].as_array_mut().unwrap().pop()));
-        path(dir, "z.ndjson")
+    defect("stream.puzzle.length", "z.ndjson", |dir| {
+        edit_line(dir, "z.ndjson", 2, |line| drop(line["labels"].as_array_mut().unwrap().pop()))
     }),
-    defect("stream.puzzle.split", |dir| {
-        edit_line(dir, "z.ndjson", 2, |line| line["split"] = json!("dev"));
-        path(dir, "z.ndjson")
+    defect("stream.puzzle.split", "z.ndjson", |dir| {
+        edit_line(dir, "z.ndjson", 2, |line| line["split"] = json!("dev"))
     }),
 ];
 
@@ -295,17 +278,16 @@ const MAZES: [&str; 2] = ["maze/train/all__inputs.npy", "maze/train/all__labels.
 const ARC: [&str; 2] = ["arc/test/all__inputs.npy", "arc/test/all__labels.npy"];
 
 /// The set again with the sides of another domain, whose length is wrong for this one.
-fn as_domain(dir: &TempDir, set: &str, domain: &str) -> Vec<String> {
+fn as_domain(dir: &TempDir, set: &str, domain: &str) {
     edit_json(dir, &format!("{set}/build.json"), |build| build["domain"] = json!(domain));
-    path(dir, set)
 }
 
 pub const DOMAINS: &[Defect] = &[
-    defect("puzzle.sudoku.shape", |dir| as_domain(dir, "maze", "sudoku")),
-    defect("puzzle.sudoku.question", |dir| values(dir, SUDOKU[0], &[(0, 0)])),
-    defect("puzzle.sudoku.answer", |dir| values(dir, SUDOKU[1], &[(0, 1)])),
-    defect("puzzle.sudoku.unlabelled", |dir| values(dir, SUDOKU[1], &[(0, 0)])),
-    defect("puzzle.sudoku.given", |dir| {
+    defect("puzzle.sudoku.shape", "maze", |dir| as_domain(dir, "maze", "sudoku")),
+    mended("puzzle.sudoku.question", "sudoku", |dir| values(dir, SUDOKU[0], &[(0, 0)])),
+    mended("puzzle.sudoku.answer", "sudoku", |dir| values(dir, SUDOKU[1], &[(0, 1)])),
+    mended("puzzle.sudoku.unlabelled", "sudoku", |dir| values(dir, SUDOKU[1], &[(0, 0)])),
+    mended("puzzle.sudoku.given", "sudoku", |dir| {
         // Two digits change places everywhere.
         let labels = read(dir, SUDOKU[1]);
         let other = |value: i32| match value {
@@ -314,44 +296,37 @@ pub const DOMAINS: &[Defect] = &[
             value => value,
         };
         let changes = labels.iter().enumerate().map(|(at, &value)| (at, other(value)));
-        values(dir, SUDOKU[1], &changes.collect::<Vec<_>>())
+        values(dir, SUDOKU[1], &changes.collect::<Vec<_>>());
     }),
-    defect("puzzle.sudoku.repeated", |dir| {
+    mended("puzzle.sudoku.repeated", "sudoku", |dir| {
         let labels = read(dir, SUDOKU[1]);
-        values(dir, SUDOKU[1], &[(0, labels[1])])
+        values(dir, SUDOKU[1], &[(0, labels[1])]);
     }),
-    defect("puzzle.arc.shape", |dir| as_domain(dir, "maze", "arc")),
-    defect("puzzle.arc.grid", |dir| values(dir, ARC[0], &[(500, 5)])),
-    defect("puzzle.arc.offset", |dir| {
-        shift(dir, "arc/train/all__labels.npy");
-        resum(dir, "arc")
-    }),
-    defect("puzzle.arc.test_offset", |dir| {
-        ARC.iter().for_each(|name| shift(dir, name));
-        resum(dir, "arc")
-    }),
-    defect("puzzle.maze.shape", |dir| as_domain(dir, "domino", "maze")),
-    defect("puzzle.maze.token", |dir| {
+    defect("puzzle.arc.shape", "maze", |dir| as_domain(dir, "maze", "arc")),
+    mended("puzzle.arc.grid", "arc", |dir| values(dir, ARC[0], &[(500, 5)])),
+    mended("puzzle.arc.offset", "arc", |dir| shift(dir, "arc/train/all__labels.npy")),
+    mended("puzzle.arc.test_offset", "arc", |dir| ARC.iter().for_each(|name| shift(dir, name))),
+    defect("puzzle.maze.shape", "domino", |dir| as_domain(dir, "domino", "maze")),
+    mended("puzzle.maze.token", "maze", |dir| {
         values(dir, MAZES[0], &[(0, 0)]);
-        values(dir, MAZES[1], &[(0, 0)])
+        values(dir, MAZES[1], &[(0, 0)]);
     }),
-    defect("puzzle.maze.ends", |dir| values(dir, MAZES[0], &[(7, 3)])),
-    defect("puzzle.maze.answer_ends", |dir| values(dir, MAZES[1], &[(6, 5)])),
-    defect("puzzle.maze.walls", |dir| values(dir, MAZES[1], &[(0, 2)])),
-    defect("puzzle.maze.path", |dir| values(dir, MAZES[1], &[(13, 2)])),
-    defect("puzzle.maze.shortest", |dir| {
+    mended("puzzle.maze.ends", "maze", |dir| values(dir, MAZES[0], &[(7, 3)])),
+    mended("puzzle.maze.answer_ends", "maze", |dir| values(dir, MAZES[1], &[(6, 5)])),
+    mended("puzzle.maze.walls", "maze", |dir| values(dir, MAZES[1], &[(0, 2)])),
+    mended("puzzle.maze.path", "maze", |dir| values(dir, MAZES[1], &[(13, 2)])),
+    mended("puzzle.maze.shortest", "maze", |dir| {
         // A second way, shorter, opens.
         values(dir, MAZES[0], &[(11, 2)]);
-        values(dir, MAZES[1], &[(11, 2)])
+        values(dir, MAZES[1], &[(11, 2)]);
     }),
-    defect("puzzle.maze.given_away", |dir| values(dir, MAZES[0], &[(7, 5)])),
-    defect("puzzle.domino.shape", |dir| as_domain(dir, "maze", "domino")),
+    mended("puzzle.maze.given_away", "maze", |dir| values(dir, MAZES[0], &[(7, 5)])),
+    defect("puzzle.domino.shape", "maze", |dir| as_domain(dir, "maze", "domino")),
     // In a set it would be outside the vocabulary.
-    defect("puzzle.domino.token", |dir| {
-        edit_line(dir, "z.ndjson", 2, |line| line["inputs"][5] = json!(8));
-        path(dir, "z.ndjson")
+    defect("puzzle.domino.token", "z.ndjson", |dir| {
+        edit_line(dir, "z.ndjson", 2, |line| line["inputs"][5] = json!(8))
     }),
-    defect("puzzle.domino.tile", |dir| {
+    mended("puzzle.domino.tile", "domino", |dir| {
         // Half of a tile of the hand, not the one to play.
         let (inputs, labels) = (read(dir, INPUTS), read(dir, LABELS));
         let is_played = |at: usize| {
@@ -359,28 +334,28 @@ pub const DOMAINS: &[Defect] = &[
             (a, b) == (labels[0], labels[1]) || (b, a) == (labels[0], labels[1])
         };
         let there = (56..70).step_by(2).filter(|&at| inputs[at] > 0);
-        values(dir, INPUTS, &[(there.rev().find(|&at| !is_played(at)).unwrap() + 1, 0)])
+        values(dir, INPUTS, &[(there.rev().find(|&at| !is_played(at)).unwrap() + 1, 0)]);
     }),
-    defect("puzzle.domino.distinct", |dir| {
+    mended("puzzle.domino.distinct", "domino", |dir| {
         let inputs = read(dir, INPUTS);
-        values(dir, INPUTS, &[(58, inputs[56]), (59, inputs[57])])
+        values(dir, INPUTS, &[(58, inputs[56]), (59, inputs[57])]);
     }),
-    defect("puzzle.domino.chain", |dir| {
+    mended("puzzle.domino.chain", "domino", |dir| {
         let inputs = read(dir, INPUTS);
         let other = other_tile(&inputs, inputs[0], Some(inputs[1]));
-        values(dir, INPUTS, &[(1, other)])
+        values(dir, INPUTS, &[(1, other)]);
     }),
-    defect("puzzle.domino.ends", |dir| {
+    mended("puzzle.domino.ends", "domino", |dir| {
         let inputs = read(dir, INPUTS);
-        values(dir, INPUTS, &[(70, inputs[70] % 7 + 1)])
+        values(dir, INPUTS, &[(70, inputs[70] % 7 + 1)]);
     }),
-    defect("puzzle.domino.rest", |dir| values(dir, LABELS, &[(5, 3)])),
-    defect("puzzle.domino.target", |dir| {
+    mended("puzzle.domino.rest", "domino", |dir| values(dir, LABELS, &[(5, 3)])),
+    mended("puzzle.domino.target", "domino", |dir| {
         let other = other_tile(&read(dir, INPUTS), read(dir, LABELS)[0], None);
-        values(dir, LABELS, &[(1, other)])
+        values(dir, LABELS, &[(1, other)]);
     }),
-    defect("puzzle.domino.fits", |dir| values(dir, LABELS, &[(2, 3)])),
-    defect("puzzle.domino.no_move", |dir| values(dir, LABELS, &[(0, 0), (1, 0), (2, 0)]))
+    mended("puzzle.domino.fits", "domino", |dir| values(dir, LABELS, &[(2, 3)])),
+    mended("puzzle.domino.no_move", "domino", |dir| values(dir, LABELS, &[(0, 0), (1, 0), (2, 0)]))
         .also(&["puzzle.label.ignored"]),
 ];
 

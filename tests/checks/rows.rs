@@ -12,7 +12,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::metadata::KeyValue;
 use serde_json::Value;
 
-use super::defects::{Defect, defect, path};
+use super::defects::{Defect, defect};
 use super::edit::patch;
 use crate::common::TempDir;
 
@@ -32,28 +32,22 @@ fn read(dir: &TempDir, name: &str) -> (RecordBatch, Value) {
     (batch, serde_json::from_str(&manifest).unwrap())
 }
 
-fn write(dir: &TempDir, name: &str, batch: &RecordBatch, manifest: &Value) -> Vec<String> {
+fn write(dir: &TempDir, name: &str, batch: &RecordBatch, manifest: &Value) {
     let file = File::create(dir.path().join(name)).unwrap();
     let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
     writer.write(batch).unwrap();
     writer.append_key_value_metadata(KeyValue::new(KEY.to_string(), manifest.to_string()));
     writer.close().unwrap();
-    path(dir, name)
 }
 
-fn change_manifest(dir: &TempDir, name: &str, change: impl FnOnce(&mut Value)) -> Vec<String> {
+fn change_manifest(dir: &TempDir, name: &str, change: impl FnOnce(&mut Value)) {
     let (batch, mut manifest) = read(dir, name);
     change(&mut manifest);
     write(dir, name, &batch, &manifest)
 }
 
 /// Changes the values of a column, those of its lists one after another; it is given the tokens, too.
-fn change(
-    dir: &TempDir,
-    name: &str,
-    column: &str,
-    change: impl FnOnce(&mut Vec<i64>, &[i32]),
-) -> Vec<String> {
+fn change(dir: &TempDir, name: &str, column: &str, change: impl FnOnce(&mut Vec<i64>, &[i32])) {
     let (batch, manifest) = read(dir, name);
     let list =
         |name: &str| batch.column_by_name(name).and_then(|c| c.as_list_opt::<i32>()).cloned();
@@ -102,95 +96,103 @@ fn padded(tokens: &[i64]) -> usize {
 }
 
 pub const ROWS: &[Defect] = &[
-    defect("rows.form", |dir| {
+    defect("rows.form", TRL, |dir| {
         change_manifest(dir, TRL, |made| made["schema_version"] = "v9".into())
     }),
-    defect("rows.form", |dir| {
+    defect("rows.form", TRL, |dir| {
         change_manifest(dir, TRL, |made| made["form"] = "megatron-bridge".into())
     }),
-    defect("rows.counts", |dir| change_manifest(dir, TRL, |made| made["pieces"] = 7.into())),
-    defect("rows.counts", |dir| {
+    defect("rows.counts", TRL, |dir| change_manifest(dir, TRL, |made| made["pieces"] = 7.into())),
+    defect("rows.counts", INDEX, |dir| {
         change_manifest(dir, INDEX, |made| made["tokens"]["in_sequences"] = 7.into())
     }),
-    defect("rows.hash", |dir| change_manifest(dir, TRL, |made| made["hash"] = "00".into())),
+    defect("rows.hash", TRL, |dir| change_manifest(dir, TRL, |made| made["hash"] = "00".into())),
     // A label of another token: the masks are the same.
-    defect("rows.value", |dir| {
+    defect("rows.value", TRL, |dir| {
         change(dir, TRL, "labels", |labels, _| {
             let at = trained(labels);
             labels[at] += 1;
         })
     }),
-    defect("rows.value", |dir| {
+    defect("rows.value", BRIDGE, |dir| {
         change(dir, BRIDGE, "loss_mask", |mask, _| {
             let at = mask.iter().position(|&mask| mask == 1).unwrap();
             mask[at] = 2;
         })
     })
     .also(&["rows.hash"]),
-    defect("rows.length", |dir| change_manifest(dir, TRL, |made| made["seq_length"] = 300.into()))
-        .also(&["rows.counts"]),
-    defect("rows.pieces", |dir| change(dir, TRL, "seq_lengths", |lengths, _| lengths[0] += 1))
+    defect("rows.length", TRL, |dir| {
+        change_manifest(dir, TRL, |made| made["seq_length"] = 300.into())
+    })
+    .also(&["rows.counts"]),
+    defect("rows.pieces", TRL, |dir| change(dir, TRL, "seq_lengths", |lengths, _| lengths[0] += 1))
         .also(&["rows.counts", "rows.hash"]),
-    defect("rows.pieces", |dir| change(dir, BRIDGE, "seq_start_id", |starts, _| starts[0] = 1))
-        .also(&["rows.counts", "rows.hash"]),
-    defect("rows.seam", |dir| {
+    defect("rows.pieces", BRIDGE, |dir| {
+        change(dir, BRIDGE, "seq_start_id", |starts, _| starts[0] = 1)
+    })
+    .also(&["rows.counts", "rows.hash"]),
+    defect("rows.seam", TRL, |dir| {
         change(dir, TRL, "labels", |labels, tokens| labels[0] = tokens[0].into())
     })
     .also(&["rows.counts", "rows.hash"]),
-    defect("rows.padding", |dir| {
+    defect("rows.padding", PADDED, |dir| {
         change(dir, PADDED, "input_ids", |tokens, _| {
             let at = padded(tokens);
             tokens[at] = 199_998;
         })
     }),
-    defect("rows.padding", |dir| {
+    defect("rows.padding", PADDED, |dir| {
         change(dir, PADDED, "loss_mask", |mask, tokens| {
             let tokens: Vec<i64> = tokens.iter().map(|&token| token.into()).collect();
             mask[padded(&tokens)] = 1;
         })
     }),
-    defect("rows.padding", |dir| {
+    defect("rows.padding", PADDED, |dir| {
         change_manifest(dir, PADDED, |made| made["padding"]["token"] = 199_999.into())
     }),
-    defect("rows.padding", |dir| {
+    defect("rows.padding", PADDED, |dir| {
         change_manifest(dir, PADDED, |made| made["padding"]["multiple"] = 8.into())
     })
     .also(&["rows.counts"]),
-    defect("rows.counts", |dir| {
+    defect("rows.counts", PADDED, |dir| {
         change_manifest(dir, PADDED, |made| made["padding"]["tokens"] = 1.into())
     }),
-    defect("rows.pieces", |dir| change(dir, PADDED, "length", |lengths, _| lengths[0] = 0))
+    defect("rows.pieces", PADDED, |dir| change(dir, PADDED, "length", |lengths, _| lengths[0] = 0))
         .also(&["rows.counts", "rows.hash"]),
-    defect("rows.form", |dir| {
+    defect("rows.form", BRIDGE, |dir| {
         change_manifest(dir, BRIDGE, |made| {
             made["padding"] = serde_json::json!({"multiple": 16, "token": 200_002, "tokens": 0});
         })
     }),
-    defect("rows.token", |dir| change(dir, TRL, "input_ids", |tokens, _| tokens[1] = 300_000))
+    defect("rows.token", TRL, |dir| change(dir, TRL, "input_ids", |tokens, _| tokens[1] = 300_000))
         .also(&["rows.hash"]),
-    defect("rows.token", |dir| change(dir, TRL, "input_ids", |tokens, _| tokens[1] = 199_999))
+    defect("rows.token", TRL, |dir| change(dir, TRL, "input_ids", |tokens, _| tokens[1] = 199_999))
         .also(&["rows.hash"]),
-    defect("rows.sequence", |dir| {
+    defect("rows.sequence", TRL, |dir| {
         change(dir, TRL, "sequence", |sequences, _| sequences[0] = sequences[1])
     })
     .also(&["rows.counts"]),
-    defect("rows.sequence", |dir| change(dir, TRL, "left", |left, _| left[0] = 9)),
-    defect("rows.untrained", |dir| change(dir, BRIDGE, "loss_mask", |mask, _| mask.fill(0)))
-        .also(&["rows.counts", "rows.hash", "rows.unsupervised"]),
-    defect("rows.unsupervised", |dir| change(dir, BRIDGE, "loss_mask", |mask, _| mask.fill(0)))
-        .also(&["rows.counts", "rows.hash", "rows.untrained"]),
-    defect("rows.index.data", |dir| {
-        patch(dir, "kd/p_tokens.bin", 8, &[9]);
-        path(dir, INDEX)
+    defect("rows.sequence", TRL, |dir| change(dir, TRL, "left", |left, _| left[0] = 9)),
+    defect("rows.untrained", BRIDGE, |dir| {
+        change(dir, BRIDGE, "loss_mask", |mask, _| mask.fill(0))
+    })
+    .also(&["rows.counts", "rows.hash", "rows.unsupervised"]),
+    defect("rows.unsupervised", BRIDGE, |dir| {
+        change(dir, BRIDGE, "loss_mask", |mask, _| mask.fill(0))
+    })
+    .also(&["rows.counts", "rows.hash", "rows.untrained"]),
+    defect("rows.index.data", INDEX, |dir| patch(dir, "kd/p_tokens.bin", 8, &[9])),
+    defect("rows.index.data", INDEX, |dir| {
+        std::fs::remove_file(dir.path().join("kd/p_span.bin")).unwrap()
     }),
-    defect("rows.index.data", |dir| {
-        std::fs::remove_file(dir.path().join("kd/p_span.bin")).unwrap();
-        path(dir, INDEX)
-    }),
-    defect("rows.index.piece", |dir| change(dir, INDEX, "length", |lengths, _| lengths[0] = 0))
-        .also(&["rows.counts"]),
-    defect("rows.index.piece", |dir| change(dir, INDEX, "sequence", |of, _| of[0] = 1 << 40))
-        .also(&["rows.counts"]),
-    defect("rows.index.piece", |dir| change(dir, INDEX, "row", |rows, _| rows[0] = -1))
+    defect("rows.index.piece", INDEX, |dir| {
+        change(dir, INDEX, "length", |lengths, _| lengths[0] = 0)
+    })
+    .also(&["rows.counts"]),
+    defect("rows.index.piece", INDEX, |dir| {
+        change(dir, INDEX, "sequence", |of, _| of[0] = 1 << 40)
+    })
+    .also(&["rows.counts"]),
+    defect("rows.index.piece", INDEX, |dir| change(dir, INDEX, "row", |rows, _| rows[0] = -1))
         .also(&["rows.counts"]),
 ];

@@ -124,6 +124,11 @@ impl TempDir {
         self.path().join(name).to_str().unwrap().to_string()
     }
 
+    /// A pipeline in bash that is run in it.
+    pub fn bash(&self, script: &str) -> Outcome {
+        run::shell(script).in_directory(self.path()).run()
+    }
+
     /// Writes a file, with the directories above it.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
         let path = self.path().join(name);
@@ -139,6 +144,11 @@ impl TempDir {
 
     pub fn text(&self, name: &str) -> String {
         String::from_utf8(self.read(name)).unwrap()
+    }
+
+    /// The lines of a file as JSON.
+    pub fn records(&self, name: &str) -> Vec<serde_json::Value> {
+        self.text(name).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     pub fn json(&self, name: &str) -> serde_json::Value {

@@ -47,13 +47,18 @@ pub fn bash(script: &str) -> Outcome {
 
 /// A pipeline in bash with variables set.
 pub fn bash_with(script: &str, variables: &[(&str, &str)]) -> Outcome {
-    let mut command = Command::new("bash");
-    command.arg("-c").arg(script);
-    let mut tool = Tool::new(command, script);
+    let mut tool = shell(script);
     for (name, value) in variables {
         tool = tool.env(name, value);
     }
     tool.run()
+}
+
+/// A pipeline in bash that is not run yet.
+pub fn shell(script: &str) -> Tool {
+    let mut command = Command::new("bash");
+    command.arg("-c").arg(script);
+    Tool::new(command, script)
 }
 
 /// What the parent of the tests ignores (`nohup`, a background job of a shell), children would ignore, too. A handler
@@ -285,14 +290,20 @@ impl Outcome {
         outcome
     }
 
-    /// It failed with this exit code and one line that contains all of `parts`.
+    /// It ended with this exit code, and all of `parts` are on stderr.
     #[track_caller]
-    pub fn fails(self, code: i32, parts: &[&str]) -> Outcome {
+    pub fn exits(&self, code: i32, parts: &[&str]) {
         assert_eq!(self.code(), Some(code), "{self:?}");
-        assert_eq!(self.stderr.lines().count(), 1, "not one line: {self:?}");
         for part in parts {
             assert!(self.stderr.contains(part), "{part:?} is not in stderr: {self:?}");
         }
+    }
+
+    /// It failed with this exit code and one line that contains all of `parts`.
+    #[track_caller]
+    pub fn fails(self, code: i32, parts: &[&str]) -> Outcome {
+        self.exits(code, parts);
+        assert_eq!(self.stderr.lines().count(), 1, "not one line: {self:?}");
         self
     }
 

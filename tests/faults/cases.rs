@@ -111,25 +111,10 @@ pub fn readers() -> Vec<Case> {
 /// What looks at every kind of dataset, to find out which it is.
 pub fn recognitions() -> Vec<Case> {
     let mut cases = Vec::new();
-    for path in [
-        "root",
-        "root/train",
-        "p/a",
-        "single/a",
-        "pack",
-        "sharded",
-        "selfplay",
-        "domino",
-        "domino/train",
-        "shards",
-        "shards/synth_harmony_shard_00.parquet",
-        "rows/plain.parquet",
-        "rows/trl.parquet",
-        "p/a_ids.parquet",
-        "masked.arrows",
-        "a.ndjson",
-        "a.ndjson.gz",
-    ] {
+    let paths = "root root/train p/a single/a pack sharded selfplay domino domino/train shards \
+    shards/synth_harmony_shard_00.parquet rows/plain.parquet rows/trl.parquet \
+    p/a_ids.parquet masked.arrows a.ndjson a.ndjson.gz";
+    for path in paths.split(' ') {
         for (tool, flags) in [
             ("ds-check", "-q --structure"),
             ("ds-view", "--limit 1"),

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use super::common::run::Tool;
-use super::common::{Outcome, Random};
 use super::preload::{Fault, Watch, What, counts, hits, noted, variables};
+use crate::common::run::Tool;
+use crate::common::{Outcome, Random};
 
 /// One command on one state of its output.
 #[derive(Debug, Clone)]
@@ -73,7 +73,7 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 
 pub fn snapshot(directory: &Path) -> Files {
     let mut files = Files::new();
-    for name in super::common::files_in(directory) {
+    for name in crate::common::files_in(directory) {
         if name.ends_with(HALF) || name.contains(".gristmill-tmp.") {
             continue;
         }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::common::models::{CHATML, write_model_at};
-use super::common::{bash_with, conversations, write_parquet};
-use super::games::{Folder, GameText};
+use crate::common::models::{CHATML, write_model_at};
+use crate::common::{bash_with, conversations, write_parquet};
+use crate::games::{Folder, GameText};
 
 /// Makes the inputs below `dir`.
 pub fn make(dir: &Path) {

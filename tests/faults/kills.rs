@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::common::{Random, TempDir};
 use super::drive::{Bench, Case, kill, kills_at_renames, signals_at_renames, twice};
 use super::{cases, inputs, preload};
+use crate::common::{Random, TempDir};
 
 /// How many runs are stopped: `GRISTMILL_KILLS`, or the share of a usual run.
 fn tries() -> u64 {

@@ -4,9 +4,7 @@
 //! GRISTMILL_FAULTS_TABLE).
 
 mod cases;
-use crate::common;
 mod drive;
-use crate::games;
 pub mod inputs;
 mod kills;
 pub mod preload;
@@ -30,7 +28,7 @@ fn run(name: &str, cases: Vec<Case>, share: Share) {
     }
     let only = std::env::var("GRISTMILL_FAULTS_ONLY").unwrap_or_default();
     let cases: Vec<Case> = cases.into_iter().filter(|case| case.name.contains(&only)).collect();
-    let dir = common::TempDir::new();
+    let dir = crate::common::TempDir::new();
     let input = dir.path().join("in");
     inputs::make(&input);
     let rows = drive_all(&cases, &dir.path().join("places"), &input, share);
@@ -92,7 +90,7 @@ fn every_file_is_forced_to_the_disk() {
     if preload::library().is_none() {
         return;
     }
-    let dir = common::TempDir::new();
+    let dir = crate::common::TempDir::new();
     let input = dir.path().join("in");
     inputs::make(&input);
     let bench = drive::Bench::new(&dir.path().join("place"), &input);

@@ -1,11 +1,10 @@
 //! Bad records: each has its place and its reason, ends the run or is dropped, counted and kept.
 
-use crate::common;
-
-use common::{
-    TempDir, bash, bash_with, conversation, conversations, tool, unchecked_sink, without_places,
-};
 use serde_json::{Value, json};
+
+use crate::common::{
+    TempDir, bash_with, conversation, conversations, oracle, tool, unchecked_sink, without_places,
+};
 
 /// Every bad conversation of the contract, and its message.
 const BAD: [(&str, &str); 21] = [
@@ -107,9 +106,7 @@ fn skipped_records_are_counted_and_kept() {
             )),
             "{run:?}"
         );
-        let kept = dir.text("rejects");
-        let kept: Vec<Value> =
-            kept.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let kept = dir.records("rejects");
         assert_eq!(kept.len(), BAD.len());
         for (number, (kept, (line, reason))) in kept.iter().zip(BAD).enumerate() {
             assert_eq!((&kept["source"], &kept["line"]), (&json!(file), &json!(2 + 2 * number)));
@@ -152,10 +149,7 @@ fn records_of_files_are_numbered() {
     }
     let ndjson = dir.write("in.ndjson", lines);
     let file = |name: &str| dir.at(name);
-    bash(&format!(
-        "set -e; cd {}; ds-cat in.ndjson --to arrow > in.arrows; ds-cat in.ndjson --to parquet -o in.parquet",
-        dir.path().display()
-    ))
+    dir.bash("set -e; ds-cat in.ndjson --to arrow > in.arrows; ds-cat in.ndjson --to parquet -o in.parquet")
     .silent();
     for name in ["in.parquet", "in.arrows"] {
         let input = file(name);
@@ -176,8 +170,7 @@ fn records_of_files_are_numbered() {
         let skipped = run(&["--on-error", "skip", "--rejects", &rejects]).ok();
         assert_eq!(skipped.records().len(), 7);
         assert!(skipped.stderr.starts_with("harmony-tok: 2 bad records dropped: "), "{skipped:?}");
-        let kept: Vec<Value> =
-            dir.text("rejects").lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        let kept = dir.records("rejects");
         assert_eq!((&kept[0]["record"], &kept[0]["id"]), (&json!(4), &Value::Null));
         assert_eq!((&kept[1]["record"], &kept[1]["id"]), (&json!(7), &json!("s-6")));
     }
@@ -194,14 +187,10 @@ fn limits_end_before_what_is_bad() {
     for jobs in ["1", "2"] {
         assert_eq!(run(&["--limit", "8", "-j", jobs]).silent().records().len(), 8);
         run(&["--limit", "9", "-j", jobs]).fails(1, &["in.ndjson:9: "]);
-        assert_eq!(
-            run(&["--limit", "9", "--on-error", "skip", "-j", jobs]).ok().records().len(),
-            8
-        );
-        assert_eq!(
-            run(&["--limit", "10", "--on-error", "skip", "-j", jobs]).ok().records().len(),
-            9
-        );
+        for (limit, kept) in [("9", 8), ("10", 9)] {
+            let run = run(&["--limit", limit, "--on-error", "skip", "-j", jobs]);
+            assert_eq!(run.ok().records().len(), kept);
+        }
         assert_eq!(run(&["--limit", "0", "-j", jobs]).silent().stdout, b"");
         let some = run(&["--max-tokens", "200", "-j", jobs]).silent().records();
         let tokens = |records: &[Value]| {
@@ -310,9 +299,9 @@ fn a_part_manifest_counts_what_was_dropped_before_the_sink() {
 /// read than pyarrow reads, and what it refuses is refused.
 #[test]
 fn damaged_prefixes_are_no_other_texts() {
-    let Some(python) = common::python() else { return };
+    let Some(python) = crate::common::python() else { return };
     let dir = TempDir::new();
-    common::oracle(&python, "delta.py", &[&dir.at("")]).ok();
+    oracle(&python, "delta.py", &[&dir.at("")]).ok();
     for version in ["1.0", "2.0"] {
         let good = dir.at(&format!("good-{version}.parquet"));
         assert_eq!(tool("ds-cat").args(&[&good]).run().silent().records().len(), 60);

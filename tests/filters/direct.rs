@@ -1,14 +1,13 @@
 //! Every filter opens every dataset that holds its records, without ds-cat: the output is the same
 //! as with the pipe.
 
-use crate::common;
-
 use std::path::Path;
 
-use common::{
+use serde_json::Value;
+
+use crate::common::{
     TempDir, assert_no_temporaries, assert_same_datasets, bash, conversations, files_in, tool,
 };
-use serde_json::Value;
 
 /// Conversations as a file, a folder of Parquet shards, and a root.
 fn place() -> TempDir {

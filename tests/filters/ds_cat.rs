@@ -1,16 +1,15 @@
 //! ds-cat: any dataset as records, whole or in part, and back; and the lines that a user types.
 
-use crate::common;
-
 use std::fs;
 
-use common::{
+use serde_json::{Value, json};
+
+use crate::common::{
     TempDir, assert_no_temporaries, bash, conversations, data, datasets_in, installed, oracle,
     python, python_code, tool,
 };
-use serde_json::{Value, json};
 
-fn ds_cat(arguments: &[&str]) -> common::Outcome {
+fn ds_cat(arguments: &[&str]) -> crate::common::Outcome {
     tool("ds-cat").args(arguments).run()
 }
 
@@ -67,10 +66,9 @@ fn to_parquet_and_back() {
     assert_eq!(rows(&stream), rows(&shard));
     assert_eq!(ds_cat(&[&copy]).silent().stdout, ds_cat(&[&shard]).silent().stdout);
     // Tokens travel in Parquet too.
-    bash(&format!(
-        "set -e; cd {}; harmony-tok {shard} --limit 20 | span-mask > masked.ndjson; \
-         ds-cat masked.ndjson --to parquet -o masked.parquet; ds-cat masked.parquet > again.ndjson",
-        dir.path().display()
+    dir.bash(&format!(
+        "set -e; harmony-tok {shard} --limit 20 | span-mask > masked.ndjson; \
+         ds-cat masked.ndjson --to parquet -o masked.parquet; ds-cat masked.parquet > again.ndjson"
     ))
     .silent();
     assert_eq!(dir.read("masked.ndjson"), dir.read("again.ndjson"));
@@ -95,11 +93,10 @@ fn root() -> TempDir {
         "1.ndjson",
         conversations(20).lines().skip(8).map(|l| l.to_string() + "\n").collect::<String>(),
     );
-    bash(&format!(
-        "set -e; cd {}; for i in 0 1; do harmony-tok $i.ndjson | span-mask | \
+    dir.bash(
+        "set -e; for i in 0 1; do harmony-tok $i.ndjson | span-mask | \
          mmidx-write --root root --shard shard_0$i --valid-fraction 0.4; done; ds-manifest root -q",
-        dir.path().display()
-    ))
+    )
     .silent();
     dir
 }
@@ -282,7 +279,7 @@ fn a_dash_is_stdout() {
     // A failure is told to the next filter there too.
     dir.write("bad.ndjson", conversations(5) + "{}x\n");
     let line = "ds-cat bad.ndjson --to arrow -o - | ds-cat --to arrow > /dev/null";
-    let run = bash(&format!("cd {}; {line}; echo ${{PIPESTATUS[@]}}", dir.path().display()));
+    let run = dir.bash(&format!("{line}; echo ${{PIPESTATUS[@]}}"));
     assert_eq!((run.text().trim(), run.stderr.lines().count()), ("1 1", 1), "{run:?}");
 }
 
@@ -341,12 +338,9 @@ fn what_inputs_state_differently_is_null() {
     let dir = TempDir::new();
     let lines = dir.write("c.ndjson", conversations(4));
     for (name, flags) in [("a", ""), ("b", "--span final=1")] {
-        bash(&format!(
-            "set -e; cd {}; export GRISTMILL_TO=arrow; harmony-tok {lines} --policy chat | span-mask {flags} > {name}.arrows
+        dir.bash(&format!("set -e; export GRISTMILL_TO=arrow; harmony-tok {lines} --policy chat | span-mask {flags} > {name}.arrows
              mmidx-write -q --prefix {name} < {name}.arrows
-             seq-pack -q {name} -o {name}.parquet --columns id; seq-pack -q {name} -o {name}2.parquet --form trl -n 4096",
-            dir.path().display()
-        ))
+             seq-pack -q {name} -o {name}.parquet --columns id; seq-pack -q {name} -o {name}2.parquet --form trl -n 4096"))
         .ok();
     }
     let spans = |inputs: &[&str]| {
@@ -366,10 +360,7 @@ fn what_inputs_state_differently_is_null() {
         assert_eq!(both, [own.0.as_slice(), own.1.as_slice()].concat(), "{ending}");
         // Neither accuses what the other does.
         let [a, b] = inputs.map(|name| dir.at(&name));
-        bash(&format!(
-            "set -eo pipefail; cd {}; ds-cat {a} {b} --to arrow | mmidx-write -q --overwrite --prefix c{ending}",
-            dir.path().display()
-        ))
+        dir.bash(&format!("set -eo pipefail; ds-cat {a} {b} --to arrow | mmidx-write -q --overwrite --prefix c{ending}"))
         .ok();
         let part: Value = serde_json::from_str(&dir.text(&format!("c{ending}.part.json"))).unwrap();
         assert_eq!(part["source"]["spans"], Value::Null, "{ending}");

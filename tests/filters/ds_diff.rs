@@ -1,9 +1,8 @@
 //! ds-diff: equal datasets are equal in every encoding; each change is said as what it is.
 
-use crate::common;
-
-use common::{Edit, TempDir, bash, conversations, data, tool};
 use serde_json::{Value, json};
+
+use crate::common::{Edit, TempDir, bash, conversations, data, tool};
 
 fn diff(dir: &TempDir, a: &str, b: &str, flags: &[&str]) -> (Option<i32>, Value) {
     let run = tool("ds-diff").args(&["--format", "json", &dir.at(a), &dir.at(b)]).args(flags).run();
@@ -29,11 +28,10 @@ fn differ(dir: &TempDir, a: &str, b: &str, counts: Value) -> Value {
 fn streams() -> (TempDir, Vec<String>) {
     let dir = TempDir::new();
     dir.write("c", conversations(300));
-    bash(&format!(
-        "set -eo pipefail; cd {}; harmony-tok c | span-mask > ids
+    dir.bash(
+        "set -eo pipefail; harmony-tok c | span-mask > ids
          jq -c '.id = null' ids > none || sed 's/\"id\":\"[^\"]*\"/\"id\":null/' ids > none",
-        dir.path().display()
-    ))
+    )
     .ok();
     let lines = dir.text("ids").lines().map(str::to_string).collect();
     (dir, lines)
@@ -157,12 +155,11 @@ fn segments_are_compared_where_both_state_them() {
         {"role": "assistant", "content": "d"},
     ]);
     dir.write("chat", json!({"id": "x", "messages": messages}).to_string() + "\n");
-    bash(&format!(
-        "set -eo pipefail; cd {}; export GRISTMILL_TO=arrow
+    dir.bash(
+        "set -eo pipefail; export GRISTMILL_TO=arrow
          chat-harmony chat | harmony-tok | span-mask > weighted
          mmidx-write weighted --root weighted.root --shard shard_00",
-        dir.path().display()
-    ))
+    )
     .ok();
     differ(&dir, "weighted", "weighted.root", json!({}));
 }
@@ -214,15 +211,14 @@ fn a_dropped_shard_is_said() {
         let lines: Vec<String> = conversations(400).lines().map(str::to_string).collect();
         dir.write(&format!("{part}.ndjson"), join(&lines[part * 100..part * 100 + 100]));
     }
-    bash(&format!(
-        "set -eo pipefail; cd {}; export GRISTMILL_TO=arrow
+    dir.bash(
+        "set -eo pipefail; export GRISTMILL_TO=arrow
          for i in 0 1 2 3; do harmony-tok $i.ndjson | span-mask > m
              mmidx-write m --root whole --shard shard_0$i
              mmidx-write m --root bare --shard shard_0$i --no-ids; done
          for root in whole bare; do cp -r $root $root.less
              find $root.less -name 'shard_01*' -delete; done",
-        dir.path().display()
-    ))
+    )
     .ok();
     for root in ["whole", "bare"] {
         let less = format!("{root}.less");
@@ -237,15 +233,14 @@ fn a_dropped_shard_is_said() {
 #[test]
 fn encodings_are_no_difference() {
     let (dir, _) = streams();
-    bash(&format!(
-        "set -eo pipefail; cd {}; ds-cat ids -o ids.arrows; ds-cat ids -o ids.parquet
+    dir.bash(
+        "set -eo pipefail; ds-cat ids -o ids.arrows; ds-cat ids -o ids.parquet
          jq -c '.tokens |= map(. % 60000)' ids > small
          mmidx-write --no-check --tokens-only small --prefix i32
          mmidx-write --tokens-only small --prefix u16 --dtype uint16
          puzzle-encode domino --num-games 7 --seed 5 | npy-pack -o set
          puzzle-encode domino --num-games 8 --seed 5 | npy-pack -o more",
-        dir.path().display()
-    ))
+    )
     .ok();
     for (a, b) in [("ids", "ids.arrows"), ("ids.arrows", "ids.parquet"), ("i32", "u16")] {
         let answer = differ(&dir, a, b, json!({}));
@@ -262,7 +257,7 @@ fn encodings_are_no_difference() {
     assert_eq!(code, Some(1));
     assert_eq!(counts.keys().collect::<Vec<_>>(), ["only in B"], "{answer}");
     differ(&dir, "set", "set", json!({}));
-    let Some(python) = common::python() else { return };
+    let Some(python) = crate::common::python() else { return };
     // The files are others than those that build.json names.
     let script = "import sys, shutil, glob, json, numpy as np\nshutil.copytree(sys.argv[1], sys.argv[2])\n\
         path = sys.argv[2] + '/build.json'\nbuild = json.load(open(path)) | {'files': []}\n\
@@ -285,13 +280,9 @@ fn encodings_are_no_difference() {
 fn packs_are_compared_by_their_games() {
     let Some(raw) = data("macroxue/raw_small") else { return };
     let dir = TempDir::new();
-    bash(&format!(
-        "set -eo pipefail; cd {}; mx-decode {} > games; npy-pack games -o pack
+    dir.bash(&format!("set -eo pipefail; mx-decode {} > games; npy-pack games -o pack
          npy-pack games --layout macroxue-packed -o packed; npy-pack games --shard-rows 50 -o sharded
-         sed 2d games | npy-pack -o less; ds-cat pack --to arrow > stream",
-        dir.path().display(),
-        raw.display()
-    ))
+         sed 2d games | npy-pack -o less; ds-cat pack --to arrow > stream", raw.display()))
     .ok();
     for (a, b) in [("pack", "packed"), ("pack", "sharded"), ("pack", "stream")] {
         differ(&dir, a, b, json!({}));
@@ -329,12 +320,11 @@ fn exit_codes_and_what_is_printed() {
     run(&["ids", "c"]).fails(2, &["A has token sequences and B conversations"]);
     run(&["ids", "nothing"]).fails(2, &["nothing: No such file"]);
     run(&["-", "-"]).fails(2, &["only one of the two can be stdin"]);
-    let piped = bash(&format!("cd {}; cat ids | ds-diff - ids", dir.path().display()));
+    let piped = dir.bash("cat ids | ds-diff - ids");
     piped.silent();
-    let cut = bash(&format!("cd {}; head -c 20000 ids | ds-diff - ids", dir.path().display()));
+    let cut = dir.bash("head -c 20000 ids | ds-diff - ids");
     cut.fails(75, &["the last line has no newline"]);
-    bash(&format!("cd {}; ds-diff ids ids > /dev/full", dir.path().display()))
-        .says(75, "ds-diff: stdout: No space left on device");
+    dir.bash("ds-diff ids ids > /dev/full").says(75, "ds-diff: stdout: No space left on device");
     dir.write("bad", join(&lines) + "nonsense\n");
     run(&["ids", "bad"]).fails(1, &["bad:301: "]);
 }
@@ -352,8 +342,7 @@ fn text_is_shown_as_it_is() {
     };
     for (name, last) in [("a", "one"), ("b", "two")] {
         dir.write(name, record(last));
-        bash(&format!("cd {}; harmony-tok --policy chat {name} > {name}.t", dir.path().display()))
-            .ok();
+        dir.bash(&format!("harmony-tok --policy chat {name} > {name}.t")).ok();
     }
     let text = |a: &str, b: &str| tool("ds-diff").args(&[&dir.at(a), &dir.at(b)]).run().text();
     let tokens = text("a.t", "b.t");

@@ -1,9 +1,8 @@
 //! ds-stat: the numbers are those of an independent computation, of parts those of the whole.
 
-use crate::common;
-
-use common::{TempDir, bash, conversations, data, oracle, python, tool};
 use serde_json::Value;
+
+use crate::common::{TempDir, bash, conversations, data, oracle, python, tool};
 
 fn stat(arguments: &[&str]) -> Value {
     let run = tool("ds-stat").args(&["--format", "json", "-q"]).args(arguments).run().silent();
@@ -88,10 +87,9 @@ fn conversations_are_as_pyarrow_reads_them() {
 fn packs_and_puzzles_are_as_numpy_counts_them() {
     let Some(raw) = data("macroxue/raw_small") else { return };
     let dir = TempDir::new();
-    bash(&format!(
-        "set -eo pipefail; cd {}; mx-decode {} > games; npy-pack games -o pack
+    dir.bash(&format!(
+        "set -eo pipefail; mx-decode {} > games; npy-pack games -o pack
          puzzle-encode domino --num-games 9 --seed 3 | npy-pack -o domino",
-        dir.path().display(),
         raw.display()
     ))
     .ok();
@@ -132,18 +130,16 @@ fn packs_and_puzzles_are_as_numpy_counts_them() {
 /// A dataset of each kind with something in it twice.
 fn inputs(dir: &TempDir) -> Vec<String> {
     dir.write("c.ndjson", conversations(40) + &conversations(11));
-    bash(&format!(
-        "set -eo pipefail; cd {}; ds-cat c.ndjson -o c.parquet; harmony-tok c.ndjson | span-mask > m
+    dir.bash(
+        "set -eo pipefail; ds-cat c.ndjson -o c.parquet; harmony-tok c.ndjson | span-mask > m
          ds-cat m --to arrow > m.arrows; mmidx-write m --root root --shard s --valid-fraction 0.4
          puzzle-encode domino --num-games 5 --seed 2 > p; npy-pack p -o set",
-        dir.path().display()
-    ))
+    )
     .ok();
     let mut names = vec!["c.ndjson", "c.parquet", "m", "m.arrows", "root", "p", "set"];
     if let Some(raw) = data("macroxue/raw_small") {
-        bash(&format!(
-            "set -eo pipefail; cd {}; mx-decode {} > games; npy-pack games -o pack",
-            dir.path().display(),
+        dir.bash(&format!(
+            "set -eo pipefail; mx-decode {} > games; npy-pack games -o pack",
             raw.display()
         ))
         .ok();

@@ -1,8 +1,6 @@
 //! The help, version and other texts of every filter, in the same form for all.
 
-use crate::common;
-
-use common::{FILTERS, bash, installed, tool};
+use crate::common::{FILTERS, bash, bin_dir, installed, tool};
 
 /// Filters whose help is that of their subcommands.
 const SUBCOMMANDS: [(&str, &[&str]); 2] = [
@@ -195,8 +193,8 @@ fn one_program_is_all_filters() {
         let wrong = tool("gristmill").args(&[name, "--no-such-flag"]).run();
         assert_eq!(wrong.stderr, tool(name).args(&["--no-such-flag"]).run().stderr);
     }
-    let dir = common::TempDir::new();
-    let program = common::bin_dir().join("gristmill");
+    let dir = crate::common::TempDir::new();
+    let program = bin_dir().join("gristmill");
     std::os::unix::fs::symlink(program, dir.path().join("ds-cat")).unwrap();
     let link = dir.at("ds-cat");
     bash(&format!("echo '{{' | {link}")).fails(1, &["ds-cat: "]);
@@ -237,7 +235,7 @@ fn no_binary_to_a_terminal() {
     }
     let line = r#"{"id":"a","messages":[{"role":"assistant","channel":"final","content":"hi"}]}"#;
     for (flags, code) in [("--to arrow", 2), ("--to arrow | cat", 0), ("", 0)] {
-        let dir = common::TempDir::new();
+        let dir = crate::common::TempDir::new();
         let file = dir.write("in.ndjson", format!("{line}\n"));
         for name in ["harmony-tok", "ds-cat"] {
             let run = bash(&format!("script -qec '{name} {file} {flags}' /dev/null < /dev/null"));

@@ -1,8 +1,6 @@
 //! The progress line in real terminals: when it appears, how wide it is, and that it disappears.
 
-use crate::common;
-
-use common::{TempDir, bash, installed};
+use crate::common::{TempDir, bash, files_in, installed, tool};
 
 /// What a terminal was sent.
 struct Sent {
@@ -26,12 +24,11 @@ fn terminal(columns: usize, seconds: f64, pipeline: &str) -> Option<Sent> {
     );
     dir.write("line", line + "\n");
     dir.write("inside", format!("stty cols {columns} rows 24; set -o pipefail; {pipeline}"));
-    let run = bash(&format!(
-        "cd {}; mkfifo input; end=$(date +%s%N -d '{seconds} seconds')
+    let run = dir.bash(&format!(
+        "mkfifo input; end=$(date +%s%N -d '{seconds} seconds')
          {{ cat line; while [ $(date +%s%N) -lt $end ]; do cat line; sleep 0.05; done; }} > input &
          TERM=xterm script --timing=timing -qec 'bash inside' /dev/null < /dev/null
-         code=$?; wait; exit $code",
-        dir.path().display()
+         code=$?; wait; exit $code"
     ));
     assert_eq!((run.code(), run.stderr.as_str()), (Some(0), ""), "{run:?}");
     let timing = dir.text("timing");
@@ -137,10 +134,10 @@ fn a_pipe_without_a_header_is_said() {
 /// What is hashed and looked at too is counted once.
 #[test]
 fn bytes_are_counted_once() {
-    let dir = common::TempDir::new();
-    dir.write("in.ndjson", common::conversations(300));
+    let dir = crate::common::TempDir::new();
+    dir.write("in.ndjson", crate::common::conversations(300));
     let root = dir.path().display();
-    common::bash(&format!(
+    bash(&format!(
         "set -e; cd {root}; export GRISTMILL_TO=arrow; harmony-tok in.ndjson | span-mask > m; \
          mmidx-write m --root kd --shard shard_00; ds-manifest kd -q; \
          puzzle-encode domino --num-games 200 | npy-pack -o set"
@@ -148,13 +145,13 @@ fn bytes_are_counted_once() {
     .ok();
     for dataset in ["kd", "set", "m"] {
         let path = dir.path().join(dataset);
-        let sizes = common::files_in(&path).into_iter().map(|name| path.join(name));
+        let sizes = files_in(&path).into_iter().map(|name| path.join(name));
         let bytes: u64 = if path.is_file() {
             path.metadata().unwrap().len()
         } else {
             sizes.map(|file| file.metadata().unwrap().len()).sum()
         };
-        let run = common::tool("ds-check")
+        let run = tool("ds-check")
             .args(&[
                 "--progress",
                 "always",

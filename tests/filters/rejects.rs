@@ -1,10 +1,7 @@
 //! The sources that are no records: lines without end, and a file of rejects that is an input.
 
-use crate::common;
-use crate::games;
-
-use common::{TempDir, bash, tool};
-use games::{Folder, GameText};
+use crate::common::{TempDir, bash, masked_answer, tool};
+use crate::games::{Folder, GameText};
 
 /// A line of steps may be long, but not longer than is said; the game is a bad record.
 #[test]
@@ -61,21 +58,10 @@ fn a_file_of_rejects_is_no_input() {
 #[test]
 fn a_file_of_rejects_has_no_name_of_a_dataset() {
     let dir = TempDir::new();
-    let input = dir.write("in.ndjson", common::masked_answer("a", &[64]));
-    let names = [
-        "p.part.json",
-        "p_tokens.idx",
-        "p_span.bin",
-        "p_ids.parquet",
-        "parts/s.json",
-        "manifest.json",
-        "build.json",
-        "dataset.json",
-        "valuation_types.json",
-        "metadata.db",
-        "steps.npy",
-    ];
-    for name in names {
+    let input = dir.write("in.ndjson", masked_answer("a", &[64]));
+    let names = "p.part.json p_tokens.idx p_span.bin p_ids.parquet parts/s.json manifest.json \
+    build.json dataset.json valuation_types.json metadata.db steps.npy";
+    for name in names.split(' ') {
         let path = dir.at(&format!("out/{name}"));
         let flags = ["--on-error", "skip", "--rejects", &path];
         for target in [["--prefix", &dir.at("out/p")], ["--root", &dir.at("out")]] {

@@ -1,29 +1,26 @@
 //! Which records are read: --nth, --sample, --skip, --tail, --limit, the same for every dataset and
 //! stream, whether the others are read or not.
 
-use crate::common;
-
 use std::fs;
 use std::path::Path;
 
 use gristmill::format::FORMATS;
 
-use common::{TempDir, bash, conversations, data, tool};
+use crate::common::{TempDir, bash, bin_dir, conversations, data, tool};
 
 /// One dataset of every kind, with the arguments of ds-cat that name it.
 fn inputs(dir: &TempDir) -> Vec<(&'static str, Vec<String>)> {
     dir.write("0.ndjson", conversations(23));
     dir.write("1.ndjson", conversations(31));
-    bash(&format!(
-        "set -eo pipefail; cd {}; export GRISTMILL_TO=arrow
+    dir.bash(
+        "set -eo pipefail; export GRISTMILL_TO=arrow
          for i in 0 1; do harmony-tok $i.ndjson | span-mask > $i.arrows
              mmidx-write --root root --shard s$i --valid-fraction 0.4 $i.arrows
              mmidx-write --prefix p$i $i.arrows; mmidx-write --tokens-only --prefix t$i $i.arrows
              seq-pack $i.arrows -o rows$i.parquet -n 400 --form trl
              ds-cat $i.ndjson -o shards/$i.parquet; done
          puzzle-encode domino --num-games 6 --seed 1 | npy-pack -o set",
-        dir.path().display()
-    ))
+    )
     .ok();
     let at = |names: &[&str]| names.iter().map(|name| dir.at(name)).collect::<Vec<String>>();
     vec![
@@ -42,11 +39,10 @@ fn inputs(dir: &TempDir) -> Vec<(&'static str, Vec<String>)> {
 /// A pack of games whose rows are together, the same in shards, and one whose rows are mixed.
 fn pools(dir: &TempDir) -> Vec<(&'static str, Vec<String>)> {
     let Some(raw) = data("macroxue/raw_small") else { return Vec::new() };
-    bash(&format!(
-        "set -eo pipefail; cd {}; mx-decode {} > games.ndjson; npy-pack games.ndjson -o pack
+    dir.bash(&format!(
+        "set -eo pipefail; mx-decode {} > games.ndjson; npy-pack games.ndjson -o pack
          npy-pack games.ndjson --shard-rows 100 -o sharded
          npy-pack games.ndjson --layout selfplay-v1 --lossy -o selfplay",
-        dir.path().display(),
         raw.display()
     ))
     .ok();
@@ -123,11 +119,7 @@ fn every_choice_is_that_part_of_the_whole() {
 fn a_sample_is_the_same_in_every_encoding() {
     let dir = TempDir::new();
     dir.write("a.ndjson", conversations(500));
-    bash(&format!(
-        "set -e; cd {}; ds-cat a.ndjson -o a.parquet; ds-cat a.ndjson -o a.arrows",
-        dir.path().display()
-    ))
-    .silent();
+    dir.bash("set -e; ds-cat a.ndjson -o a.parquet; ds-cat a.ndjson -o a.arrows").silent();
     let sample = |file: &str, flags: &[&str]| lines(&[dir.at(file)], flags);
     let all = sample("a.ndjson", &[]);
     let mut seen = Vec::new();
@@ -228,7 +220,7 @@ fn lengthen(dir: &TempDir, name: &str, rows: usize, values: impl Iterator<Item =
 
 /// How many pages of memory a command has touched.
 fn pages(command: &str) -> i64 {
-    let script = format!("exec {}/{command} > /dev/null", common::bin_dir().display());
+    let script = format!("exec {}/{command} > /dev/null", bin_dir().display());
     // (It is waited for below, where its pages are counted.)
     #[allow(clippy::zombie_processes)]
     let child = std::process::Command::new("bash").args(["-c", &script]).spawn().unwrap();
@@ -297,11 +289,7 @@ fn a_choice_ends_as_every_filter() {
     let dir = TempDir::new();
     let file = dir.write("a.ndjson", conversations(3000));
     let cut = dir.write("cut.ndjson", &dir.read("a.ndjson")[..100_000]);
-    bash(&format!(
-        "cd {}; ds-cat a.ndjson -o a.parquet; ds-cat a.ndjson -o a.arrows",
-        dir.path().display()
-    ))
-    .silent();
+    dir.bash("ds-cat a.ndjson -o a.parquet; ds-cat a.ndjson -o a.arrows").silent();
     let damaged = dir.read("a.parquet");
     let damaged = dir.write("cut.parquet", &damaged[..damaged.len() - 1]);
     for flags in ["--tail 2900", "--sample 2900", "--nth 1-2900", "--skip 2"] {

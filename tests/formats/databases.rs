@@ -1,14 +1,12 @@
 //! `metadata.db` and `valuation_types.json` of others: reading changes nothing and ends.
 
-use crate::checks;
-use crate::common;
-
 use std::fs;
 use std::time::{Duration, Instant};
 
-use checks::games;
-use common::{TempDir, peak, tool};
 use rusqlite::Connection;
+
+use crate::checks::games;
+use crate::common::{TempDir, peak, tool};
 
 /// A pack of two games, and a self-play pool of the same.
 fn pools() -> TempDir {

@@ -1,17 +1,18 @@
 //! Ids beside the triples: one row a sequence, carried through every filter, found again.
 
-use crate::common;
-
 use std::fs;
 
 use arrow_array::RecordBatch;
-use common::{TempDir, bash, bash_with, conversations, data, masked_line, tool, unchecked_sink};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::{Value, json};
+
+use crate::common::{
+    TempDir, bash, bash_with, conversations, data, masked_line, tool, unchecked_sink,
+};
 
 /// A root with ids, made from `in.ndjson` of that many conversations.
 fn root(count: usize) -> TempDir {
@@ -78,12 +79,9 @@ fn the_bytes_are_those_of_the_records() {
     let dir = root(40);
     build(&dir, "ndjson", "text", "");
     build(&dir, "arrow", "none", "--no-ids");
-    bash(&format!(
-        "set -eo pipefail; cd {}; GRISTMILL_TO=arrow harmony-tok -j 4 in.ndjson --to ndjson | split -l 7 - l.; \
+    dir.bash("set -eo pipefail; GRISTMILL_TO=arrow harmony-tok -j 4 in.ndjson --to ndjson | split -l 7 - l.; \
          for f in l.*; do ds-cat $f --to arrow; done | span-mask | mmidx-write --root small --shard s \
-         --valid-fraction 0.3",
-        dir.path().display()
-    ))
+         --valid-fraction 0.3")
     .silent();
     for name in ["ids/train/s.parquet", "ids/valid/s.parquet", "valid/s_tokens.bin"] {
         let bytes = dir.read(&format!("root/{name}"));
@@ -331,7 +329,7 @@ fn ids_are_replaced_with_their_sequences() {
     dir.write("p_ids.parquet", "mine");
     unchecked_sink()
         .args(&["--prefix", &dir.at("p")])
-        .input(common::masked_line("a", &[1, 2, 3]))
+        .input(masked_line("a", &[1, 2, 3]))
         .run()
         .fails(2, &["p_ids.parquet: exists already; try: --overwrite"]);
 }

@@ -1,11 +1,10 @@
 //! The inputs are compared with the manifest beside them before any work.
 
-use crate::common;
-
 use std::fs;
 
-use common::{TempDir, bash, conversations, tool};
 use serde_json::json;
+
+use crate::common::{TempDir, conversations, tool};
 
 /// Three shards of four conversations in `in`, with their manifest.
 fn shards() -> TempDir {
@@ -33,8 +32,8 @@ fn shards() -> TempDir {
     dir
 }
 
-fn build(dir: &TempDir, flags: &str) -> common::Outcome {
-    bash(&format!("cd {}; bash synth-kd.sh in root --no-check {flags}", dir.path().display()))
+fn build(dir: &TempDir, flags: &str) -> crate::common::Outcome {
+    dir.bash(&format!("bash synth-kd.sh in root --no-check {flags}"))
 }
 
 /// Shard 1 is missing, another file, or has other rows of the same number of bytes.
@@ -107,7 +106,7 @@ fn every_reader_compares_a_folder() {
     ];
     for (defect, cause) in DEFECTS {
         let dir = shards();
-        let run = |command: &str| bash(&format!("cd {}; {command}", dir.path().display()));
+        let run = |command: &str| dir.bash(command);
         run("ds-cat in").silent();
         defect(&dir);
         for reader in readers {
@@ -125,7 +124,7 @@ fn every_reader_compares_a_folder() {
     let dir = shards();
     fs::remove_file(dir.at(SECOND)).unwrap();
     dir.write("in/manifest.json", "{\"storage\": {}, \"shards\": 7}");
-    bash(&format!("cd {}; ds-cat in", dir.path().display())).silent();
+    dir.bash("ds-cat in").silent();
 }
 
 #[test]
@@ -148,9 +147,8 @@ fn a_manifest_says_whether_its_inputs_were_compared() {
     for to in ["arrow", "ndjson"] {
         let dir = shards();
         fs::remove_file(dir.at(SECOND)).unwrap();
-        bash(&format!(
-            "cd {}; GRISTMILL_TO={to} bash synth-kd.sh in root --no-check --no-input-check",
-            dir.path().display()
+        dir.bash(&format!(
+            "GRISTMILL_TO={to} bash synth-kd.sh in root --no-check --no-input-check"
         ))
         .ok();
         let compared = |dir: &TempDir| {
@@ -158,8 +156,7 @@ fn a_manifest_says_whether_its_inputs_were_compared() {
         };
         assert_eq!(compared(&dir), json!(false), "{to}");
         let dir = shards();
-        bash(&format!("cd {}; GRISTMILL_TO={to} bash synth-kd.sh in root", dir.path().display()))
-            .ok();
+        dir.bash(&format!("GRISTMILL_TO={to} bash synth-kd.sh in root")).ok();
         assert_eq!(compared(&dir), json!(true), "{to}");
     }
 }

@@ -1,9 +1,8 @@
 //! JSON in other forms than a record a line: arrays, and records over several lines.
 
-use crate::common;
-
-use common::{TempDir, Tool, bash, tool};
 use serde_json::{Value, json};
+
+use crate::common::{TempDir, Tool, bash, installed, peak_to_end, tool};
 
 const MARK: &str = "\u{feff}";
 
@@ -167,7 +166,7 @@ fn other_forms_are_not_cut() {
         2,
         &["x.json: cannot be cut into slices", "try: jq -c '.[]' x.json > x.json.ndjson"],
     );
-    if common::installed("jq") {
+    if installed("jq") {
         run("jq -c '.[]' x.json > x.json.ndjson; ds-cat x.json.ndjson --slice 0/1").silent();
     }
 }
@@ -185,7 +184,7 @@ fn an_array_is_not_held_in_memory() {
         drop(child.stdin.take());
         let mut out = child.stdout.take().unwrap();
         let drained = std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
-        let peak = common::peak_to_end(&mut child) / 1024;
+        let peak = peak_to_end(&mut child) / 1024;
         drained.join().unwrap().unwrap();
         assert!(child.wait().unwrap().success());
         peak

@@ -3,18 +3,16 @@
 //!
 //! Runs when `GRISTMILL_PYTHON` names a Python with numpy; else it says that it was skipped.
 
-use crate::common;
-use crate::games;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{
+use serde_json::{Value, json};
+
+use crate::common::{
     Outcome, TempDir, assert_no_temporaries, assert_npyz_reads, bash, oracle, python, python_code,
     tool,
 };
-use games::{Folder, GameText};
-use serde_json::{Value, json};
+use crate::games::{Folder, GameText};
 
 /// The pools of the oracle.
 fn pools() -> Option<(PathBuf, TempDir)> {
@@ -255,11 +253,7 @@ fn what_games_have_no_place_for_is_told_through_the_pipe() {
     for to in ["--to ndjson", "--to arrow", "--to ndjson --limit 1", "--to arrow --slice 1/2"] {
         for (pool, lost) in [(&selfplay, "embeddings-*.npy"), (&legacy, "score, move_dir")] {
             let run = pipe(&format!("{pool} {to}"), &v1);
-            assert_eq!(run.code(), Some(1), "{run:?}");
-            assert!(
-                run.stderr.contains(&format!("the layout selfplay-v1 would lose {lost};")),
-                "{run:?}"
-            );
+            run.exits(1, &[&format!("the layout selfplay-v1 would lose {lost};")]);
             assert!(!Path::new(&out).exists());
         }
     }

@@ -1,15 +1,13 @@
 //! A member of a dataset that is no regular file: every file of every kind of dataset is replaced by
 //! a FIFO in turn. Nobody takes it for missing, and nobody waits for it.
 
-use crate::common;
-use crate::faults::inputs;
-
 use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use common::{Outcome, TempDir, bash, files_in};
+use crate::common::{Outcome, TempDir, bash, files_in};
+use crate::faults::inputs;
 
 /// Every filter that reads the datasets below a directory as a whole.
 const READERS: [(&str, &[&str]); 12] = [

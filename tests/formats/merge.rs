@@ -1,22 +1,19 @@
 //! Merging packs: `ds-cat A B | npy-pack` against decoding both inputs at once, and the script that
 //! deletes inputs only when it may.
 
-use crate::checks;
-use crate::common;
-use crate::games;
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use common::{
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::common::{
     Edit, Outcome, TempDir, assert_no_temporaries, bash, bash_with, bin_dir, data, files_in,
     oracle, python, tool,
 };
-use games::{Folder, GameText};
-use rusqlite::Connection;
-use serde_json::{Value, json};
+use crate::games::{Folder, GameText};
 
 /// Raw games whose steps have these valuation names in turn.
 fn raw(games: &[&[&str]]) -> Folder {
@@ -288,7 +285,7 @@ fn inputs_that_are_not_what_their_manifests_say_are_refused() {
     ] {
         let place = Checkout::with_packs(None);
         symlink(bin_dir().join("ds-check"), place.at("bin/ds-check")).unwrap();
-        bash(&format!("cd {}; {damage}", place.0.path().display()));
+        place.0.bash(damage);
         let before = place.content();
         for (flag, what) in
             [("", "is not what its manifest says"), ("--delete-inputs", "has not passed ds-check")]
@@ -302,116 +299,78 @@ fn inputs_that_are_not_what_their_manifests_say_are_refused() {
     }
 }
 
-/// The rows of `a/steps.npy` from one on are gone, and its header says so.
-fn lose_rows(place: &TempDir, left: usize) {
-    let bytes = place.read("a/steps.npy");
-    let row = if place.text("a/layout").starts_with("macroxue-packed") { 46 } else { 48 };
-    let start = bytes.len() - 65 * row;
-    let header = String::from_utf8(bytes[..start].to_vec().split_off(10)).unwrap();
-    let header = header.replace("(65,)", &format!("({left},)"));
-    place.write(
-        "a/steps.npy",
-        [&bytes[..10], header.as_bytes(), &bytes[start..start + left * row]].concat(),
-    );
-}
-
-fn sql(place: &TempDir, statement: &str) {
-    let database = Connection::open(place.at("a/metadata.db")).unwrap();
-    assert!(database.execute(statement, []).unwrap() > 0, "{statement}");
+/// Damages the pack `a`: the rows of its file from one on are gone (`left N`, and its header says so), a bit
+/// of a file is another (`flip FILE`), a file is gone (`remove FILE`), its database is changed (SQL).
+fn damage(place: &TempDir, how: &str) {
+    match how.split_once(' ').unwrap() {
+        ("left", rows) => {
+            let bytes = place.read("a/steps.npy");
+            let is_packed = place.text("a/layout").starts_with("macroxue-packed");
+            let row = if is_packed { 46 } else { 48 };
+            let (start, left) = (bytes.len() - 65 * row, rows.parse::<usize>().unwrap());
+            let header = String::from_utf8(bytes[10..start].to_vec()).unwrap();
+            let header = header.replace("(65,)", &format!("({left},)"));
+            let kept = &bytes[start..start + left * row];
+            place.write("a/steps.npy", [&bytes[..10], header.as_bytes(), kept].concat());
+        }
+        ("flip", name) => {
+            let mut bytes = place.read(name);
+            let last = bytes.len() - 2;
+            bytes[last] ^= 1;
+            place.write(name, bytes);
+        }
+        ("remove", name) => fs::remove_file(place.at(name)).unwrap(),
+        _ => {
+            let database = Connection::open(place.at("a/metadata.db")).unwrap();
+            assert!(database.execute(how, []).unwrap() > 0, "{how}");
+        }
+    }
 }
 
 /// What `metadata.db` or the manifest of a pack says and its files do not: no copy of it is made, and it
 /// stays, whoever merges it and in whatever form.
 #[test]
 fn a_pack_that_is_not_what_it_states_is_not_merged() {
-    type Damage<'a> = (&'a str, &'a dyn Fn(&TempDir), &'a str);
-    let change = |name: &'static str| {
-        move |place: &TempDir| {
-            let mut bytes = place.read(name);
-            let last = bytes.len() - 2;
-            bytes[last] ^= 1;
-            place.write(name, bytes);
-        }
-    };
-    let (rows, valuations, database) =
-        (change("a/steps.npy"), change("a/valuation_types.json"), change("a/metadata.db"));
     // Without a manifest, what the database says of runs; with one, every byte.
-    let of_runs: [Damage; 8] = [
-        ("rows", &|place| lose_rows(place, 55), "run 1: expected 25 steps, got 15"),
-        ("a run", &|place| lose_rows(place, 40), "run 1: expected 25 steps, got 0"),
-        (
-            "steps",
-            &|place| sql(place, "UPDATE runs SET steps = steps + 1 WHERE id = 0"),
-            "run 0: expected 41 steps, got 40",
-        ),
-        (
-            "a border",
-            &|place| sql(place, "UPDATE runs SET steps = 41 - 16 * id"),
-            "run 0: expected 41 steps, got 40",
-        ),
-        (
-            "score",
-            &|place| sql(place, "UPDATE runs SET max_score = max_score + 4 WHERE id = 1"),
-            "run 1: expected the score ",
-        ),
-        (
-            "tile",
-            &|place| sql(place, "UPDATE runs SET highest_tile = 2 * highest_tile WHERE id = 1"),
-            "run 1: expected ",
-        ),
-        (
-            "a run of runs",
-            &|place| sql(place, "DELETE FROM runs WHERE id = 0"),
-            "run 0: has rows, and is not in metadata.db",
-        ),
-        (
-            "the last run",
-            &|place| sql(place, "DELETE FROM runs WHERE id = 1"),
-            "run 1: has rows, and is not in metadata.db",
-        ),
+    let of_runs = [
+        ("left 55", "run 1: expected 25 steps, got 15"),
+        ("left 40", "run 1: expected 25 steps, got 0"),
+        ("UPDATE runs SET steps = steps + 1 WHERE id = 0", "run 0: expected 41 steps, got 40"),
+        ("UPDATE runs SET steps = 41 - 16 * id", "run 0: expected 41 steps, got 40"),
+        ("UPDATE runs SET max_score = max_score + 4 WHERE id = 1", "run 1: expected the score "),
+        ("UPDATE runs SET highest_tile = 2 * highest_tile WHERE id = 1", "run 1: expected "),
+        ("DELETE FROM runs WHERE id = 0", "run 0: has rows, and is not in metadata.db"),
+        ("DELETE FROM runs WHERE id = 1", "run 1: has rows, and is not in metadata.db"),
     ];
-    let of_bytes: [Damage; 6] = [
-        ("a byte of rows", &rows, "a/steps.npy: expected sha256 "),
-        ("a byte of names", &valuations, "valuation_types.json"),
-        ("a byte of runs", &database, "a/metadata.db"),
+    let of_bytes = [
+        ("flip a/steps.npy", "a/steps.npy: expected sha256 "),
+        ("flip a/valuation_types.json", "valuation_types.json"),
+        ("flip a/metadata.db", "a/metadata.db"),
+        ("DELETE FROM session WHERE meta_key = 'run.0'", "a/metadata.db: expected sha256 "),
         (
-            "a session row",
-            &|place| sql(place, "DELETE FROM session WHERE meta_key = 'run.0'"),
-            "a/metadata.db: expected sha256 ",
-        ),
-        (
-            "a file",
-            &|place| fs::remove_file(place.at("a/valuation_types.json")).unwrap(),
+            "remove a/valuation_types.json",
             "manifest.json: valuation_types.json is missing, which it names",
         ),
-        (
-            "both rows and runs",
-            &|place| {
-                lose_rows(place, 40);
-                sql(place, "DELETE FROM runs WHERE id = 1");
-            },
-            "a/steps.npy: expected ",
-        ),
+        ("left 40; DELETE FROM runs WHERE id = 1", "a/steps.npy: expected "),
     ];
     let place = Checkout::new(None);
     symlink(bin_dir().join("ds-check"), place.at("bin/ds-check")).unwrap();
-    checks::games::make(&place.0);
+    crate::checks::games::make(&place.0);
     for layout in ["macroxue", "macroxue-packed"] {
-        bash(&format!(
-            "cd {}; rm -rf kept; npy-pack g.arrows -o kept --layout {layout}; \
-             echo {layout} > kept/layout; cp -r pack b",
-            place.0.path().display()
-        ))
-        .ok();
-        let cases = of_runs.iter().map(|case| (false, case));
-        for (has_manifest, (name, damage, told)) in
-            cases.chain(of_bytes.iter().map(|case| (true, case)))
-        {
-            bash(&format!("cd {}; rm -rf a out; cp -r kept a", place.0.path().display())).ok();
+        place
+            .0
+            .bash(&format!(
+                "rm -rf kept; npy-pack g.arrows -o kept --layout {layout}; \
+             echo {layout} > kept/layout; cp -r pack b"
+            ))
+            .ok();
+        let cases = of_runs.map(|case| (false, case)).into_iter();
+        for (has_manifest, (name, told)) in cases.chain(of_bytes.map(|case| (true, case))) {
+            place.0.bash("rm -rf a out; cp -r kept a").ok();
             if !has_manifest {
                 fs::remove_file(place.at("a/manifest.json")).unwrap();
             }
-            damage(&place.0);
+            name.split("; ").for_each(|how| damage(&place.0, how));
             let before = place.content();
             let [a, b, out] = ["a", "b", "out"].map(|name| place.at(name));
             for flags in [&[][..], &["--slice", "0/1"], &["--layout", "selfplay-v1", "--lossy"]] {
@@ -428,7 +387,7 @@ fn a_pack_that_is_not_what_it_states_is_not_merged() {
                 assert!(place.content() == before, "{layout}, {name}{flags}");
             }
         }
-        bash(&format!("cd {}; rm -r a; cp -r kept a", place.0.path().display())).ok();
+        place.0.bash("rm -r a; cp -r kept a").ok();
         place.merge("out a b --delete-inputs").ok();
     }
 }
@@ -437,9 +396,8 @@ fn a_pack_that_is_not_what_it_states_is_not_merged() {
 #[test]
 fn games_that_ds_check_calls_wrong_are_refused() {
     let place = Checkout::new(None);
-    checks::games::make(&place.0);
-    let games = place.0.text("g.ndjson");
-    let games: Vec<Value> = games.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    crate::checks::games::make(&place.0);
+    let games = place.0.records("g.ndjson");
     let pack = |games: &[Value], flags: &[&str]| {
         let lines: String = games.iter().map(|game| format!("{game}\n")).collect();
         let out = place.at("out");
@@ -467,7 +425,7 @@ fn games_that_ds_check_calls_wrong_are_refused() {
         pack(&games, &["--check"]).fails(1, &["npy-pack: stdin:2: ", id, way]);
         assert!(!place.0.path().join("out").exists(), "{id}");
         pack(&games, &["--check", "--on-error", "skip"]).ok();
-        assert_eq!(checks::found(&[&place.at("out")]).code, Some(0), "{id}");
+        assert_eq!(crate::checks::found(&[&place.at("out")]).code, Some(0), "{id}");
         pack(&games, &[]).silent();
         fs::remove_dir_all(place.at("out")).unwrap();
     }
@@ -500,9 +458,8 @@ fn games_that_ds_check_calls_wrong_are_refused() {
 #[test]
 fn what_a_pack_may_state_is_merged() {
     let place = Checkout::new(None);
-    checks::games::make(&place.0);
-    let games = place.0.text("g.ndjson");
-    let games: Vec<Value> = games.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    crate::checks::games::make(&place.0);
+    let games = place.0.records("g.ndjson");
     let pack = |name: &str, change: Edit| {
         let mut games = games.clone();
         games.iter_mut().for_each(change);
@@ -510,7 +467,7 @@ fn what_a_pack_may_state_is_merged() {
         tool("npy-pack").args(&["-o", &place.at(name)]).input(lines).run()
     };
     let found = |name: &str| {
-        let found = checks::found(&[&place.at(name)]);
+        let found = crate::checks::found(&[&place.at(name)]);
         (found.code, found.ids())
     };
     let expected = |ids: &[&str]| (Some(0), ids.iter().map(|id| id.to_string()).collect());
@@ -548,8 +505,8 @@ fn what_a_pack_may_state_is_merged() {
         .run()
         .fails(1, &["run 0: expected the score "]);
     // A key of a run that is not there stays, under the number of its pool.
-    bash(&format!("cd {}; cp -r pack a; rm a/manifest.json", place.0.path().display())).ok();
-    sql(&place.0, "INSERT INTO session VALUES ('run.9', '{\"by\":1}')");
+    place.0.bash("cp -r pack a; rm a/manifest.json").ok();
+    damage(&place.0, "INSERT INTO session VALUES ('run.9', '{\"by\":1}')");
     tool("npy-pack").args(&["-q", &place.at("a"), "-o", &place.at("keys")]).run().ok();
     let database = Connection::open(place.at("keys/metadata.db")).unwrap();
     let value: String = database
@@ -636,8 +593,7 @@ fn nothing_is_deleted_unchecked() {
     place.0.write("b/steps.npy", &bytes[..bytes.len() - 1]);
     let before = place.content();
     let run = place.merge("out a b --delete-inputs");
-    assert_eq!(run.code(), Some(1), "{run:?}");
-    assert!(run.stderr.contains("b/steps.npy: the .npy file is cut"), "{run:?}");
+    run.exits(1, &["b/steps.npy: the .npy file is cut"]);
     assert!(place.content() == before);
     assert!(!Path::new(&place.at("checked")).exists());
 }
@@ -745,14 +701,12 @@ fn a_damaged_input_is_found_by_ds_check_and_kept() {
     fs::remove_file(place.at("b/manifest.json")).unwrap();
     let before = place.content();
     let run = place.merge("out a b --delete-inputs");
-    assert_eq!(run.code(), Some(1), "{run:?}");
-    assert!(run.stderr.contains("pool.step.board_eval"), "{run:?}");
+    run.exits(1, &["pool.step.board_eval"]);
     assert!(run.stderr.ends_with("b has not passed ds-check; nothing was merged\n"), "{run:?}");
     assert!(place.content() == before, "the inputs are as they were");
     // Where nothing is to be deleted, the rows are checked once, in what was made.
     let run = place.merge("out a b");
-    assert_eq!(run.code(), Some(1), "{run:?}");
-    assert!(run.stderr.contains("pool.step.board_eval"), "{run:?}");
+    run.exits(1, &["pool.step.board_eval"]);
     assert!(run.stderr.ends_with("out has not passed ds-check; the inputs are kept\n"), "{run:?}");
     assert!(place.content().starts_with(&before), "the inputs are as they were");
     packs();
@@ -774,8 +728,7 @@ fn what_a_pack_cannot_hold_is_not_merged_away() {
     let place = Checkout::new(Some("exit 0"));
     oracle(&python, "pools.py", &[place.0.path().to_str().unwrap()]).ok();
     let run = place.merge("out aligned selfplay --delete-inputs");
-    assert_eq!(run.code(), Some(1), "{run:?}");
-    assert!(run.stderr.contains("the layout macroxue would lose embeddings-*.npy"), "{run:?}");
+    run.exits(1, &["the layout macroxue would lose embeddings-*.npy"]);
     assert!(Path::new(&place.at("selfplay/metadata.db")).exists());
     assert!(!Path::new(&place.at("out")).exists());
     let count = tool("ds-cat").args(&["--count", &place.at("aligned")]).run().silent();

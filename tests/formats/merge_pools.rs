@@ -2,13 +2,12 @@
 //!
 //! Runs when `GRISTMILL_PYTHON` names a Python with numpy; else it says that it was skipped.
 
-use crate::common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{TempDir, assert_no_temporaries, bash, files_in, oracle, python, tool};
 use serde_json::Value;
+
+use crate::common::{TempDir, assert_no_temporaries, bash, files_in, oracle, python, tool};
 
 /// The pools of the oracle.
 fn pools() -> Option<TempDir> {

@@ -1,16 +1,15 @@
 //! Megatron datasets: what mmidx-write writes is read by numpy, what others wrote is read by ds-cat,
 //! and only what belongs together is concatenated.
 
-use crate::common;
-
 use std::fs;
 
-use common::samples::{masked_line, tokens_line};
-use common::{
+use serde_json::{Value, json};
+
+use crate::common::samples::{masked_line, tokens_line};
+use crate::common::{
     TempDir, assert_no_temporaries, assert_same_datasets, bash, conversations, data, oracle,
     python, tool, unchecked_sink,
 };
-use serde_json::{Value, json};
 
 /// The lists of a record that a dataset holds.
 fn lists(record: &Value) -> Value {

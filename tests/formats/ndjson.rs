@@ -1,9 +1,10 @@
 //! NDJSON in detail: exact integers, odd but legal lines, illegal lines, and compressed inputs.
 
-use crate::common;
-
-use common::{Outcome, TempDir, bash, conversations, data, oracle, python, tool, without_places};
 use serde_json::{Value, json};
+
+use crate::common::{
+    Outcome, TempDir, bash, conversations, data, installed, oracle, python, tool, without_places,
+};
 
 /// A conversation that renders to eight tokens, with something more in its line.
 fn line(more: &str) -> String {
@@ -12,7 +13,7 @@ fn line(more: &str) -> String {
     )
 }
 
-fn harmony_tok(input: impl AsRef<[u8]>) -> common::Outcome {
+fn harmony_tok(input: impl AsRef<[u8]>) -> crate::common::Outcome {
     tool("harmony-tok").input(input).run()
 }
 
@@ -182,17 +183,16 @@ fn compressed_inputs_are_seen_through() {
     let dir = TempDir::new();
     dir.write("a", conversations(40));
     dir.write("b", conversations(3));
-    let has_zstd = common::installed("zstd");
+    let has_zstd = installed("zstd");
     let bare = |run: Outcome| without_places(&run.silent().text());
     let expected = bare(tool("harmony-tok").args(&[dir.at("a")]).run());
     let more = bare(tool("harmony-tok").args(&[dir.at("b")]).run());
     let mut packers = vec!["gzip"];
     packers.extend(has_zstd.then_some("zstd -q"));
     for pack in packers {
-        bash(&format!(
-            "set -e; cd {}; {pack} -c a > packed; {pack} -c b > small; cat packed small packed > members; \
-             harmony-tok a --to arrow | {pack} -c > arrows; echo | {pack} -c > nothing",
-            dir.path().display()
+        dir.bash(&format!(
+            "set -e; {pack} -c a > packed; {pack} -c b > small; cat packed small packed > members; \
+             harmony-tok a --to arrow | {pack} -c > arrows; echo | {pack} -c > nothing"
         ))
         .silent();
         let at = |name: &str| dir.at(name);

@@ -2,13 +2,12 @@
 //!
 //! Runs when `GRISTMILL_PYTHON` names a Python with numpy; else it says that it was skipped.
 
-use crate::common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{TempDir, bash, oracle, python, tool};
 use serde_json::Value;
+
+use crate::common::{TempDir, bash, oracle, python, tool};
 
 /// All pools of the oracle, with their games.
 fn pools() -> Option<TempDir> {

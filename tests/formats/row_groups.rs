@@ -1,18 +1,17 @@
 //! Parquet files of many row groups: with enough threads they are decoded side by side, and nothing of
 //! that shows.
 
-use crate::common;
-
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
-use common::{Outcome, TempDir, conversation, tool};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
+
+use crate::common::{Outcome, TempDir, conversation, tool};
 
 const ROWS: usize = 1000;
 /// No divisor of the 64 rows that are decoded at once in order.

@@ -1,29 +1,25 @@
 //! The streams between filters: the two encodings are twins, streams of other programs are read,
 //! other input is refused with a reason, and slices and concatenations equal the whole.
 
-use crate::common;
-
 use std::fs;
 
-use common::{
+use serde_json::{Value, json};
+
+use crate::common::{
     Outcome, TempDir, assert_same_datasets, bash, conversations, oracle, python, tool,
     unchecked_sink, without_places,
 };
-use serde_json::{Value, json};
 
 /// A directory with conversations and what becomes of them, in both encodings.
 fn bench(count: usize) -> TempDir {
     let dir = TempDir::new();
     dir.write("in.ndjson", conversations(count));
-    bash(&format!(
-        "set -e; cd {}; harmony-tok in.ndjson > tokens.ndjson; \
+    dir.bash("set -e; harmony-tok in.ndjson > tokens.ndjson; \
          harmony-tok in.ndjson --to arrow > tokens.arrows; \
          span-mask tokens.ndjson > masked.ndjson; span-mask tokens.arrows --to arrow > masked.arrows; \
          harmony-tok --decode tokens.ndjson > decoded.ndjson; \
          harmony-tok --decode tokens.arrows --to arrow > decoded.arrows; \
-         ds-cat in.ndjson --to arrow > in.arrows; ds-cat in.ndjson --to parquet -o in.parquet",
-        dir.path().display()
-    ))
+         ds-cat in.ndjson --to arrow > in.arrows; ds-cat in.ndjson --to parquet -o in.parquet")
     .silent();
     dir
 }
@@ -379,7 +375,7 @@ fn slices_of_every_file_are_the_whole() {
 #[test]
 fn what_cannot_be_cut_is_refused() {
     let dir = bench(4);
-    bash(&format!("cd {}; gzip -k in.ndjson; zstd -q in.ndjson", dir.path().display())).ok();
+    dir.bash("gzip -k in.ndjson; zstd -q in.ndjson").ok();
     let refused = "cannot be cut into slices (only regular files that are not compressed can)";
     for (filter, stdin) in
         [("harmony-tok", "in.ndjson"), ("span-mask", "tokens.arrows"), ("ds-cat", "masked.ndjson")]

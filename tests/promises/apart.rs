@@ -65,8 +65,7 @@ fn no_output_is_an_input_or_lies_in_one() {
             command.split_once(" < ").map_or((&*command, ""), |(a, _)| (a, "< in/a.ndjson"));
         let run =
             bash(&format!("cd '{}' && {head} {overwrite} {tail} >/dev/null", dir.path().display()));
-        assert_eq!(run.code(), Some(2), "{run:?}");
-        assert!(run.stderr.contains("input of this run"), "{run:?}");
+        run.exits(2, &["input of this run"]);
         assert!(run.stderr.contains(at), "{run:?}");
         assert!(content(&input) == before, "{command}");
     }

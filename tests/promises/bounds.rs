@@ -1,8 +1,6 @@
 //! Small inputs that claim to be large, or are: memory stays bounded, and what cannot be read is one
 //! line and an exit code.
 
-use crate::common;
-
 use std::io::Write;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -14,8 +12,11 @@ use arrow_array::{
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, Field};
-use common::{TempDir, Tool, bash, peak_to_end, tool};
 use serde_json::json;
+
+use crate::common::{
+    TempDir, Tool, bash, bash_with, conversations, message_boundaries, oracle, peak_to_end, tool,
+};
 
 /// Runs a filter whose output is not looked at; gives its peak memory in MiB, its exit code and its
 /// messages.
@@ -60,7 +61,7 @@ fn stream(columns: Vec<(&str, ArrayRef)>, compression: Option<CompressionType>) 
 
 /// Where a little-endian number stands in the second message of a stream, once or more.
 fn replace_in_batch(stream: &mut [u8], number: i64, by: i64) {
-    let second = common::message_boundaries(stream)[1];
+    let second = message_boundaries(stream)[1];
     let mut places = 0;
     for at in second..stream.len() - 8 {
         if stream[at..at + 8] == number.to_le_bytes() {
@@ -73,9 +74,9 @@ fn replace_in_batch(stream: &mut [u8], number: i64, by: i64) {
 
 #[test]
 fn parquet_files_that_are_larger_in_memory() {
-    let Some(python) = common::python() else { return };
+    let Some(python) = crate::common::python() else { return };
     let dir = TempDir::new();
-    common::oracle(&python, "bounds.py", &[&dir.at("")]).ok();
+    oracle(&python, "bounds.py", &[&dir.at("")]).ok();
     for name in ["same.parquet", "mixed.parquet"] {
         let file = dir.at(name);
         assert!(std::fs::metadata(&file).unwrap().len() < 100_000);
@@ -239,7 +240,7 @@ fn long_lines_are_not_copied() {
         let packed = dir.at("packed");
         let script =
             format!("(printf '{{\"id\":\"'; head -c 536870912 /dev/zero) | {program} >'{packed}'");
-        common::bash(&script).ok();
+        bash(&script).ok();
         for name in [
             "ds-cat",
             "harmony-tok",
@@ -270,13 +271,13 @@ fn long_lines_are_not_copied() {
 /// Ten times the columns take about ten times the work, not a hundred times.
 #[test]
 fn many_columns_take_linear_time() {
-    let Some(python) = common::python() else { return };
+    let Some(python) = crate::common::python() else { return };
     let dir = TempDir::new();
-    common::oracle(&python, "columns.py", &[&dir.at(""), "3000", "30000"]).ok();
+    oracle(&python, "columns.py", &[&dir.at(""), "3000", "30000"]).ok();
     // Seconds of processor, so that it matters little what else runs.
     let seconds = |command: &str| -> f64 {
         let script = format!("TIMEFORMAT='%U %S'; time {{ {command} >/dev/null; }}");
-        let times = common::bash(&script).ok().stderr;
+        let times = bash(&script).ok().stderr;
         times.split_whitespace().map(|time| time.parse::<f64>().unwrap()).sum()
     };
     for ending in ["parquet", "arrows"] {
@@ -375,9 +376,9 @@ fn rejected_lines_stay_text() {
 /// What NDJSON refuses, Arrow and Parquet refuse: the record, for the same reason.
 #[test]
 fn all_encodings_refuse_the_same() {
-    let Some(python) = common::python() else { return };
+    let Some(python) = crate::common::python() else { return };
     let dir = TempDir::new();
-    common::oracle(&python, "refused.py", &[&dir.at("")]).ok();
+    oracle(&python, "refused.py", &[&dir.at("")]).ok();
     let mut cases = 0;
     for line in dir.text("cases").lines() {
         let (name, reason) = line.split_once(' ').unwrap();
@@ -409,13 +410,13 @@ fn all_encodings_refuse_the_same() {
 #[test]
 fn a_manifest_names_files_of_its_own() {
     let dir = TempDir::new();
-    dir.write("in.ndjson", common::conversations(20));
+    dir.write("in.ndjson", conversations(20));
     let script = format!(
         "set -e; cd {}; cat in.ndjson | harmony-tok | span-mask | \
          mmidx-write --root root --shard shard_00 --valid-fraction 0.5; ds-manifest root -q",
         dir.path().display()
     );
-    common::bash_with(&script, &[("GRISTMILL_TO", "arrow")]).ok();
+    bash_with(&script, &[("GRISTMILL_TO", "arrow")]).ok();
     let root = dir.path().join("root");
     tool("ds-check").args(&[root.to_str().unwrap()]).run().ok();
     let manifest = dir.text("root/parts/shard_00.json");
@@ -424,7 +425,7 @@ fn a_manifest_names_files_of_its_own() {
             "root/parts/shard_00.json",
             manifest.replacen("train/shard_00_tokens.bin", elsewhere, 1),
         );
-        let run = common::bash(&format!("timeout 60 ds-check '{}'", root.display()));
+        let run = bash(&format!("timeout 60 ds-check '{}'", root.display()));
         // Not that it is no regular file: nobody has looked.
         let is_not_there = run.text().contains("dev/zero: is not there");
         assert!(run.code() == Some(1) && is_not_there, "{run:?}");
@@ -435,7 +436,7 @@ fn a_manifest_names_files_of_its_own() {
 #[test]
 fn any_number_of_threads_works() {
     let dir = TempDir::new();
-    let file = dir.write("in.ndjson", common::conversations(50));
+    let file = dir.write("in.ndjson", conversations(50));
     let expected = tool("harmony-tok").args(&[&file]).run().silent().text();
     let many = tool("harmony-tok").args(&[&file, "-j", "40000"]).run().silent();
     assert_eq!(many.text(), expected);

@@ -1,13 +1,12 @@
 //! Filters in one process (`gristmill A '|' B`) do what they do with pipes between them: the same bytes,
 //! the same lines on stderr, the same end.
 
-use crate::common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{TempDir, bash, bash_with, conversations, files_in};
 use serde_json::Value;
+
+use crate::common::{TempDir, bash, bash_with, conversations, files_in};
 
 /// The inputs of all pipelines here.
 fn prepared() -> (TempDir, String) {

@@ -1,9 +1,7 @@
 //! Standard streams that were closed before a filter was started: it fails, in one line.
 
-use crate::common;
-
-use common::models::{CHATML, write_model};
-use common::{TempDir, bash};
+use crate::common::models::{CHATML, write_model};
+use crate::common::{TempDir, bash};
 
 const RECORD: &str = "{\"id\":\"a\",\"tokens\":[7],\"segments\":null}\n";
 const CHAT: &str = "{\"id\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"},\

@@ -1,13 +1,11 @@
 //! What manifests count is true: of the whole, whatever slices, parts, splits and concatenations it
 //! went through.
 
-use crate::common;
-use crate::faults::inputs;
-use crate::games;
-
-use common::{TempDir, bash, bash_with, conversations, copy_scripts, data, files_in, tool};
-use games::{Folder, GameText};
 use serde_json::{Value, json};
+
+use crate::common::{TempDir, bash, bash_with, conversations, copy_scripts, data, files_in, tool};
+use crate::faults::inputs;
+use crate::games::{Folder, GameText};
 
 fn counts(read: u64, written: u64, rejected: u64) -> Value {
     json!({"read": read, "written": written, "rejected": rejected})
@@ -22,15 +20,14 @@ fn assert_counts(dir: &TempDir, expected: &[(&str, Value)]) {
 
 /// Slices of `in.ndjson` as roots, both splits concatenated into `whole`, and its manifest.
 fn join_slices(dir: &TempDir, slices: u64, fraction: &str) {
-    bash(&format!(
-        "set -eo pipefail; cd {}; export GRISTMILL_TO=arrow; last=$(({slices} - 1))
+    dir.bash(&format!(
+        "set -eo pipefail; export GRISTMILL_TO=arrow; last=$(({slices} - 1))
          for i in $(seq 0 $last); do harmony-tok in.ndjson --slice $i/{slices} --on-error skip -q \
              | span-mask -q | mmidx-write --root part$i --shard s --valid-fraction {fraction}; done
          for split in train valid; do
              mmidx-write --prefix whole/$split/s \
                  --concat $(for i in $(seq 0 $last); do echo part$i/$split/s; done); done
-         ds-manifest whole -q && ds-check whole --only kd",
-        dir.path().display()
+         ds-manifest whole -q && ds-check whole --only kd"
     ))
     .ok();
 }
@@ -73,14 +70,13 @@ fn rejected_records_count_once() {
 fn prefixes_joined_are_the_whole() {
     let dir = TempDir::new();
     dir.write("in.ndjson", conversations(20) + "{}\n");
-    bash(&format!(
-        "set -eo pipefail; cd {}; export GRISTMILL_TO=arrow
+    dir.bash(
+        "set -eo pipefail; export GRISTMILL_TO=arrow
          for i in 0 1 2; do harmony-tok in.ndjson --slice $i/3 --on-error skip -q | span-mask -q \
              | mmidx-write --prefix p$i; done
          mmidx-write --concat p0 p1 p2 --prefix q; mmidx-write --concat q --prefix r
          mmidx-write --concat p0 p1 p2 --foreign --prefix f; ds-check r f",
-        dir.path().display()
-    ))
+    )
     .ok();
     assert_counts(&dir, &["q", "r"].map(|name| (name, counts(21, 20, 1))));
     // Nothing is known of what a foreign dataset read; its supervised tokens are in its masks.
@@ -97,19 +93,16 @@ fn of_a_part_of_a_stream_it_is_not_known_what_was_dropped() {
     let dir = TempDir::new();
     dir.write("a.ndjson", conversations(8) + "{}\n");
     dir.write("b.ndjson", conversations(8).replace("\"id\":\"", "\"id\":\"b"));
-    bash(&format!(
-        "set -eo pipefail; cd {}; export GRISTMILL_TO=arrow
+    dir.bash("set -eo pipefail; export GRISTMILL_TO=arrow
          for x in a b; do harmony-tok $x.ndjson --on-error skip -q | span-mask -q > $x.arrows; done
-         write() {{ name=$1; shift; mmidx-write --prefix $name -q \"$@\"; }}
+         write() { name=$1; shift; mmidx-write --prefix $name -q \"$@\"; }
          write whole a.arrows; write two a.arrows b.arrows
          for i in 0 1; do write a$i a.arrows --slice $i/2; write b$i b.arrows --slice $i/2
              write ab$i a.arrows b.arrows --slice $i/2; write third$i a.arrows b.arrows --slice $i/3; done
          mmidx-write --concat a0 a1 --prefix joined; mmidx-write --concat ab0 ab1 --prefix both
          ds-cat a.arrows --limit 3 | write few
          cat a.arrows | ds-cat --limit 8 | write eight; ds-cat a.arrows --id id-1 | write chosen
-         ds-cat b.arrows --limit 3 | write fewb",
-        dir.path().display()
-    ))
+         ds-cat b.arrows --limit 3 | write fewb")
     .ok();
     let expected = [
         ("whole", counts(9, 8, 1)),
@@ -140,9 +133,8 @@ fn sequences_read_back_state_what_is_true_of_all() {
     let dir = TempDir::new();
     dir.write("a.ndjson", conversations(8) + "{}\n");
     dir.write("b.ndjson", conversations(5) + "{}\n{}\n");
-    bash(&format!(
-        "set -eo pipefail; cd {}; export GRISTMILL_TO=arrow
-         make() {{ harmony-tok $1.ndjson --on-error skip -q --hash-inputs $3 | span-mask -q | mmidx-write --prefix $2; }}
+    dir.bash("set -eo pipefail; export GRISTMILL_TO=arrow
+         make() { harmony-tok $1.ndjson --on-error skip -q --hash-inputs $3 | span-mask -q | mmidx-write --prefix $2; }
          make a a ''; make b b ''; make b chat '--policy chat'
          for kind in tokens lossmask span; do for end in bin idx; do
              cp b_$kind.$end foreign_$kind.$end; done; done
@@ -151,9 +143,7 @@ fn sequences_read_back_state_what_is_true_of_all() {
          mmidx-write foreign --prefix other; mmidx-write a --slice 0/2 --prefix slice
          mmidx-write --root root --shard s --valid-fraction 0.5 a
          mmidx-write root --prefix of-root; ds-check one both policies mixed other of-root
-         seq-pack a b -q --form rows -o both.parquet; seq-pack a foreign -q --form rows -o mixed.parquet",
-        dir.path().display()
-    ))
+         seq-pack a b -q --form rows -o both.parquet; seq-pack a foreign -q --form rows -o mixed.parquet")
     .ok();
     let part = |name: &str| dir.json(&format!("{name}.part.json"));
     let expected = [
@@ -223,7 +213,7 @@ fn a_published_root_passes_ds_check() {
     assert!(run.text().contains(note), "{run:?}");
     // What it does state is compared.
     let dir = TempDir::new();
-    for name in common::files_in(&data).iter().filter(|name| !name.starts_with("cache")) {
+    for name in files_in(&data).iter().filter(|name| !name.starts_with("cache")) {
         dir.write(name, std::fs::read(data.join(name)).unwrap());
     }
     check(&[&dir.at("")]).ok();
@@ -307,9 +297,8 @@ fn what_did_not_come_with_the_records_is_null() {
     }
     // Unknown plus anything is unknown: in a root, in concatenations, and in those of them.
     let join = |names: &str, out: &str| {
-        bash(&format!(
-            "set -eo pipefail; cd {}; mmidx-write --concat {names} --prefix {out}; ds-check {out}",
-            dir.path().display()
+        dir.bash(&format!(
+            "set -eo pipefail; mmidx-write --concat {names} --prefix {out}; ds-check {out}"
         ))
         .ok();
         dir.json(&format!("{out}.part.json"))["records"].clone()
@@ -321,16 +310,15 @@ fn what_did_not_come_with_the_records_is_null() {
         let root = dir.at("some");
         let _ = std::fs::remove_dir_all(&root);
         for name in names {
-            bash(&format!(
-                "set -e; cd {}; mkdir -p some/parts some/train some/valid some/ids/train some/ids/valid
+            dir.bash(&format!(
+                "set -e; mkdir -p some/parts some/train some/valid some/ids/train some/ids/valid
                  cp root/parts/{name}.json some/parts
                  for d in train valid ids/train ids/valid; do
-                     cp root/$d/{name}* some/$d 2> /dev/null || true; done",
-                dir.path().display()
+                     cp root/$d/{name}* some/$d 2> /dev/null || true; done"
             ))
             .ok();
         }
-        bash(&format!("set -e; cd {}; ds-manifest some; ds-check some", dir.path().display())).ok();
+        dir.bash("set -e; ds-manifest some; ds-check some").ok();
         dir.json("some/manifest.json")["records"].clone()
     };
     assert_eq!(of_root(&["arrow", "stream"]), counts(20, 16, 4));
@@ -342,12 +330,11 @@ fn what_did_not_come_with_the_records_is_null() {
 fn older_manifests_are_read() {
     let dir = TempDir::new();
     dir.write("in.ndjson", conversations(8));
-    bash(&format!(
-        "set -eo pipefail; cd {}; export GRISTMILL_TO=arrow
+    dir.bash(
+        "set -eo pipefail; export GRISTMILL_TO=arrow
          for i in 0 1; do harmony-tok in.ndjson --slice $i/2 | span-mask \
              | mmidx-write --root root --shard s$i; done; ds-manifest root",
-        dir.path().display()
-    ))
+    )
     .ok();
     let edit = |name: &str, records: &Value| {
         let mut manifest = dir.json(name);
@@ -441,7 +428,7 @@ fn joins_of_every_format_add_up() {
     inputs::make(&dir.path().join("in"));
     copy_scripts(&dir);
     let run = |script: &str| {
-        bash(&format!("set -eo pipefail; cd {}; {script}", dir.path().display())).ok();
+        dir.bash(&format!("set -eo pipefail; {script}")).ok();
     };
     run("for n in 1 2; do cp -r in/raw raw$n; done
          file=$(find raw1 -name 'one*.gz' | head -1); head -c 40 $file > cut; mv cut $file

@@ -1,19 +1,18 @@
 //! What happens when a producer dies, a disk is full, a reader goes away or a signal comes: nothing
 //! that looks finished is left, and the exit code says whether to try again.
 
-use crate::common;
-
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use common::models::{CHATML, write_model};
-use common::samples::masked_answer;
-use common::writers::{has_temporaries, send, wait_until};
-use common::{
+use serde_json::json;
+
+use crate::common::models::{CHATML, write_model};
+use crate::common::samples::masked_answer;
+use crate::common::writers::{has_temporaries, send, wait_until};
+use crate::common::{
     TempDir, assert_no_temporaries, bash, conversations, message_boundaries, tool, write_parquet,
 };
-use serde_json::json;
 
 /// Raw SYNTH rows, some without reasoning.
 fn raw_rows(count: usize) -> String {
@@ -43,11 +42,10 @@ fn masked_stream(dir: &TempDir) -> Vec<u8> {
     for part in 0..3 {
         dir.write(&format!("{part}.ndjson"), conversations(part + 2));
     }
-    bash(&format!(
-        "set -e; cd {}; for i in 0 1 2; do harmony-tok $i.ndjson --to arrow | span-mask --to arrow > $i; \
+    dir.bash(
+        "set -e; for i in 0 1 2; do harmony-tok $i.ndjson --to arrow | span-mask --to arrow > $i; \
          done; ds-cat 0 1 2 --to arrow > whole",
-        dir.path().display()
-    ))
+    )
     .silent();
     dir.read("whole")
 }
@@ -129,7 +127,7 @@ fn a_full_disk_may_be_tried_again() {
     write_model(&dir, "model", CHATML);
     write_parquet(&dir.path().join("raw.parquet"), &raw_rows(50));
     let convert = "ds-cat in.ndjson --to parquet -o in.parquet";
-    bash(&format!("cd {}; {convert}", dir.path().display())).silent();
+    dir.bash(convert).silent();
     for filter in [
         "harmony-tok in.ndjson",
         "harmony-tok in.ndjson --to arrow",
@@ -157,11 +155,8 @@ fn a_full_disk_may_be_tried_again() {
         "chat-tok --model model chats.ndjson --to arrow -j 2",
     ] {
         let name = filter.split(' ').next().unwrap();
-        bash(&format!(
-            "cd {}; harmony-tok 0.ndjson > 0.tokens; {filter} > /dev/full",
-            dir.path().display()
-        ))
-        .says(75, &format!("{name}: stdout: No space left on device"));
+        dir.bash(&format!("harmony-tok 0.ndjson > 0.tokens; {filter} > /dev/full"))
+            .says(75, &format!("{name}: stdout: No space left on device"));
     }
     // A sink that may write no more than 1 KiB to a file.
     for sink in [

@@ -1,20 +1,18 @@
 //! Ways in which data was lost or misread once, where no test of their topic had them, and the table
 //! of all of them (FINDINGS.md): each has a test that is there.
 
-use crate::common;
-use crate::faults::inputs;
-use crate::games;
-
 use std::fs;
 use std::path::Path;
 
-use common::samples::masked_line;
-use common::{
-    Edit, Outcome, TempDir, assert_same_datasets, bash, copy_scripts, files_in, installed, wrap,
-    write_shards,
-};
-use games::{Folder, GameText};
 use serde_json::{Value, json};
+
+use crate::common::samples::masked_line;
+use crate::common::{
+    Edit, Outcome, TempDir, assert_same_datasets, bash, copy_scripts, files_in, installed,
+    unchecked_sink, wrap, write_shards,
+};
+use crate::faults::inputs;
+use crate::games::{Folder, GameText};
 
 /// Small datasets of every kind in `in`.
 fn prepared() -> TempDir {
@@ -358,7 +356,7 @@ fn scripts_pass_warnings_on_and_say_what_was_made() {
     let (dir, folder) = (TempDir::new(), warned_of());
     copy_scripts(&dir);
     let raw = folder.path.display();
-    let script = |line: &str| bash(&format!("cd {}; bash scripts/{line}", dir.path().display()));
+    let script = |line: &str| dir.bash(&format!("bash scripts/{line}"));
     let warning = "npy-pack: warning: valuation types beyond search, tuple10 and tuple11 (other)";
     for (line, made) in [
         (format!("macroxue.sh {raw} one --no-check --jobs 1"), "one: 3 games read; "),
@@ -400,7 +398,7 @@ fn the_closing_check_of_scripts_shows_its_progress() {
                 "here" => "bash line",
                 _ => "TERM=xterm script -qec 'bash line' /dev/null < /dev/null",
             };
-            bash(&format!("cd {}; rm -f checked; {line}", dir.path().display())).ok();
+            dir.bash(&format!("rm -f checked; {line}")).ok();
             let checked = dir.text("checked");
             assert!(checked.lines().all(|call| call.contains(shown)), "{line}: {checked}");
         }
@@ -435,6 +433,6 @@ fn numbers_above_2_to_the_53_are_exact() {
     // A number that a double cannot hold is not rounded on the way in either.
     let line =
         masked_line("a", &[1, 2, 3]).replace("\"tokens\":[1,", "\"tokens\":[9007199254740993,");
-    let sink = common::unchecked_sink().args(&["--prefix", &dir.at("p")]).input(line).run();
+    let sink = unchecked_sink().args(&["--prefix", &dir.at("p")]).input(line).run();
     sink.fails(1, &["9007199254740993 is not"]);
 }

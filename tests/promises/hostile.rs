@@ -1,16 +1,15 @@
 //! Names and data that would write on a terminal, run as shell, or be waited for without end.
 
-use crate::common;
-
 use std::fs;
 use std::path::Path;
 
-use common::samples::masked_answer;
-use common::{
-    FILTERS, Outcome, TempDir, assert_same_datasets, bash, copy_scripts, installed, tool,
-    write_shards,
-};
 use serde_json::{Value, json};
+
+use crate::common::samples::masked_answer;
+use crate::common::{
+    FILTERS, Outcome, TempDir, assert_same_datasets, bash, copy_scripts, installed, tool,
+    write_parquet, write_shards,
+};
 
 /// A name, or an id, that moves the cursor, forges a message, and turns the direction of text.
 const HOSTILE: &str = "a\x1b[31m\nds-check: forged\r\u{9b}2J\u{202e}z";
@@ -218,7 +217,7 @@ fn rows_of_another_kind_are_not_left_out() {
     copy_scripts(&dir);
     let row = "{\"synth_id\":\"a\",\"query\":\"q\",\"synthetic_reasoning\":\"r\",\"synthetic_answer\":\"s\"}\n";
     dir.write("raw/below/b.jsonl", row);
-    common::write_parquet(&dir.path().join("raw/a.parquet"), row);
+    write_parquet(&dir.path().join("raw/a.parquet"), row);
     dir.write("raw/README.md", "not rows");
     for command in [
         "synth-harmony raw",
@@ -240,7 +239,7 @@ fn rows_of_another_kind_are_not_left_out() {
 #[test]
 fn options_without_effect_are_said() {
     let dir = TempDir::new();
-    dir.write("chats", common::conversations(3));
+    dir.write("chats", crate::common::conversations(3));
     let run = |script: &str| bash(&format!("cd '{}'; {script}", dir.path().display()));
     run("ds-view chats --step 3").fails(2, &["--step: these are no games"]);
     run("mkdir in; ds-cat chats --to parquet -o in/a.parquet").ok();

@@ -1,12 +1,10 @@
 //! What holds between two filters: a stream that was not finished is never taken for a whole one,
 //! the cause of a failure reaches the end of the pipe, and no bytes are not an empty stream.
 
-use crate::common;
-
 use std::path::Path;
 
-use common::samples::masked_answer;
-use common::{TempDir, bash, bash_with, conversations, python_code, tool};
+use crate::common::samples::masked_answer;
+use crate::common::{TempDir, bash, bash_with, conversations, python_code, tool};
 
 const ENCODINGS: [&str; 2] = ["ndjson", "arrow"];
 

@@ -1,11 +1,9 @@
 //! Thousands of damaged inputs: whatever the bytes, a filter ends with a code of its own and one
 //! line, and never panics. The damage is the same in every run.
 
-use crate::common;
-
 use std::fs;
 
-use common::{Random, TempDir, bash, conversations, tool};
+use crate::common::{Random, TempDir, conversations, oracle, tool};
 
 /// Flips, cuts and insertions, a few at a time.
 fn damage(good: &[u8], random: &mut Random) -> Vec<u8> {
@@ -34,13 +32,10 @@ fn damage(good: &[u8], random: &mut Random) -> Vec<u8> {
 fn damaged(file: &str, filters: &[&str], rounds: usize) {
     let dir = TempDir::new();
     dir.write("in.ndjson", conversations(4));
-    bash(&format!(
-        "set -e; cd {}; harmony-tok in.ndjson --to arrow > tokens.arrows; harmony-tok in.ndjson > tokens.ndjson; \
+    dir.bash("set -e; harmony-tok in.ndjson --to arrow > tokens.arrows; harmony-tok in.ndjson > tokens.ndjson; \
          span-mask tokens.arrows --to arrow > masked.arrows; gzip -c in.ndjson > in.gz; \
          ds-cat in.ndjson --to parquet -o in.parquet; \
-         mmidx-write masked.arrows --prefix p > /dev/null",
-        dir.path().display()
-    ))
+         mmidx-write masked.arrows --prefix p > /dev/null")
     .silent();
     let good = dir.read(file);
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ good.len() as u64);
@@ -81,12 +76,12 @@ fn arrow_streams() {
 /// Compressed bodies and dictionaries, as pyarrow writes them.
 #[test]
 fn arrow_streams_of_other_programs() {
-    let Some(python) = common::python() else { return };
+    let Some(python) = crate::common::python() else { return };
     let dir = TempDir::new();
     dir.write("in.ndjson", conversations(4));
     let tokens = tool("harmony-tok").args(&[&dir.at("in.ndjson"), "--to", "arrow"]).run().silent();
     let tokens = dir.write("tokens", tokens.stdout);
-    common::oracle(&python, "streams.py", &["variants", &tokens, &dir.at("")]).ok();
+    oracle(&python, "streams.py", &["variants", &tokens, &dir.at("")]).ok();
     let mut random = Random(0x2545_f491);
     for name in ["zstd", "lz4", "dictionary", "view", "large"] {
         let good = dir.read(&format!("{name}.arrows"));

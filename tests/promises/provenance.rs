@@ -1,11 +1,12 @@
 //! What is outside of `run` is the same wherever, whenever and with however many threads a dataset
 //! is built.
 
-use crate::common;
-use crate::faults::inputs;
-
-use common::{TempDir, bash, bash_with, conversations, copy_scripts, files_in, tool, write_shards};
 use serde_json::Value;
+
+use crate::common::{
+    TempDir, bash, bash_with, conversations, copy_scripts, files_in, tool, write_shards,
+};
+use crate::faults::inputs;
 
 /// Builds packs and sets of every source.
 fn packs(input: &TempDir, first: &str, last: &str) -> String {
@@ -207,7 +208,7 @@ fn an_ndjson_pipe_loses_knowledge_and_invents_none() {
 fn policy_and_spans_are_stated_or_unknown() {
     let dir = TempDir::new();
     dir.write("chat.ndjson", chat());
-    let run = |line: &str| bash(&format!("set -eo pipefail; cd {}; {line}", dir.path().display()));
+    let run = |line: &str| dir.bash(&format!("set -eo pipefail; {line}"));
     let source = |name: &str| dir.json(&format!("{name}/parts/s.json"))["source"].clone();
     let make = "harmony-tok chat.ndjson --policy chat | span-mask --span commentary=1 > m";
     run(make).ok();
@@ -321,7 +322,7 @@ fn what_was_read_is_what_the_inputs_have() {
     let dir = TempDir::new();
     write_shards(&dir, &[9]);
     copy_scripts(&dir);
-    bash(&format!("cd {}; bash scripts/synth-kd.sh in root", dir.path().display())).ok();
+    dir.bash("bash scripts/synth-kd.sh in root").ok();
     let (path, root) = ("root/parts/shard_00.json", dir.at("root"));
     let edit = |from: &str, to: &str| {
         for path in [path, "root/manifest.json"] {
@@ -345,9 +346,7 @@ fn a_root_leads_back_to_the_raw_rows() {
     let dir = TempDir::new();
     inputs::make(&dir.path().join("in"));
     copy_scripts(&dir);
-    let run = |script: &str| {
-        bash(&format!("set -eo pipefail; cd {}; {script}", dir.path().display())).ok()
-    };
+    let run = |script: &str| dir.bash(&format!("set -eo pipefail; {script}")).ok();
     run("mkdir parquet; cp in/rows.parquet parquet
          for raw in in/raw_rows parquet; do
              bash scripts/synth-kd.sh $raw $(basename $raw).root --raw --shards 2 --valid-fraction 0.2 -q || exit

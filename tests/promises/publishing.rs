@@ -1,22 +1,19 @@
 //! Publishing: what stands stays until something whole takes its place, whoever writes beside it
 //! and whatever ends the writer; and nothing is left behind.
 
-use crate::common;
-use crate::games;
-
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Output};
 
-use common::samples::{Random, masked_answer, masked_line, tokens_line};
-use common::writers::{has_temporaries, send, wait_until, waiting, waiting_writer};
-use common::{
+use crate::common::samples::{Random, masked_answer, masked_line, tokens_line};
+use crate::common::writers::{has_temporaries, send, wait_until, waiting, waiting_writer};
+use crate::common::{
     TempDir, Tool, assert_no_temporaries, bash, conversations, copy_scripts, files_in, installed,
     skip, tool, write_shards,
 };
-use games::{Folder, GameText};
+use crate::games::{Folder, GameText};
 
 /// The files below a directory with their bytes, without what says when they were made.
 fn content(directory: &Path) -> BTreeMap<String, Vec<u8>> {
@@ -183,11 +180,10 @@ fn signals_take_the_temporaries_along() {
 fn a_closed_pipe_or_a_limit_leaves_nothing() {
     let dir = TempDir::new();
     dir.write("in.ndjson", "{}\n".to_string() + &conversations(6000));
-    let run = bash(&format!(
-        "cd {}; harmony-tok in.ndjson --on-error skip --rejects r | head -1 >/dev/null; \
-         echo \"${{PIPESTATUS[@]}}\"",
-        dir.path().display()
-    ));
+    let run = dir.bash(
+        "harmony-tok in.ndjson --on-error skip --rejects r | head -1 >/dev/null; \
+         echo \"${PIPESTATUS[@]}\"",
+    );
     assert_eq!(run.text(), "141 0\n", "{run:?}");
     assert_eq!(dir.files(), ["in.ndjson"]);
     // The default of SIGXFSZ ends the writer; what was written goes.
@@ -461,10 +457,7 @@ fn a_new_part_withdraws_the_roots_manifest() {
 fn rejects_replace_nothing_else() {
     let dir = TempDir::new();
     let script = |command: &str| {
-        bash(&format!(
-            "cd {}; set -o pipefail; rm -rf out r; cp keep in.ndjson; {command}",
-            dir.path().display()
-        ))
+        dir.bash(&format!("set -o pipefail; rm -rf out r; cp keep in.ndjson; {command}"))
     };
     let bad = "{}\n".to_string() + &conversations(3);
     dir.write("keep", &bad);
@@ -508,10 +501,9 @@ fn rejects_come_before_the_output() {
     let dir = TempDir::new();
     let write = |bad: usize, limit: &str| {
         dir.write("in.ndjson", "{}\n".repeat(bad) + &masked_answer("a", &[64]));
-        bash(&format!(
-            "cd {}; trap '' XFSZ; {limit} mmidx-write --no-check in.ndjson --prefix out/p --no-ids \
-             --on-error skip --rejects r",
-            dir.path().display()
+        dir.bash(&format!(
+            "trap '' XFSZ; {limit} mmidx-write --no-check in.ndjson --prefix out/p --no-ids \
+             --on-error skip --rejects r"
         ))
     };
     // Few rejects wait in memory until the end of the run.
@@ -519,7 +511,7 @@ fn rejects_come_before_the_output() {
     write(FEW, "").ok();
     let sizes = ["r", "out/p.part.json"].map(|name| dir.read(name).len());
     assert!((4097..8192).contains(&sizes[0]) && sizes[1] < 4096, "{sizes:?}");
-    bash(&format!("cd {}; rm -r out r", dir.path().display())).ok();
+    dir.bash("rm -r out r").ok();
     for bad in [2000, FEW] {
         write(bad, "ulimit -f 4;").fails(75, &["r: File too large"]);
         assert_eq!(dir.files(), ["in.ndjson"]);
@@ -617,7 +609,7 @@ fn nothing_is_left_on_fuse() {
          ds-manifest -q fuse/root; find fuse; \
          ds-cat -q fuse/root -o fuse/f; ds-cat -q fuse/root -o fuse/f --overwrite; \
          ds-manifest -q fuse/root; find fuse";
-    let run = bash(&format!("cd {}; {script}", dir.path().display())).ok();
+    let run = dir.bash(script).ok();
     if run.text() == "none\n" {
         return skip("bindfs cannot mount here");
     }

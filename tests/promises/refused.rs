@@ -1,8 +1,6 @@
 //! What is no record in Arrow and Parquet is one bad record, as in NDJSON: it ends the run with its
 //! place and reason, or is dropped, counted and kept. (Numbers and JSON: tests/promises/bounds.rs.)
 
-use crate::common;
-
 use std::fs::File;
 use std::sync::Arc;
 
@@ -10,11 +8,12 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray, StructArray};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, Field};
-use common::{TempDir, conversation, python, python_code, tool, without_places};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use serde_json::{Value, json};
+
+use crate::common::{TempDir, conversation, data, python, python_code, tool, without_places};
 
 /// Replaced by bytes that are no text.
 const MARK: &str = "no-text-here";
@@ -97,9 +96,7 @@ fn text_that_is_none_is_one_bad_record() {
                 run.records().iter().map(|record| record["id"].clone()).collect();
             let expected = [0, 1, 2, 4, 5, 7, 8].map(|number| format!("s-{number}"));
             assert_eq!(there, expected, "{kind} {file}");
-            let kept = dir.text("rejects");
-            let kept: Vec<Value> =
-                kept.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let kept = dir.records("rejects");
             assert_eq!(kept.len(), 2);
             assert_eq!(
                 (&kept[1]["record"], &kept[1]["input"]["synth_id"]),
@@ -223,8 +220,7 @@ fn fields_with_a_meaning_are_refused() {
             "{{\"id\":\"a\",\"messages_json\":\"{{\\\"messages\\\":{messages},\\\"{name}\\\":[1,2]}}\"}}\n"
         );
         let run = tool("harmony-tok").input(&record).run();
-        assert_eq!(run.code(), Some(1), "{run:?}");
-        assert!(run.stderr.contains(&format!("has \"{name}\", which")), "{run:?}");
+        run.exits(1, &[&format!("has \"{name}\", which")]);
     }
 }
 
@@ -333,7 +329,7 @@ for path in glob.glob(f"{sys.argv[1]}/*.ndjson"):
 /// Chats of every shape that people have: one that is rendered has nothing that is not.
 #[test]
 fn chats_are_rendered_whole_or_refused() {
-    let Some(cases) = common::data("chat/cases.ndjson") else { return };
+    let Some(cases) = data("chat/cases.ndjson") else { return };
     let (mut rendered, mut refused) = (0, 0);
     for case in std::fs::read_to_string(cases).unwrap().lines() {
         let case: Value = serde_json::from_str(case).unwrap();
@@ -506,8 +502,7 @@ fn a_conversation_has_messages() {
     for (policy, cause) in [("chat", "no messages"), ("synth-kd-v1", "no assistant message")] {
         let none = "{\"id\":\"a\",\"messages\":[]}\n";
         let run = tool("harmony-tok").args(&["--policy", policy]).input(none).run();
-        assert_eq!(run.code(), Some(1), "{run:?}");
-        assert!(run.stderr.contains(cause), "{run:?}");
+        run.exits(1, &[cause]);
     }
 }
 

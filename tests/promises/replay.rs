@@ -1,15 +1,15 @@
 //! The fuzz targets on their corpus, and on a few thousand mutations of it, the same in every run.
 
-use crate::common;
 #[path = "../../fuzz/targets/mod.rs"]
 mod targets;
 
 use std::fs;
 use std::path::Path;
 
-use common::Random;
 use targets::models::{self, MODELS};
 use targets::{PARTS, READERS};
+
+use crate::common::Random;
 
 /// Mutations of each file of the corpus; `GRISTMILL_MUTATIONS` says another number.
 const MUTATIONS: usize = 60;

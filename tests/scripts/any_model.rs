@@ -101,8 +101,7 @@ fn a_root_is_the_same_however_it_is_cut(dir: &TempDir) {
         format!("PATH=$PWD/bin:$PATH bash $KD in killed {OPTIONS} --rows-per-task 20 --jobs 1");
     wrap(dir, "chat-tok", "case \"$*\" in *'--slice 40..60'*) kill -KILL $$ ;; esac");
     let killed = run(dir, &line);
-    assert_eq!(killed.code(), Some(75), "{killed:?}");
-    assert!(killed.stderr.contains("2 finished shards are kept for --resume"), "{killed:?}");
+    killed.exits(75, &["2 finished shards are kept for --resume"]);
     assert!(!root("killed/manifest.json").exists());
     wrap(dir, "chat-tok", "echo \"$*\" >> calls");
     run(dir, &format!("{line} --resume")).silent();
@@ -501,6 +500,5 @@ fn what_is_wrong_is_said_in_one_line_before_any_work() {
     }
     // What a chat alone shows is said of it, once.
     let dated = run(&dir, "bash $KD in out --chat --model dated -q");
-    assert_eq!(dated.code(), Some(1), "{dated:?}");
-    assert!(dated.stderr.contains("try: --date YYYY-MM-DD"), "{dated:?}");
+    dated.exits(1, &["try: --date YYYY-MM-DD"]);
 }

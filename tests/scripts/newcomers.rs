@@ -1,8 +1,6 @@
 //! What people who are new here do first: each wrong step has one line that says what it is and what
 //! to do instead.
 
-use crate::common;
-
 use std::fs;
 use std::sync::Arc;
 
@@ -12,9 +10,10 @@ use arrow_array::{
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
-use common::{TempDir, bash, conversations, data, installed, tool};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
+
+use crate::common::{TempDir, conversations, data, installed, tool};
 
 /// Conversations, tokens, masked tokens, games and puzzles as NDJSON (`x.ndjson`) and Parquet.
 fn records() -> TempDir {
@@ -38,8 +37,8 @@ fn examples() -> String {
     format!("{}/scripts/example", env!("CARGO_MANIFEST_DIR"))
 }
 
-fn in_place(dir: &TempDir, line: &str) -> common::Outcome {
-    bash(&format!("set -e; cd {}; {line}", dir.path().display()))
+fn in_place(dir: &TempDir, line: &str) -> crate::common::Outcome {
+    dir.bash(&format!("set -e; {line}"))
 }
 
 #[test]
@@ -95,8 +94,7 @@ fn a_dash_is_stdout_or_refused() {
         "harmony-tok c.ndjson --progress-to -",
     ] {
         let run = in_place(&dir, line);
-        assert_eq!(run.code(), Some(2), "{run:?}");
-        assert!(run.stderr.contains("this cannot go to stdout; try: "), "{run:?}");
+        run.exits(2, &["this cannot go to stdout; try: "]);
     }
     assert_eq!(dir.files(), before);
 }

@@ -1,14 +1,12 @@
 //! What is installed: the packages in places of their own, manual pages and completions.
 
-use crate::common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
 use super::readme::blocks;
-use common::{TempDir, bash, bin_dir, installed, python};
+use crate::common::{TempDir, assert_same_datasets, bash, bin_dir, installed, python, tool};
 
 const SCRIPTS: [&str; 6] =
     ["synth-raw", "synth-kd", "macroxue", "merge-packs", "puzzles", "quickstart"];
@@ -41,7 +39,7 @@ static PACKAGES: LazyLock<Option<Packages>> = LazyLock::new(|| {
 
 impl Packages {
     /// Runs a command with the package's programs and those of the system, and nothing else.
-    fn run(&self, bin: &Path, directory: &Path, command: &str) -> common::Outcome {
+    fn run(&self, bin: &Path, directory: &Path, command: &str) -> crate::common::Outcome {
         let path = format!("{}:/usr/bin:/bin", bin.display());
         let (home, directory) = (directory.display(), directory.display());
         bash(&format!(
@@ -92,7 +90,7 @@ fn a_tarball_does_the_main_job() {
         )
         .ok();
     for root in ["gristmill-quickstart/dataset", "direct"] {
-        common::assert_same_datasets(&work.path().join(root), &work.path().join("own"));
+        assert_same_datasets(&work.path().join(root), &work.path().join("own"));
     }
     // A plan's lines name the installed script and program.
     let plan = packages
@@ -350,7 +348,7 @@ fn manual_pages() {
             "{name}: {shown:?}"
         );
         if filters().contains(&name.to_string()) {
-            let help = common::tool(name).args(&["--help"]).run().ok().text();
+            let help = tool(name).args(&["--help"]).run().ok().text();
             let help = as_installed(&help);
             assert!(
                 shown.iter().all(|line| help.contains(&format!("  {line}\n"))),

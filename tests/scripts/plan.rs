@@ -1,19 +1,18 @@
 //! Plans: a build in tasks gives the bytes of one machine, whatever engine runs them, however often
 //! and beside itself; what is done is known from the parts, and bad input joins nothing.
 
-use crate::common;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::Path;
 
-use common::{
+use gristmill::digest::{sha256_hex, sha256_of};
+use serde_json::Value;
+
+use crate::common::{
     Edit, Outcome, TempDir, assert_same_roots, bash_with, bin_dir, copy_scripts, data, files_in,
     installed, wrap, write_shard, write_shards,
 };
-use gristmill::digest::{sha256_hex, sha256_of};
-use serde_json::Value;
 
 /// What a plan may say: that there are fewer tasks than were asked for.
 fn is_plans(stderr: &str) -> bool {
@@ -240,7 +239,7 @@ fn every_state_is_seen() {
     // Failed: with its exit code and cause; a pipeline that is killed may be tried again.
     with_harmony_tok(&place, "echo 'harmony-tok: no luck' >&2; exit 1");
     let failed = place.run(&task(&tasks, "shard_01"));
-    failed.fails_with(1, "harmony-tok: no luck\n");
+    failed.exits(1, &["harmony-tok: no luck\n"]);
     assert!(place.state("shard_01").starts_with("failed: exit 1 on "));
     with_harmony_tok(&place, "kill -KILL $$");
     assert_eq!(place.run(&task(&tasks, "shard_01")).code(), Some(75));
@@ -280,9 +279,7 @@ fn every_state_is_seen() {
     // Stale: another input under the same name; then what is there is replaced.
     write_shard(&place.dir, "shard_00", 100..109);
     assert_eq!(place.state("shard_00"), "stale: its input has changed since the plan");
-    place
-        .run("head -1 tasks.txt | bash")
-        .fails_with(1, "is not what it was when the plan was made");
+    place.run("head -1 tasks.txt | bash").exits(1, &["is not what it was when the plan was made"]);
     let again = place.plan(plan);
     assert_eq!(again[0], tasks[0], "its name stays");
     assert_eq!(place.state("shard_00"), "stale: made of another input");
@@ -304,18 +301,6 @@ fn every_state_is_seen() {
     place.finish("many tasks.txt").silent();
     place.run("bash $KD in one --valid-fraction 0.25").silent();
     place.assert_same_roots("many", "one");
-}
-
-trait FailsWith {
-    fn fails_with(self, code: i32, part: &str);
-}
-
-impl FailsWith for Outcome {
-    /// It failed with this exit code and said this among other things.
-    #[track_caller]
-    fn fails_with(self, code: i32, part: &str) {
-        assert!(self.code() == Some(code) && self.stderr.contains(part), "{self:?}");
-    }
 }
 
 #[test]
@@ -682,7 +667,7 @@ fn more_parts_than_open_files() {
     // What a `finish` has merged and could not remove, the next one removes.
     place.run("cd many/tasks && mkdir joining joining-70-00001 && cp ../*.npy joining").silent();
     mx("bash $MX finish many tasks.txt --no-check -q").silent();
-    place.run("rm -r many/tasks/games.part-*; ls many/tasks | grep -v plan.json").fails_with(1, "");
+    place.run("rm -r many/tasks/games.part-*; ls many/tasks | grep -v plan.json").exits(1, &[""]);
     place.run("rm -r many/tasks; diff -r one many").silent();
 }
 
@@ -709,8 +694,7 @@ fn lines_of_a_slurm_array() {
         let run = place.run(&format!(
             "SLURM_RESTART_COUNT={restarts} SLURM_ARRAY_TASK_ID=0 PER=9 bash {script} some.txt"
         ));
-        assert_eq!(run.code(), Some(code), "{run:?}");
-        assert!(run.stderr.contains(message), "{run:?}");
+        run.exits(code, &[message]);
     }
 }
 

@@ -1,13 +1,11 @@
 //! A build on one machine is a plan that the script makes itself: slices of a large shard side by side,
 //! of which a rerun makes those that are missing; a line a shard, or one line on a terminal.
 
-use crate::common;
-
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
-use common::{Outcome, TempDir, bash, copy_scripts, data, installed, wrap, write_shards};
+use crate::common::{Outcome, TempDir, copy_scripts, data, installed, wrap, write_shards};
 
 struct Place {
     dir: TempDir,
@@ -23,7 +21,7 @@ impl Place {
 
     /// A script in the directory, which finds the filters of `bin` first.
     fn run(&self, script: &str) -> Outcome {
-        bash(&format!("cd {}; PATH=$PWD/bin:$PATH; {script}", self.dir.path().display()))
+        self.dir.bash(&format!("PATH=$PWD/bin:$PATH; {script}"))
     }
 
     /// The lines in which a filter has noted its calls since the last time.
@@ -240,11 +238,7 @@ fn puzzle_sets_are_resumed() {
     let killed = "case \"$*\" in arc*) kill -KILL $$ ;; esac";
     wrap(&place.dir, "puzzle-encode", &format!("echo \"$*\" >> calls; {killed}"));
     let failed = puzzles("many");
-    assert_eq!(failed.code(), Some(75), "{failed:?}");
-    assert!(
-        failed.stderr.contains("puzzles.sh: a set failed; 1 finished set is kept for --resume"),
-        "{failed:?}"
-    );
+    failed.exits(75, &["puzzles.sh: a set failed; 1 finished set is kept for --resume"]);
     let domains = || -> Vec<String> {
         let calls = place.calls();
         calls.iter().map(|call| call.split(' ').next().unwrap().to_string()).collect()

@@ -3,12 +3,10 @@
 //! Runs when `GRISTMILL_PYTHON` names a Python with numpy, and again, with what needs torch and
 //! Megatron, when `GRISTMILL_TORCH_PYTHON` names one that has them; else it says that it was skipped.
 
-use crate::common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Tool, bin_dir, python, torch_python};
+use crate::common::{Tool, bin_dir, python, torch_python};
 
 fn discover(python: PathBuf) -> String {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("python");
@@ -17,8 +15,7 @@ fn discover(python: PathBuf) -> String {
     command.env("PYTHONPATH", &directory).env("PYTHONDONTWRITEBYTECODE", "1");
     command.env("GRISTMILL_BIN", bin_dir());
     let outcome = Tool::new(command, "python -m unittest discover").in_directory(&directory).run();
-    assert_eq!(outcome.code(), Some(0), "{outcome:?}");
-    assert!(outcome.stderr.contains("\nOK"), "{outcome:?}");
+    outcome.exits(0, &["\nOK"]);
     outcome.stderr
 }
 

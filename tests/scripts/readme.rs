@@ -2,13 +2,11 @@
 //! drawn at random, each time in a folder of its own. A block starts with a marker before its fence: `<!-- run -->`;
 //! `<!-- run: MODULES -->` if it needs modules of Python; or `<!-- not run: WHY -->`.
 
-use crate::common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use common::{Random, TempDir};
+use crate::common::{Random, TempDir};
 
 /// A block of a page.
 #[derive(Debug, Clone)]

@@ -1,16 +1,15 @@
 //! The SYNTH pipeline gives the bytes of the original builder: through every kind of pipe, with any
 //! number of threads, whole and in slices. Needs GRISTMILL_DATA; some tests also GRISTMILL_PYTHON.
 
-use crate::common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{
+use serde_json::Value;
+
+use crate::common::{
     TempDir, assert_no_temporaries, assert_same_datasets, bash, bash_with, conversations, data,
     datasets_in, oracle, python, tool,
 };
-use serde_json::Value;
 
 const CONFIG_HASH_0_1: &str = "faa2ee2ea0adc1b2dc2f171d31e4ab4d6b6a3a320d09a35776cceb34c006ecdc";
 
@@ -64,11 +63,10 @@ fn files_between_the_filters_change_nothing() {
     let Some(data) = data("") else { return };
     let dir = TempDir::new();
     for (first, second) in [("ndjson", "arrow"), ("arrow", "ndjson")] {
-        bash(&format!(
-            "set -eo pipefail; cd {}; harmony-tok {} --to {first} > tokens; \
+        dir.bash(&format!(
+            "set -eo pipefail; harmony-tok {} --to {first} > tokens; \
              span-mask tokens --to {second} | gzip > masked; \
              mmidx-write masked --root {first} --shard shard_00 --valid-fraction 0.1",
-            dir.path().display(),
             shard(&data).display()
         ))
         .silent();

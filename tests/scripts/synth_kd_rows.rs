@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::common::{Outcome, TempDir, bash, bin_dir, copy_scripts, files_in, tool, write_shards};
+use crate::common::{Outcome, TempDir, bin_dir, copy_scripts, files_in, tool, write_shards};
 
 /// A directory with an input and a copy of the scripts.
 fn place() -> TempDir {
@@ -15,12 +15,8 @@ fn place() -> TempDir {
 
 /// A script in the directory; KD is the pipeline.
 fn run(dir: &TempDir, script: &str) -> Outcome {
-    bash(&format!(
-        "cd {}; export PATH={}:$PATH KD=scripts/synth-kd.sh; {script}",
-        dir.path().display(),
-        bin_dir().display()
-    ))
-    .without_shards()
+    dir.bash(&format!("export PATH={}:$PATH KD=scripts/synth-kd.sh; {script}", bin_dir().display()))
+        .without_shards()
 }
 
 /// The files of `ROOT/rows` are those that seq-pack makes by itself, and ds-check has nothing to say.
@@ -102,8 +98,7 @@ fn rows_at_the_end_of_a_plan() {
     assert_eq!(files_in(&dir.path().join("many")), before, "nothing is joined");
     // Rows that cannot be made: the parts are kept, and finish may be called again.
     let long = run(&dir, &format!("{finish} --rows trl --seq-length 20 --delete-parts"));
-    assert_eq!(long.code(), Some(1), "{long:?}");
-    assert!(long.stderr.contains("many is finished, its rows are not"), "{long:?}");
+    long.exits(1, &["many is finished, its rows are not"]);
     assert!(dir.path().join("many/tasks").exists());
     run(&dir, &format!("{finish} --rows=trl --seq-length=300 --delete-parts")).silent();
     rows_are(&dir, "many", &["trl"], "--seq-length 300");

@@ -1,18 +1,17 @@
 //! scripts/synth-kd.sh: all shards of a directory, in any order and with any limit, give what the
 //! filters give shard by shard; what is finished is kept, and nothing else is.
 
-use crate::common;
-
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use common::run::Tool;
-use common::{
+use serde_json::Value;
+
+use crate::common::run::Tool;
+use crate::common::{
     Outcome, TempDir, assert_no_temporaries, assert_same_datasets, bash, bin_dir, conversations,
     copy_scripts, data, datasets_in, files_in, oracle, python, tool, wrap, write_shards,
 };
-use serde_json::Value;
 
 /// A directory with an input of small shards and a copy of the script. (Beside the original there
 /// may be a release build, which the script would prefer.)
@@ -213,7 +212,7 @@ fn a_build_says_that_nothing_is_valid() {
     let plan = "bash scripts/synth-kd.sh plan in planned --valid-fraction 0.1 > tasks && bash tasks && \
                 bash scripts/synth-kd.sh finish planned tasks";
     let path = format!("{}:$PATH", bin_dir().display());
-    let told = bash(&format!("cd {}; export PATH={path}; {plan}", bench.dir.path().display())).ok();
+    let told = bench.dir.bash(&format!("export PATH={path}; {plan}")).ok();
     assert!(told.stderr.ends_with(&format!("ds-plan: {line}")), "{told:?}");
     // Where none are wanted there is nothing to say.
     bench.run("in none --valid-fraction 0").silent();
@@ -435,8 +434,7 @@ fn a_bad_shard_fails_the_build() {
         let root = format!("out{number}");
         let variables = [("PATH", path.as_str()), ("GRISTMILL_TO", *to)];
         let run = bench.run_with(&format!("in {root} --jobs 2"), &variables);
-        assert_eq!(run.code(), Some(1), "{run:?}");
-        assert!(run.stderr.contains("synth_harmony_shard_01.parquet: "), "{run:?}");
+        run.exits(1, &["synth_harmony_shard_01.parquet: "]);
         assert!(run.stderr.contains("a shard failed"), "{run:?}");
         let mut files = files_in(&bench.root(&root));
         assert!(files.iter().any(|name| name.ends_with("shard_00_tokens.bin")), "{files:?}");

@@ -2,16 +2,15 @@
 //! shards and the published bytes, through files or without. Needs GRISTMILL_DATA; some tests also
 //! GRISTMILL_PYTHON.
 
-use crate::common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{
+use serde_json::{Value, json};
+
+use crate::common::{
     Outcome, TempDir, assert_same_datasets, bash, bash_with, data, files_in, masked_answer, oracle,
     python, tool,
 };
-use serde_json::{Value, json};
 
 /// Runs a script of the pipeline in a directory.
 fn script(dir: &TempDir, line: &str, variables: &[(&str, &str)]) -> Outcome {
@@ -150,8 +149,7 @@ fn the_bytes_of_the_pipeline_are_the_same_by_every_way() {
     }
     // A row without an id ends it.
     let run = script(&dir, &format!("synth-kd.sh {} bad --raw", raw.display()), &[]);
-    assert_eq!(run.code(), Some(1), "{run:?}");
-    assert!(run.stderr.contains("the id is missing or null"), "{run:?}");
+    run.exits(1, &["the id is missing or null"]);
     assert!(!of("bad/manifest.json").exists());
 }
 
@@ -227,7 +225,7 @@ fn other_kinds_are_not_written_into() {
     script(&dir, "synth-raw.sh raw folder", &[]).ok();
     script(&dir, "synth-kd.sh raw root --raw --valid-fraction 0", &[]).ok();
     let set = "puzzle-encode domino --num-games 20 --seed 1 -q | npy-pack -q -o set";
-    bash(&format!("cd {} && {set}", dir.path().display())).ok();
+    dir.bash(set).ok();
     let all = || -> Vec<(String, Vec<u8>)> {
         let files = ["folder", "root", "set"].map(|name| {
             let files = files_in(&dir.path().join(name)).into_iter();
@@ -266,15 +264,13 @@ fn a_bad_file_publishes_nothing() {
     dir.write("raw/synth_003.parquet", &cut[..cut.len() / 2]);
     let line = "synth-raw.sh raw out --shards 5 --jobs 1";
     let run = script(&dir, line, &[]);
-    assert_eq!(run.code(), Some(1), "{run:?}");
-    assert!(run.stderr.contains("raw/synth_003.parquet: "), "{run:?}");
+    run.exits(1, &["raw/synth_003.parquet: "]);
     assert!(!dir.path().join("out").exists(), "its footer tells it before any work");
     let mut damaged = cut.clone();
     damaged[4..3000].fill(0xff);
     dir.write("raw/synth_003.parquet", damaged);
     let run = script(&dir, line, &[]);
-    assert_eq!(run.code(), Some(1), "{run:?}");
-    assert!(run.stderr.contains("raw/synth_003.parquet: "), "{run:?}");
+    run.exits(1, &["raw/synth_003.parquet: "]);
     let stands = files_in(&dir.path().join("out"));
     let made = stands.iter().filter(|name| name.ends_with(".parquet")).count();
     assert!(made == 2 && !stands.contains(&"manifest.json".to_string()), "{stands:?}");

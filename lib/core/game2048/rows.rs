@@ -354,61 +354,6 @@ mod tests {
     use super::*;
     use crate::game2048::{Step, board::tests::random_boards};
 
-    fn row() -> StepRow {
-        StepRow {
-            run_id: 0x0403_0201,
-            step_index: 0x0807_0605,
-            board: 0x100f_0e0d_0c0b_0a09,
-            board_eval: -2,
-            tile_65536_mask: 0x1211,
-            move_dir: 3,
-            valuation_type: 254,
-            ev_legal: 9,
-            max_rank: 17,
-            seed: 0xffee_ddcc,
-            branch_evs: [1.0, -0.0, 0.0, -2.5],
-        }
-    }
-
-    #[test]
-    fn the_aligned_row_has_its_offsets_and_zero_padding() {
-        let bytes = row().to_aligned();
-        assert_eq!(bytes[..16], std::array::from_fn::<u8, 16, _>(|i| i as u8 + 1));
-        assert_eq!(bytes[16..20], [0xfe, 0xff, 0xff, 0xff]);
-        assert_eq!(bytes[20..26], [0x11, 0x12, 3, 254, 9, 17]);
-        assert_eq!(bytes[26..28], [0, 0]);
-        assert_eq!(bytes[28..32], [0xcc, 0xdd, 0xee, 0xff]);
-        assert_eq!(bytes[32..36], 1f32.to_le_bytes());
-        assert_eq!(bytes[36..40], (-0f32).to_le_bytes());
-        assert_eq!(bytes[44..48], (-2.5f32).to_le_bytes());
-        assert_eq!(StepRow::from_aligned(&bytes).to_aligned(), bytes);
-    }
-
-    #[test]
-    fn the_packed_row_is_the_aligned_one_without_padding() {
-        let (aligned, packed) = (row().to_aligned(), row().to_packed());
-        assert_eq!(packed[..26], aligned[..26]);
-        assert_eq!(packed[26..], aligned[28..]);
-        assert_eq!(StepRow::from_packed(&packed), row());
-        let mut rows = aligned.repeat(3);
-        remove_padding(&mut rows);
-        assert_eq!(rows, packed.repeat(3));
-    }
-
-    #[test]
-    fn rows_of_both_layouts_are_read() {
-        for (layout, bytes) in [
-            (RowLayout::Aligned, row().to_aligned().to_vec()),
-            (RowLayout::Packed, row().to_packed().to_vec()),
-        ] {
-            let three = bytes.repeat(3);
-            assert_eq!(layout.rows(&three).collect::<Vec<_>>(), vec![row(); 3]);
-            // An incomplete row does not count.
-            assert_eq!(layout.rows(&three[..three.len() - 1]).count(), 2);
-            assert_eq!(layout.rows(&[]).count(), 0);
-        }
-    }
-
     #[test]
     fn the_selfplay_row_keeps_wide_run_ids() {
         let row = SelfplayRow {
@@ -438,16 +383,6 @@ mod tests {
             ..Step::default()
         });
         game
-    }
-
-    #[test]
-    fn a_step_becomes_a_row() {
-        let game = game();
-        let row = StepRow::of_step(&game, 0, 4, &[2]).unwrap();
-        assert_eq!((row.run_id, row.step_index, row.valuation_type), (4, 11, 2));
-        assert_eq!(row.seed, 7, "the low 32 bits of the game's seed");
-        assert_eq!(row.branch_evs, [0.0, 2.0, 0.0, 0.0], "0.0 where ev_legal has no bit");
-        assert_eq!(row.exponents().pack(), game.steps.board[0].pack());
     }
 
     #[test]

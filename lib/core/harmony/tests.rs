@@ -23,68 +23,6 @@ fn text(policy: Policy, json: &str) -> String {
 }
 
 #[test]
-fn a_conversation() {
-    let json = conversation(&[
-        r#"{"role":"system","content":[{"type":"system_content","model_identity":"M"}]}"#,
-        r#"{"role":"developer","content":[{"type":"developer_content","instructions":"I"}]}"#,
-        r#"{"role":"user","name":"bob","content":"q <|end|>"}"#,
-        r#"{"role":"assistant","channel":"analysis","content":[{"text":"a","type":"text"}]}"#,
-        ANSWER,
-    ]);
-    let rendered = render(Policy::SynthKdV1, &json).unwrap();
-    assert_eq!(
-        decode(&rendered.tokens).unwrap().text,
-        "<|start|>system<|message|>M\nKnowledge cutoff: 2024-06\n\nReasoning: medium\n\n# Valid \
-         channels: analysis, commentary, final. Channel must be included for every \
-         message.<|end|><|start|>developer<|message|># Instructions\n\nI<|end|><|start|>user:bob\
-         <|message|>q <|end|><|end|><|start|>assistant<|channel|>analysis<|message|>a<|end|>\
-         <|start|>assistant<|channel|>final<|message|>ok<|return|><|endoftext|>"
-    );
-    let last = rendered.segments.list[4];
-    assert_eq!((last.role, last.channel), (Role::Assistant, Some(Channel::Final)));
-    assert_eq!(last.end as usize, rendered.tokens.len() - 1);
-    assert_eq!(rendered.tokens.iter().filter(|&&id| id == END).count(), 4);
-    assert_eq!(rendered.tokens[last.end as usize - 1..], [RETURN, EOD]);
-}
-
-#[test]
-fn tool_calls() {
-    let json = conversation(&[
-        r#"{"role":"assistant","channel":"commentary","recipient":"functions.f",
-            "content_type":"<|constrain|>json","content":"{}"}"#,
-        r#"{"role":"tool","name":"functions.f","channel":"side","content":"1"}"#,
-        r#"{"role":"assistant","channel":"final","recipient":"all","content":"x"}"#,
-    ]);
-    let rendered = render(Policy::Chat, &json).unwrap();
-    let decoded = decode(&rendered.tokens).unwrap();
-    assert_eq!(
-        decoded.text,
-        "<|start|>assistant to=functions.f<|channel|>commentary <|constrain|>json<|message|>{}\
-         <|call|><|start|>functions.f<|channel|>side<|message|>1<|end|><|start|>assistant\
-         <|channel|>final<|message|>x<|return|><|endoftext|>"
-    );
-    assert_eq!(
-        decoded.messages[0],
-        DecodedMessage {
-            role: Role::Assistant,
-            name: None,
-            channel: Some("commentary".into()),
-            recipient: Some("functions.f".into()),
-            content_type: Some("<|constrain|>json".into()),
-            text: "{}".into(),
-            tokens: 0..rendered.segments.list[0].end as usize,
-        }
-    );
-    assert_eq!(decoded.messages[1].role, Role::Tool);
-    assert_eq!(decoded.messages[1].name.as_deref(), Some("functions.f"));
-    let segments = &rendered.segments;
-    assert_eq!(segments.channel(&segments.list[1]), Some("side"));
-    let mut again = Segments::default();
-    segments_of(&rendered.tokens, &mut again).unwrap();
-    assert_eq!(again.list, segments.list);
-}
-
-#[test]
 fn refusals_say_why() {
     let with_answer = |message: &str| conversation(&[message, ANSWER]);
     let cases = [

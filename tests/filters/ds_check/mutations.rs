@@ -3,18 +3,16 @@
 //! are is decided here, without ds-check. `--nocapture` shows the rates; GRISTMILL_MUTATIONS sets
 //! how many changes each dataset gets.
 
-use crate::checks;
-use crate::common;
-
 use std::collections::BTreeMap;
 use std::fs;
 
-use checks::edit::{MESSAGE, Triple};
-use checks::{Good, found};
-use common::{Random, TempDir, bash, data, tool};
 use gristmill::format::FORMATS;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
+
+use crate::checks::edit::{MESSAGE, Triple};
+use crate::checks::{Good, found};
+use crate::common::{Random, TempDir, data, tool};
 
 /// Changes of each dataset in a usual run.
 const MUTATIONS: usize = 100;
@@ -25,11 +23,21 @@ struct Set {
     name: &'static str,
     make: fn(&Good) -> TempDir,
     /// The arguments of ds-check; the first is the path. Names of files below the copy are in `{}`.
-    arguments: &'static [&'static str],
+    arguments: &'static str,
     /// Which of its files are changed, by how their names begin.
     below: &'static str,
     /// Why a change that ds-check does not see means nothing, or could not be seen by anyone.
     free: fn(&Change) -> Option<String>,
+}
+
+const fn set(
+    name: &'static str,
+    make: fn(&Good) -> TempDir,
+    arguments: &'static str,
+    below: &'static str,
+    free: fn(&Change) -> Option<String>,
+) -> Set {
+    Set { name, make, arguments, below, free }
 }
 
 /// One changed byte.
@@ -42,121 +50,69 @@ struct Change<'a> {
 }
 
 static SETS: &[Set] = &[
-    Set {
-        name: "Megatron root, manifests",
-        make: |good| root(good, true),
-        arguments: &["{}/root", "--input-manifest", "{}/in/manifest.json"],
-        below: "root/",
-        free: free_in_manifest,
-    },
-    Set {
-        name: "Megatron root, no manifest",
-        make: |good| root(good, false),
-        arguments: &["{}/root"],
-        below: "root/",
-        free: free_token,
-    },
-    Set {
-        name: "Parquet shards, manifest",
-        make: |good| good.copy(),
-        arguments: &["{}/in"],
-        below: "in/",
-        free: |change| match change.file.ends_with(".json") {
+    set(
+        "Megatron root, manifests",
+        |good| root(good, true),
+        "{}/root --input-manifest {}/in/manifest.json",
+        "root/",
+        free_in_manifest,
+    ),
+    set("Megatron root, no manifest", |good| root(good, false), "{}/root", "root/", free_token),
+    set("Parquet shards, manifest", Good::copy, "{}/in", "in/", |change| {
+        match change.file.ends_with(".json") {
             true => free_in_shard_manifest(change),
             false => free_record(change),
-        },
-    },
-    Set {
-        name: "Arrow stream, conversations",
-        make: |good| good.copy(),
-        arguments: &["{}/c.arrows"],
-        below: "c.arrows",
-        free: free_record,
-    },
-    Set {
-        name: "Arrow stream, masked tokens",
-        make: |good| good.copy(),
-        arguments: &["{}/m.arrows"],
-        below: "m.arrows",
-        free: free_record,
-    },
-    Set {
-        name: "NDJSON, masked tokens",
-        make: |good| good.copy(),
-        arguments: &["{}/m.ndjson"],
-        below: "m.ndjson",
-        free: free_record,
-    },
-    Set {
-        name: "rows for trainers (TRL)",
-        make: |good| good.copy(),
-        arguments: &["{}/rows/trl.parquet"],
-        below: "rows/trl.parquet",
-        free: free_in_rows,
-    },
-    Set {
-        name: "rows for trainers (unpacked)",
-        make: |good| good.copy(),
-        arguments: &["{}/rows/plain.parquet"],
-        below: "rows/plain.parquet",
-        free: free_in_rows,
-    },
-    Set {
-        name: "rows for trainers (Megatron-Bridge)",
-        make: |good| good.copy(),
-        arguments: &["{}/rows/bridge.parquet"],
-        below: "rows/bridge.parquet",
-        free: free_in_rows,
-    },
-    Set {
-        name: "rows for trainers (padded)",
-        make: |good| good.copy(),
-        arguments: &["{}/rows/padded.parquet"],
-        below: "rows/padded.parquet",
-        free: free_in_rows,
-    },
-    Set {
-        name: "index of rows",
-        make: |good| good.copy(),
-        arguments: &["{}/rows/index.parquet"],
-        below: "rows/index.parquet",
-        free: free_in_index,
-    },
-    Set {
-        name: "ids of sequences",
-        make: |good| root(good, true),
-        arguments: &["{}/root"],
-        below: "root/ids/",
-        free: free_record,
-    },
-    Set {
-        name: "Macroxue pack, manifest",
-        make: |good| good.copy(),
-        arguments: &["{}/pack"],
-        below: "pack/",
-        free: free_in_pack,
-    },
-    Set {
-        name: "Macroxue pack, no manifest",
-        make: |good| without(good, "pack/manifest.json"),
-        arguments: &["{}/pack"],
-        below: "pack/",
-        free: free_in_pack,
-    },
-    Set {
-        name: "puzzle set (sudoku), build.json",
-        make: |good| good.copy(),
-        arguments: &["{}/sudoku"],
-        below: "sudoku/",
-        free: free_in_puzzles,
-    },
-    Set {
-        name: "puzzle set (sudoku), no build.json",
-        make: |good| without(good, "sudoku/build.json"),
-        arguments: &["{}/sudoku"],
-        below: "sudoku/",
-        free: free_in_puzzles,
-    },
+        }
+    }),
+    set("Arrow stream, conversations", Good::copy, "{}/c.arrows", "c.arrows", free_record),
+    set("Arrow stream, masked tokens", Good::copy, "{}/m.arrows", "m.arrows", free_record),
+    set("NDJSON, masked tokens", Good::copy, "{}/m.ndjson", "m.ndjson", free_record),
+    set(
+        "rows for trainers (TRL)",
+        Good::copy,
+        "{}/rows/trl.parquet",
+        "rows/trl.parquet",
+        free_in_rows,
+    ),
+    set(
+        "rows for trainers (unpacked)",
+        Good::copy,
+        "{}/rows/plain.parquet",
+        "rows/plain.parquet",
+        free_in_rows,
+    ),
+    set(
+        "rows for trainers (Megatron-Bridge)",
+        Good::copy,
+        "{}/rows/bridge.parquet",
+        "rows/bridge.parquet",
+        free_in_rows,
+    ),
+    set(
+        "rows for trainers (padded)",
+        Good::copy,
+        "{}/rows/padded.parquet",
+        "rows/padded.parquet",
+        free_in_rows,
+    ),
+    set("index of rows", Good::copy, "{}/rows/index.parquet", "rows/index.parquet", free_in_index),
+    set("ids of sequences", |good| root(good, true), "{}/root", "root/ids/", free_record),
+    set("Macroxue pack, manifest", Good::copy, "{}/pack", "pack/", free_in_pack),
+    set(
+        "Macroxue pack, no manifest",
+        |good| without(good, "pack/manifest.json"),
+        "{}/pack",
+        "pack/",
+        free_in_pack,
+    ),
+    set("puzzle set (sudoku), build.json", Good::copy, "{}/sudoku", "sudoku/", free_in_puzzles),
+    set(
+        "puzzle set (sudoku), no build.json",
+        |good| without(good, "sudoku/build.json"),
+        "{}/sudoku",
+        "sudoku/",
+        free_in_puzzles,
+    ),
 ];
 
 /// The sets without one of their files.
@@ -174,12 +130,11 @@ fn root(good: &Good, manifests: bool) -> TempDir {
     if let Some(data) = there.then(|| data("synth_harmony")).flatten() {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/synth-kd.sh");
         let common = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/common.sh");
-        bash(&format!(
-            "set -e; cd {}; rm -r root in; cp {script} {common} .; mkdir in
+        dir.bash(&format!(
+            "set -e; rm -r root in; cp {script} {common} .; mkdir in
              cp {data}/manifest.json {data}/*.parquet in
              bash synth-kd.sh in root --valid-fraction 0.2 --max-rows 40",
-            dir.path().display(),
-            data = data.display(),
+            data = data.display()
         ))
         .ok();
     }
@@ -226,9 +181,8 @@ fn mutate(set: &Set, dir: &TempDir, random: &mut Random, tally: &mut Tally) {
         _ => after[place] = after[place].wrapping_add(1 + random.below(255) as u8),
     }
     dir.write(file, &after);
-    let arguments: Vec<String> =
-        set.arguments.iter().map(|argument| argument.replace("{}", &dir.at(""))).collect();
-    let found = found(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    let arguments = set.arguments.replace("{}", &dir.at(""));
+    let found = found(&arguments.split(' ').collect::<Vec<_>>());
     let ids = found.ids();
     if ids.iter().any(|id| !id.ends_with(".sha256")) {
         tally.by_rule += 1;
@@ -268,7 +222,7 @@ fn no_changed_byte_escapes() {
     let mut left = FORMATS.to_vec();
     for set in SETS {
         let mut tally = Tally::default();
-        let path = set.arguments[0].replace("{}", &good.dir().at(""));
+        let path = set.arguments.split(' ').next().unwrap().replace("{}", &good.dir().at(""));
         left.retain(|format| !(format.knows)(path.as_ref()).unwrap());
         std::thread::scope(|scope| {
             let threads: Vec<_> = (0..THREADS)

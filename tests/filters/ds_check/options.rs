@@ -1,15 +1,13 @@
 //! ds-check: what its options change, and how it says what it found.
 
-use crate::checks;
-use crate::common;
-
 use std::fs;
 
-use checks::defects::DEFECTS;
-use checks::edit::{Triple, edit};
-use checks::{Good, catalogue, ds_check, found};
-use common::{TempDir, bash, conversation, installed};
 use serde_json::json;
+
+use crate::checks::defects::DEFECTS;
+use crate::checks::edit::{Triple, edit};
+use crate::checks::{Good, catalogue, ds_check, found};
+use crate::common::{TempDir, bash, conversation, installed};
 
 /// A triple whose every sequence has a wrong mask, under `kd/p`.
 fn unmasked() -> TempDir {
@@ -26,7 +24,7 @@ fn unmasked() -> TempDir {
 fn defective(id: &str) -> (TempDir, Vec<String>) {
     let dir = Good::new().copy();
     let defect = DEFECTS.iter().copied().flatten().find(|defect| defect.id == id).unwrap();
-    let arguments = (defect.make)(&dir);
+    let arguments = defect.make(&dir);
     (dir, arguments)
 }
 
@@ -100,7 +98,7 @@ fn structure_reads_no_values() {
     for defect in DEFECTS.iter().copied().flatten() {
         let check = list.iter().find(|check| check["check"] == defect.id).unwrap();
         let dir = good.copy();
-        let mut arguments = (defect.make)(&dir);
+        let mut arguments = defect.make(&dir);
         arguments.push("--structure".to_string());
         let found = found(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
         let made = found.ids().iter().any(|id| id == defect.id);
@@ -112,10 +110,10 @@ fn structure_reads_no_values() {
 fn the_first_findings_are_shown_and_all_counted() {
     let dir = unmasked();
     let path = dir.at("kd/p");
-    for (most, shown) in [("0", 0), ("1", 1), ("7", 7), ("20", 20), ("1000", checks::ROWS)] {
+    for (most, shown) in [("0", 0), ("1", 1), ("7", 7), ("20", 20), ("1000", crate::checks::ROWS)] {
         let found = found(&[&path, "--max-findings", most]);
         assert_eq!(found.findings.len(), shown);
-        assert_eq!(found.counts()["kd.mask.span"], checks::ROWS as u64);
+        assert_eq!(found.counts()["kd.mask.span"], crate::checks::ROWS as u64);
         let sequences: Vec<u64> =
             found.findings.iter().map(|finding| finding["record"].as_u64().unwrap()).collect();
         assert_eq!(sequences, (0..shown as u64).collect::<Vec<_>>());
@@ -130,7 +128,7 @@ fn json_has_one_form() {
     let good = Good::new();
     for defect in DEFECTS.iter().copied().flatten() {
         let dir = good.copy();
-        let arguments = (defect.make)(&dir);
+        let arguments = defect.make(&dir);
         let found = found(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
         for finding in &found.findings {
             let keys: Vec<&str> = finding.as_object().unwrap().keys().map(String::as_str).collect();
@@ -235,7 +233,7 @@ fn the_report_is_the_same_for_any_number_of_threads() {
     };
     for defect in DEFECTS.iter().copied().flatten() {
         let dir = good.copy();
-        let arguments = (defect.make)(&dir);
+        let arguments = defect.make(&dir);
         compare(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     }
     // Enough for many batches and chunks, with something wrong in each.
@@ -248,12 +246,11 @@ fn the_report_is_the_same_for_any_number_of_threads() {
         line.to_string() + "\n"
     };
     dir.write("c", (0..9000).map(line).collect::<String>());
-    bash(&format!(
-        "set -eo pipefail; cd {}; harmony-tok c --on-error skip -q -j 2 --to arrow > t
+    dir.bash(
+        "set -eo pipefail; harmony-tok c --on-error skip -q -j 2 --to arrow > t
          span-mask t --align token --to arrow > m
          span-mask t --to arrow | mmidx-write --prefix k/p",
-        dir.path().display()
-    ))
+    )
     .ok();
     Triple::change(&dir, "k/p", |triple| {
         triple.mask.iter_mut().step_by(70).for_each(|mask| mask[0] = 1);
@@ -299,7 +296,7 @@ fn text_fits_a_terminal() {
     let good = Good::new();
     for defect in DEFECTS.iter().copied().flatten() {
         let dir = good.copy();
-        let arguments = (defect.make)(&dir);
+        let arguments = defect.make(&dir);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let text = ds_check(&arguments).run().text();
         assert!(text.contains(&format!("  {}", defect.id)), "{text}");

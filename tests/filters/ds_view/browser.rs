@@ -1,11 +1,10 @@
 //! The page of ds-view in a real browser: it steps, searches, draws, fits a phone, and says what
 //! ds-stat says.
 
-use crate::common;
-
-use common::browser::{Browser, DESK, PHONE, Window};
-use common::{TempDir, bash, conversations, data, tool};
 use serde_json::{Value, json};
+
+use crate::common::browser::{Browser, DESK, PHONE, Window};
+use crate::common::{TempDir, bash, conversations, data, tool};
 
 /// A page of something.
 #[track_caller]
@@ -90,7 +89,7 @@ pub(super) fn assert_good(browser: &mut Browser, path: &str) {
         );
         assert_eq!(unnamed, json!([]), "without a name");
         assert_eq!(browser.problems(), Vec::<String>::new(), "{window:?}");
-        if let Some(axe) = common::axe() {
+        if let Some(axe) = crate::common::axe() {
             browser.eval(&format!("{axe};0"));
             let found = browser.eval(
                 "axe.run().then(({ violations }) => violations.map((rule) =>

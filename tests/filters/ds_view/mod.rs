@@ -7,13 +7,12 @@ mod page;
 mod picture;
 mod verdict;
 
-use crate::common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{TempDir, bash, data, installed, tool};
 use serde_json::{Value, json};
+
+use crate::common::{TempDir, bash, data, installed, tool};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/view")
@@ -138,7 +137,7 @@ fn nothing_of_the_data_reaches_the_terminal_raw() {
 /// As much as a screen holds, a blank line and the prompt's left out; a record is always shown.
 #[test]
 fn what_is_not_chosen_fits_the_screen() {
-    let long: String = (0..9).map(|n| common::conversation(n).to_string() + "\n").collect();
+    let long: String = (0..9).map(|n| crate::common::conversation(n).to_string() + "\n").collect();
     for (input, most) in [(long.as_str(), 8), (&sample("games"), 3), (&sample("puzzles"), 9)] {
         for (columns, lines) in [10, 24, 50, 200].iter().flat_map(|n| [(80, *n), (50, *n)]) {
             let view = tool("ds-view").env("LINES", &lines.to_string());
@@ -157,8 +156,8 @@ fn what_is_not_chosen_fits_the_screen() {
 #[test]
 fn records_are_chosen_as_ds_cat_chooses_them() {
     let dir = TempDir::new();
-    let file = dir.write("in.ndjson", common::conversations(30));
-    bash(&format!("cd {}; ds-cat in.ndjson -o in.parquet", dir.path().display())).ok();
+    let file = dir.write("in.ndjson", crate::common::conversations(30));
+    dir.bash("ds-cat in.ndjson -o in.parquet").ok();
     for input in [file, dir.at("in.parquet")] {
         for flags in
             ["--nth 3,17-19", "--sample 4 --seed 3", "--skip 5 --limit 2", "--tail 2", "--id id-11"]

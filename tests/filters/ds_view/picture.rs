@@ -1,10 +1,8 @@
 //! The pictures of the pages are what ds-view prints now.
 
-use crate::common;
-
 use std::path::Path;
 
-use common::{TempDir, bash, installed};
+use crate::common::{TempDir, bash, installed};
 
 /// A checkout of its own: beside the original scripts there may be a release build, which they
 /// would prefer.

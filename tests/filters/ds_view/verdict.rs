@@ -1,7 +1,8 @@
 //! Whether all is well, said before any record: on a terminal as on a page.
 
-use crate::common::{TempDir, bash, conversations, tool};
 use serde_json::json;
+
+use crate::common::{TempDir, bash, conversations, tool};
 
 /// What a terminal says before the first record, and what the page has.
 fn told(columns: usize, path: &str, flags: &[&str]) -> (Vec<String>, String) {
@@ -16,12 +17,11 @@ fn told(columns: usize, path: &str, flags: &[&str]) -> (Vec<String>, String) {
 fn place() -> TempDir {
     let dir = TempDir::new();
     dir.write("in.ndjson", conversations(20));
-    bash(&format!(
-        "set -e; cd {}; export GRISTMILL_TO=arrow
+    dir.bash(
+        "set -e; export GRISTMILL_TO=arrow
          harmony-tok -q in.ndjson | span-mask | mmidx-write -q --root kd --shard shard_00
          harmony-tok -q in.ndjson | span-mask --to ndjson > masked.ndjson",
-        dir.path().display()
-    ))
+    )
     .ok();
     let records = dir.text("masked.ndjson");
     let changed = |change: &dyn Fn(usize, &mut Vec<serde_json::Value>)| -> String {

@@ -1,8 +1,6 @@
 //! harmony-tok --decode: the masks of a sequence as spans of its text.
 
-use crate::common;
-
-use common::{TempDir, bash, conversation, tool};
+use crate::common::{TempDir, bash, conversation, tool};
 
 /// Decoding keeps the masks as spans of the text: an independent computation makes the same.
 #[test]

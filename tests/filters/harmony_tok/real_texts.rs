@@ -3,8 +3,7 @@
 //! `GRISTMILL_TEXTS` (a directory that benches/suite/real_texts.py has made) and `GRISTMILL_PYTHON`
 //! (a Python with tiktoken) switch it on. benches/results/real-texts.md has the result over all documents.
 
-use crate::common;
-use common::{TempDir, bash_with, python, texts, write_vocabulary};
+use crate::common::{TempDir, bash_with, python, texts, write_vocabulary};
 
 /// A tenth of the documents, drawn with a fixed seed, or one of as many as `GRISTMILL_PART` says.
 /// Decoding gives them back.

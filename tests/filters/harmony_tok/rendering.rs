@@ -3,8 +3,6 @@
 //! `GRISTMILL_DATA` (a directory holding `harmony/cases.jsonl`) switches on the recorded ones,
 //! `GRISTMILL_PYTHON` (a Python with openai-harmony 0.0.8) the live ones.
 
-use crate::common;
-
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -14,6 +12,8 @@ use gristmill::harmony::{
 use gristmill::json::Reader;
 use gristmill::tokenizer::{EOD, token_bytes};
 use serde_json::Value;
+
+use crate::common::write_vocabulary;
 
 /// One conversation rendered alone, or the error's text. It is rendered a second time after
 /// the first, when the renderer knows its messages.
@@ -186,7 +186,7 @@ fn recorded_cases() {
 fn vocabulary_file(arguments: &[&str]) -> PathBuf {
     let name = format!("vocabulary{}", arguments.join("-"));
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    common::write_vocabulary(&directory);
+    write_vocabulary(&directory);
     directory
 }
 

@@ -2,22 +2,18 @@
 //! packs, with a slow pack in numpy, and with what must be refused.
 
 mod defects;
-mod folders;
 mod library;
-
-use crate::common;
-use crate::games;
 
 use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{
+use crate::common::{
     Outcome, TempDir, assert_no_temporaries, assert_npyz_reads, bash, bin_dir, data, oracle, peak,
     python, tool,
 };
-use games::{Folder, GameText, gzip};
+use crate::games::{Folder, GameText, gzip};
 
 /// Bytes of the header of every pack of ours.
 const HEADER: usize = 384;
@@ -112,6 +108,8 @@ fn raw_bench_is_what_numpy_makes_of_it() {
         pack(&format!("{raw} --legality {legality} --to arrow -j 2"), &format!("-o {to}")).silent();
         assert_same(&out.read(&format!("{legality}/steps.npy")), &expected);
     }
+    // Every board leads to the next one, and the scores add up.
+    tool("ds-check").args(&[&out.at("board"), "--strict"]).run().ok();
 }
 
 #[test]
@@ -152,8 +150,7 @@ fn the_script_is_the_pipeline() {
     assert_eq!(shard_rows(&out, "pack").0, 2);
     assert!(!out.files().contains(&"pack/steps.npy".to_string()));
     let missing = run(&format!("{} {}", out.at("none"), out.at("other")));
-    assert_eq!(missing.code(), Some(2), "{missing:?}");
-    assert!(missing.stderr.contains("no such folder"), "{missing:?}");
+    missing.exits(2, &["no such folder"]);
     assert!(!Path::new(&out.at("other")).exists(), "a stream that never began is not a pack");
     run(&raw).fails(2, &["RAW_DIR and PACK_DIR are required"]);
 }

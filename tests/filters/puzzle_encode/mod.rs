@@ -3,19 +3,18 @@
 
 mod domains;
 
-use crate::common;
-
 use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{
-    Outcome, TempDir, assert_npyz_reads, bash, bin_dir, data, files_in, oracle, peak, python,
-    python_code, tool,
-};
 use gristmill::puzzle;
 use serde_json::{Value, json};
+
+use crate::common::{
+    Outcome, TempDir, assert_no_temporaries, assert_npyz_reads, bash, bin_dir, data, files_in,
+    oracle, peak, python, python_code, tool,
+};
 
 const DOMAINS: [&str; 4] = ["sudoku", "arc", "maze", "domino"];
 
@@ -129,22 +128,6 @@ fn an_independent_loader_reads_every_set() {
         assert_eq!((&build["domain"], &build["seed"]), (&json!(domain), &json!(42)));
         assert_eq!(build["parameters"]["num_aug"], 2);
         assert_hashes(Path::new(&root));
-    }
-}
-
-/// The checks of `tests/oracle/puzzle.py` on what the filter writes.
-#[test]
-fn augmented_puzzles_are_what_they_claim() {
-    let (Some(raw), Some(python)) = (data("hrm/raw"), python()) else { return };
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/puzzle.py");
-    for domain in DOMAINS {
-        pipe(&format!(
-            "{} | {} {} augmented {domain} {}",
-            encode(domain, &raw, 4),
-            python.display(),
-            script.display(),
-            raw.display()
-        ));
     }
 }
 
@@ -547,12 +530,14 @@ fn malformed_inputs_are_told_and_nothing_is_published() {
     let mut other = fields[2].to_string();
     let wrong = if other.as_bytes()[given] == b'1' { "2" } else { "1" };
     other.replace_range(given..given + 1, wrong);
+    let short = format!("question has 80 characters, expected 81: \"{}\"...", &fields[1][1..61]);
     for (index, field, reason) in [
-        (1, &fields[1][1..], "question has 80 characters, expected 81"),
-        (1, &format!("x{}", &fields[1][1..]), "question has \"x\" at character 1"),
+        (1, &fields[1][1..], short.as_str()),
+        (1, &format!("{} ", fields[1]), "question has 82 characters, expected 81"),
+        (1, &format!("x{}", &fields[1][1..]), "x\" at character 1, expected 1 to 9, or 0 or . for"),
         (2, &format!(".{}", &fields[2][1..]), "answer has \".\" at character 1, expected 1 to 9"),
-        (2, &other, ""),
-        (2, &format!("{digit}{digit}{}", &fields[2][2..]), ""),
+        (2, &other, ": the question has "),
+        (2, &format!("{digit}{digit}{}", &fields[2][2..]), " appears twice in row 1 of the answer"),
     ] {
         let path = broken(index, field);
         let flags = ["sudoku", "--train", &path];
@@ -567,8 +552,11 @@ fn malformed_inputs_are_told_and_nothing_is_published() {
         let rejects = dir.at("rejects.ndjson");
         let skip = ["--on-error", "skip", "--rejects", &rejects];
         let run = tool("puzzle-encode").args(&flags).args(&skip).run().ok();
-        assert_eq!(run.records().len(), 4);
+        let groups: Vec<Value> =
+            run.records().iter().map(|record| record["group"].clone()).collect();
+        assert_eq!(groups, ["2", "4", "5", "6"]);
         assert!(run.stderr.contains("1 bad record dropped: "), "{run:?}");
+        assert!(run.stderr.contains("bad.csv: 1 of 5 rows malformed, left out"), "{run:?}");
         let reject = dir.json("rejects.ndjson");
         assert_eq!((&reject["line"], &reject["source"]), (&json!(3), &json!(path)));
         assert!(reject["input"].as_str().unwrap().contains(field));
@@ -597,21 +585,24 @@ fn malformed_inputs_are_told_and_nothing_is_published() {
         let skip = ["arc", &dir.at("arc"), "--on-error", "skip"];
         assert_eq!(tool("puzzle-encode").args(&skip).run().ok().records().len(), 1, "{grid}");
     }
-    for arguments in [
-        &["sudoku"][..],
-        &["arc"],
-        &[],
-        &["domino"],
-        &["domino", "--num-games", "0"],
-        &["maze", "--train", "x", "--num-aug", "8"],
-        &["sudoku", "--train", "/nonexistent"],
-        &["arc", "/nonexistent"],
-        &["sudoku", "--train", "x", "--slice", "2/2"],
-        &["arc", "x", "--rejects", "y"],
+    let header = dir.write("header.csv", "source,question,answer,rating\n");
+    for (arguments, code, reason) in [
+        ("sudoku", 2, "<--train <CSV>|--test <CSV>>"),
+        ("arc", 2, "<DIR>..."),
+        ("", 2, ""),
+        ("domino", 2, "--num-games <N>"),
+        ("domino --num-games 0", 2, "0 is not in 1.."),
+        ("maze --train x --num-aug 8", 2, "8 is not in 0..=7"),
+        ("sudoku --train /nonexistent", 2, "/nonexistent: No such file"),
+        ("sudoku --train /", 2, "is a directory"),
+        (&format!("sudoku --train {header}"), 1, "header.csv: has no rows"),
+        ("arc /nonexistent", 2, "/nonexistent: No such file"),
+        ("sudoku --train x --slice 2/2", 2, "I must be less than N"),
+        ("arc x --rejects y", 2, "--rejects needs --on-error skip"),
     ] {
-        let run = tool("puzzle-encode").args(arguments).run();
-        assert_eq!(run.code(), Some(2), "{run:?}");
-        assert!(!run.stderr.contains("os error"), "{run:?}");
+        let run = bash(&format!("puzzle-encode {arguments}"));
+        assert_eq!(run.code(), Some(code), "{run:?}");
+        assert!(run.stderr.contains(reason) && !run.stderr.contains("os error"), "{run:?}");
     }
     fs::create_dir_all(dir.at("empty")).unwrap();
     tool("puzzle-encode").args(&["arc", &dir.at("empty")]).run().fails(1, &["no .json file in it"]);
@@ -663,7 +654,7 @@ fn cut_streams_full_disks_and_closed_pipes() {
     ));
     limited.fails(75, &["npy-pack: ", "File too large"]);
     assert_eq!(dir.read("set/build.json"), before);
-    common::assert_no_temporaries(dir.path());
+    assert_no_temporaries(dir.path());
 }
 
 #[test]
@@ -677,6 +668,15 @@ fn compressed_inputs_are_seen_through() {
         run.records().into_iter().map(|mut record| record["labels"].take()).collect::<Vec<_>>()
     };
     assert_eq!(labels(&dir.at("train.csv")), labels(train.to_str().unwrap()));
+    // What is hashed is the file.
+    let packed = dir.read("train.csv");
+    let run = tool("puzzle-encode").args(&["sudoku", "--train", &dir.at("train.csv")]).run().ok();
+    let sha256 = pipe(&format!("sha256sum < {}", dir.at("train.csv"))).text()[..64].to_string();
+    let hashed = json!([{"name": "train.csv", "bytes": packed.len(), "sha256": sha256}]);
+    let build = &run.records()[0]["build"];
+    assert_eq!(build["inputs"], hashed);
+    let plain = json!({"num_aug": 0, "subsample": null, "min_difficulty": null, "unique": false});
+    assert_eq!(build["parameters"], plain);
     // (As programs write that quote every field.)
     let text = fs::read_to_string(&train).unwrap();
     let quoted = text.replacen(
@@ -824,8 +824,7 @@ fn the_script_builds_a_set_of_each_domain() {
         (&format!("{out}/x --arc {out}/domino/train"), 1, "dataset.json"),
     ] {
         let run = bash(&format!("{script} {arguments}"));
-        assert_eq!(run.code(), Some(code), "{run:?}");
-        assert!(run.stderr.contains(message), "{run:?}");
+        run.exits(code, &[message]);
     }
     assert!(!Path::new(&dir.at("out/x/arc")).exists());
 }
@@ -833,19 +832,25 @@ fn the_script_builds_a_set_of_each_domain() {
 #[test]
 fn what_was_made_is_said() {
     let dir = TempDir::new();
-    let task = r#"{"train": [{"input": [[1]], "output": [[1]]}], "test": []}"#;
+    let pair = r#"[{"input": [[1]], "output": [[1]]}]"#;
+    let task = format!("{{\"train\": {pair}, \"test\": {pair}}}");
     let path = dir.write("tasks/evaluation/one.json", task);
     let encode = |flags: &[&str]| {
         tool("puzzle-encode").args(&["arc", &path, "--num-aug", "20"]).args(flags).run().ok()
     };
-    // One cell of one colour is one of nine.
+    // One cell of one colour is one of nine, in both splits.
     let run = encode(&[]);
-    assert_eq!(run.records().len(), 9);
+    assert_eq!(run.records().len(), 18);
     assert_eq!(
         run.stderr,
         "puzzle-encode: warning: 12 augmentations fewer than asked for, in 1 group: no more different \
-         ones were found\npuzzle-encode: train: 1 group, 9 puzzles, 9 examples\n"
+         ones were found\npuzzle-encode: train: 1 group, 9 puzzles, 9 examples; test: 1 group, 9 puzzles, \
+         9 examples\n"
     );
+    // A domino game has six other shifts.
+    let games = pipe("puzzle-encode domino --num-games 3 --num-aug 9");
+    let fewer = "9 augmentations fewer than asked for, in 3 groups";
+    assert!(games.stderr.contains(fewer), "{games:?}");
     let records = run.records();
     assert!(records[0]["build"]["inputs"][0]["sha256"].is_string());
     assert!(records[1..].iter().all(|record| record["build"].is_null()));
@@ -858,7 +863,7 @@ fn what_was_made_is_said() {
     let bare = encode(&["-q", "--to", "arrow", "--no-provenance"]).lossy();
     assert!(!bare.contains("gristmill.provenance") && bare.contains("\"vocab_size\":12"));
     let progress = encode(&["--progress", "always"]).stderr;
-    assert!(progress.contains("1 of 1 group (100%)"), "{progress}");
+    assert!(progress.contains("2 of 2 groups (100%)"), "{progress}");
 }
 
 /// A set whose examples have no tokens is one that no reader takes.

@@ -427,7 +427,7 @@ fn a_root_answers_for_its_rows_and_ids() {
 #[test]
 fn rows_that_teach_nothing_are_refused() {
     let dir = TempDir::new();
-    let run = |line: &str| bash(&format!("set -eo pipefail; cd {}; {line}", dir.path().display()));
+    let run = |line: &str| dir.bash(&format!("set -eo pipefail; {line}"));
     let of = |id: &str, roles: &[&str]| {
         let messages: Vec<Value> =
             roles.iter().map(|role| json!({"role": role, "content": "a b"})).collect();

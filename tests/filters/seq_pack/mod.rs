@@ -9,7 +9,7 @@ mod trainers;
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Outcome, TempDir, bash, conversations, oracle, python_code, tool};
+use crate::common::{Outcome, TempDir, conversations, oracle, python_code, tool};
 
 fn seq_pack(arguments: &[&str]) -> Outcome {
     tool("seq-pack").args(arguments).run()
@@ -18,13 +18,12 @@ fn seq_pack(arguments: &[&str]) -> Outcome {
 /// A root of so many conversations in `root`, half of it valid.
 fn root(dir: &TempDir, count: usize) {
     dir.write("c.ndjson", conversations(count));
-    bash(&format!(
-        "set -eo pipefail; cd {}; export GRISTMILL_TO=arrow
+    dir.bash(
+        "set -eo pipefail; export GRISTMILL_TO=arrow
          harmony-tok c.ndjson | span-mask > m.arrows
          mmidx-write m.arrows --root root --shard s0 --valid-fraction 0.2 -q
          mmidx-write m.arrows --prefix p/a -q",
-        dir.path().display()
-    ))
+    )
     .ok();
 }
 

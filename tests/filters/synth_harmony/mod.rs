@@ -4,13 +4,12 @@
 mod late;
 mod types;
 
-use crate::common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{TempDir, bash, data, tool};
 use serde_json::{Value, json};
+
+use crate::common::{TempDir, bash, data, tool};
 
 /// Columns that the published rows have only to say where they stand.
 const PLACES: [&str; 2] = ["shard", "row"];
@@ -346,7 +345,7 @@ fn other_records_are_a_wrong_pipe() {
     let (parquet, plain) = (dir.at("made.parquet"), dir.at("plain.arrows"));
     tool("ds-cat").args(&[&made, "--to", "parquet", "-o", &parquet]).run().silent();
     tool("ds-cat").args(&[&parquet, "--to", "arrow", "-o", &plain]).run().silent();
-    let lines = dir.write("made.ndjson", common::conversations(1));
+    let lines = dir.write("made.ndjson", crate::common::conversations(1));
     for file in [made, parquet, plain, lines] {
         tool("synth-harmony").args(&[&file]).run().says(
             2,

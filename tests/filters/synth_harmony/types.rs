@@ -1,10 +1,9 @@
 //! Raw rows of every type beside what Python makes of them (pyarrow, json.dumps, str), and what later
 //! files of other types become. Needs GRISTMILL_PYTHON.
 
-use crate::common;
-
-use common::{TempDir, oracle, python, tool};
 use serde_json::Value;
+
+use crate::common::{TempDir, oracle, python, tool};
 
 /// The messages from the user's on, and all other columns.
 fn comparable(line: &str) -> Value {

@@ -1,7 +1,6 @@
 //! Domino's tests: tokens, rules, and the states of played games.
 
 use super::*;
-use crate::puzzle::expand;
 
 fn state() -> DominoState {
     DominoState { table: vec![[1, 2], [2, 2], [2, 6]], hand: vec![[0, 1], [5, 6], [3, 3]] }
@@ -102,48 +101,4 @@ fn an_empty_table() {
     assert_eq!(found[0].message, "0|1 does not fit left: the ends are an empty table");
     example.labels[..3].fill(0);
     assert_eq!(Domino.check(&example.inputs, &example.labels, None)[0].rule.id, "no_move");
-}
-
-#[test]
-fn foreign_chains_are_warnings() {
-    use crate::puzzle::Severity;
-    let foreign: Vec<_> = Domino
-        .rules()
-        .iter()
-        .filter(|rule| rule.foreign == Severity::Warning)
-        .map(|rule| (rule.id, rule.severity))
-        .collect();
-    assert_eq!(foreign, [("chain", Severity::Error), ("ends", Severity::Error)]);
-}
-
-#[test]
-fn games_obey_the_rules_in_every_shift() {
-    let source = DominoArgs { num_games: 300, num_aug: 9 }.open(&BuildContext::default()).unwrap();
-    assert_eq!(source.group_count, 600);
-    let mut shortfall = 0;
-    for group in source.groups(0..600) {
-        let group = group.unwrap();
-        let mut expansion = expand(&group);
-        let mut shifts = Vec::new();
-        for puzzle in expansion.by_ref() {
-            let [example] = &puzzle.examples[..] else { panic!("one example") };
-            assert_eq!(Domino.check(&example.inputs, &example.labels, Some(example.split)), []);
-            let state = DominoInputs::read(&example.inputs).state;
-            assert_eq!(encode(&state, example.split).labels, example.labels);
-            assert_ne!(example.labels[0], 0);
-            shifts.push(puzzle.name.rsplit_once("_s").map_or(0, |(_, s)| s.parse().unwrap()));
-        }
-        shortfall += expansion.shortfall();
-        let expected: &[u8] =
-            if group.split == Split::Train { &[0, 1, 2, 3, 4, 5, 6] } else { &[0] };
-        shifts.sort_unstable();
-        assert_eq!(shifts, expected);
-    }
-    assert_eq!(shortfall, 300 * 3);
-}
-
-#[test]
-fn games_are_needed() {
-    let error = DominoArgs::default().open(&BuildContext::default()).err().unwrap();
-    assert!(matches!(error, Error::Usage(cause) if cause == "--num-games must be 1 or more"));
 }

@@ -83,23 +83,6 @@ fn start_beside_goal_needs_no_path() {
 }
 
 #[test]
-fn augmentations_are_the_symmetries_in_order() {
-    let (inputs, labels) = encode(QUESTION, b"So# o# G ").unwrap();
-    let example = [Example { split: Split::Train, inputs, labels }];
-    let key = Key { seed: 1, domain: "maze", split: "train", group: "2" };
-    for number in 1..=7 {
-        let augmented = Maze.augment(&example, key, number).unwrap();
-        assert_eq!(augmented.suffix, format!("_t{number}"));
-        let back = dihedral::inverse(number as u8);
-        let inputs = dihedral::apply(back, 3, 3, &augmented.examples[0].inputs).2;
-        assert_eq!(inputs, example[0].inputs);
-        let labels = &augmented.examples[0].labels;
-        assert_eq!(Maze.check(&augmented.examples[0].inputs, labels, None), []);
-    }
-    assert_eq!(Maze.augment(&example, key, 8), None);
-}
-
-#[test]
 fn files_of_mazes() {
     let head = "source,question,answer,rating";
     let good = "x,S #  # G ,So# o# G ,1";
@@ -139,11 +122,4 @@ fn files_of_mazes() {
         open("x,S #  # G ,So ooooGo,1", good).err().unwrap(),
         "train.csv:2: row 1 column 3: the question has '#', the answer ' '"
     );
-}
-
-#[test]
-fn too_many_variants() {
-    let args = MazeArgs { num_aug: 8, ..MazeArgs::default() };
-    let error = args.open(&mut BuildContext::default()).err().unwrap();
-    assert_eq!(error.to_string(), "--num-aug 8: a maze has 7 variants");
 }

@@ -1,9 +1,8 @@
 //! Sudoku's tests, and through it tests of the CSV sources.
 
 use super::*;
-use crate::error::Kind;
 use crate::puzzle::testing::Folder;
-use crate::puzzle::{Error, Opener, RejectedInput, expand};
+use crate::puzzle::{Error, Opener, expand};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,14 +31,6 @@ fn row(rating: &str) -> String {
     format!("x,{QUESTION},{ANSWER},{rating}\n")
 }
 
-/// The error of a file, with the folder left out.
-fn error(text: &str) -> String {
-    let (folder, args) = file(text);
-    let error = open(&args).err().expect("an error");
-    assert!(matches!(error, Error::Data { .. }));
-    folder.strip(error).replace("ROOT/", "")
-}
-
 #[test]
 fn encodes_and_decodes() {
     let (inputs, mut labels) = encode(QUESTION.as_bytes(), ANSWER.as_bytes()).unwrap();
@@ -60,69 +51,6 @@ fn encodes_and_decodes() {
     assert_eq!(kinds, [CellKind::Wrong, CellKind::Given, CellKind::Ignored, CellKind::Filled]);
     assert_eq!(Sudoku.decode(Side::Inputs, &[1]).unwrap_err(), "1 cell, expected 81");
     assert!(Sudoku.picture(Side::Inputs, &[1], &labels).is_none());
-}
-
-#[test]
-fn bad_rows_are_named() {
-    let cause = |row: &str| error(&format!("{HEADER}{}{row}\n", self::row("1")));
-    let short = format!("x,{},{ANSWER},1", &QUESTION[1..]);
-    assert_eq!(
-        cause(&short),
-        format!(
-            "train.csv:3: question has 80 characters, expected 81: \"{}\"...",
-            &QUESTION[1..61]
-        )
-    );
-    let long = format!("x,{QUESTION} ,{ANSWER},1");
-    assert!(cause(&long).contains("question has 82 characters, expected 81"));
-    assert_eq!(
-        cause(&format!("x,{},{ANSWER},1", QUESTION.replace('4', "x"))),
-        "train.csv:3: question has \"x\" at character 37, expected 1 to 9, or 0 or . for blank"
-    );
-    assert_eq!(
-        cause(&format!("x,{QUESTION},{},1", ANSWER.replacen('4', ".", 1))),
-        "train.csv:3: answer has \".\" at character 3, expected 1 to 9"
-    );
-    assert_eq!(
-        cause(&format!("x,1{},{ANSWER},1", &QUESTION[1..])),
-        "train.csv:3: row 1 column 1: the question has 1, the answer 5"
-    );
-    assert_eq!(
-        cause(&format!("x,{QUESTION},{},1", ANSWER.replacen('4', "6", 1))),
-        "train.csv:3: 6 appears twice in row 1 of the answer"
-    );
-    assert_eq!(cause("x,y"), "train.csv:3: 2 fields, expected 4: source,question,answer,rating");
-    assert_eq!(error(HEADER), "train.csv: has no rows");
-}
-
-#[test]
-fn missing_and_unreadable_files() {
-    let error = open(&train("/nowhere/train.csv".into())).err().unwrap();
-    assert!(matches!(&error, Error::Outside(error) if error.kind() == Kind::Usage));
-    assert!(error.to_string().starts_with("/nowhere/train.csv: No such file"), "{error}");
-    let error = open(&train(std::env::temp_dir())).err().unwrap().to_string();
-    assert!(error.ends_with("is a directory"), "{error}");
-    assert!(matches!(open(&SudokuArgs::default()), Err(Error::Usage(_))));
-}
-
-#[test]
-fn rejects_are_left_out() {
-    let text = format!("{HEADER}{}bad\n{}", row("1"), row("2"));
-    let mut rejected = Vec::new();
-    let mut take = |bad: RejectedInput| {
-        rejected.push((format!("{}: {}", bad.place, bad.cause), bad.text));
-        Ok(())
-    };
-    let (_folder, args) = file(&text);
-    let source = args
-        .open(&mut BuildContext { rejects: Some(&mut take), ..BuildContext::default() })
-        .unwrap();
-    let names: Vec<_> = source.groups(0..9).map(|group| group.unwrap().name).collect();
-    assert_eq!(names, ["2", "4"]);
-    assert_eq!(source.notes, ["train.csv: 1 of 3 rows malformed, left out"]);
-    assert_eq!(rejected.len(), 1);
-    assert!(rejected[0].0.contains("train.csv:3: 1 field,"), "{}", rejected[0].0);
-    assert_eq!(rejected[0].1.as_deref(), Some("bad"));
 }
 
 #[test]
@@ -265,67 +193,6 @@ fn a_file_that_is_replaced_by_another_good_one_is_noticed() {
     is_changed(groups.next().unwrap().err());
     assert!(groups.next().is_none());
     is_changed(source.groups(0..2).next().unwrap().err());
-}
-
-#[test]
-fn the_opener_is_used_and_the_file_is_hashed() {
-    let (_folder, args) = file("packed");
-    let text = format!("{HEADER}{}", row("1"));
-    let opener: Opener = Arc::new(move |_| Ok(Box::new(std::io::Cursor::new(text.clone()))));
-    let source = args.open(&mut BuildContext { opener, ..BuildContext::default() }).unwrap();
-    assert_eq!(source.group_count, 1);
-    let build = source.build();
-    let expected = json!({
-        "domain": "sudoku",
-        "seed": 42,
-        "parameters":
-            {"num_aug": 0, "subsample": null, "min_difficulty": null, "unique": false},
-        "inputs": [{
-            "name": "train.csv",
-            "bytes": 6,
-            // printf packed | sha256sum
-            "sha256": "88cb8a087b6e8cebfc9ae5602f5a2159a6bcf923e7f2c56809bcda6cad1727a7",
-        }],
-    });
-    assert_eq!(build, expected);
-}
-
-#[test]
-fn shuffles_keep_a_sudoku_a_sudoku() {
-    let (inputs, labels) = encode(QUESTION.as_bytes(), ANSWER.as_bytes()).unwrap();
-    let puzzle = [Example { split: Split::Train, inputs, labels }];
-    let key = Key { seed: 42, domain: "sudoku", split: "train", group: "2" };
-    for number in 1..=200 {
-        let augmented = Sudoku.augment(&puzzle, key, number).unwrap();
-        let example = &augmented.examples[0];
-        assert_eq!(Sudoku.check(&example.inputs, &example.labels, None), []);
-        assert!(is_unique(&example.inputs));
-        let blanks = |tokens: &[i32]| tokens.iter().filter(|&&token| token == 1).count();
-        assert_eq!(blanks(&example.inputs), blanks(&puzzle[0].inputs));
-    }
-}
-
-#[test]
-fn shuffles_reach_everything() {
-    let key = Key { seed: 1, domain: "sudoku", split: "train", group: "2" };
-    let cells: Vec<i32> = (0..81).collect();
-    let mut transposed = 0;
-    let mut first = std::collections::HashSet::new();
-    for number in 0..2000 {
-        let mut shuffle = Shuffle::draw(&mut key.draws(number));
-        shuffle.tokens = [0; 11];
-        transposed += u32::from(shuffle.transposed);
-        let new: Vec<usize> = {
-            let row = |i: usize| shuffle.rows[i];
-            (0..81).map(|i| row(i / 9) * 9 + shuffle.columns[i % 9]).collect()
-        };
-        first.insert(new[0]);
-        let mut sorted = new.clone();
-        sorted.sort_unstable();
-        assert!(sorted.iter().zip(&cells).all(|(a, &b)| *a == b as usize));
-    }
-    assert_eq!(first.len(), 81);
-    assert!((900..1100).contains(&transposed), "{transposed}");
 }
 
 #[test]
