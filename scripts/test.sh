@@ -8,14 +8,14 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # One crate takes most of the time of the build, on one processor: meanwhile the other one lints (in a folder of its own,
-# since cargo lets nobody else into one that it works in), and what the tests need is installed.
+# since cargo lets nobody else into one that it works in; C is compiled there, too, so without optimizing), and what the tests need is installed.
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 scripts/venv.sh &
 venv=$!
 {
     export CARGO_TARGET_DIR=$PWD/target/lints
-    nice -n 19 cargo clippy --quiet --release --all-targets -- -D warnings
-    RUSTDOCFLAGS="-D warnings" nice -n 19 cargo doc --quiet --release --no-deps
+    nice -n 19 cargo clippy --quiet --profile quick --all-targets -- -D warnings
+    RUSTDOCFLAGS="-D warnings" nice -n 19 cargo doc --quiet --profile quick --no-deps
 } &
 lints=$!
 cargo fmt --check
