@@ -59,7 +59,7 @@ impl Format {
     /// Refuses a place that holds a dataset of another format in one of its folders.
     pub(crate) fn refuse_others(&self, place: &Path) -> Result<()> {
         let mut folders = self.folders.iter().map(|folder| place.join(folder));
-        folders.try_for_each(|folder| refuse_other_formats(&folder, self))
+        folders.try_for_each(|folder| refuse_other_formats(&folder, self.name))
     }
 
     /// Returns a file that shows that a directory is of this format.
@@ -78,12 +78,12 @@ impl Format {
     }
 }
 
-/// Refuses a directory that holds a dataset of a format other than `own`, before something is
+/// Refuses a directory that holds a dataset of another format than the one named `own`, before something is
 /// written there.
-pub(super) fn refuse_other_formats(directory: &Path, own: &Format) -> Result<()> {
+pub(super) fn refuse_other_formats(directory: &Path, own: &str) -> Result<()> {
     let manifest = directory.join(MANIFEST);
     let schema = schema_of(&manifest)?;
-    for format in FORMATS.iter().filter(|format| format.name != own.name) {
+    for format in FORMATS.iter().filter(|format| format.name != own) {
         let by_schema = schema.as_deref().filter(|schema| Some(*schema) == format.schema);
         let sign = match by_schema {
             Some(_) => Some(manifest.clone()),

@@ -42,7 +42,7 @@ pub(super) struct Staging {
     claimed: Mutex<BTreeSet<OsString>>,
 }
 
-/// Whether a file name is the name of a staging, or of a temporary file of version 0.1.
+/// Whether a file name is the name of a staging.
 pub fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.contains(MARK)
 }

@@ -135,7 +135,7 @@ impl Target for KdTarget {
             KdTarget::Prefix(prefix) => vec![directory_of(prefix)],
         };
         for directory in &directories {
-            refuse_other_formats(directory, &FORMAT)?;
+            refuse_other_formats(directory, FORMAT.name)?;
         }
         let mut standing = StandingFiles::default();
         for path in self.files() {

@@ -23,7 +23,6 @@ use serde_json::Value;
 use self::database::PackDatabase;
 use self::shards::RowShards;
 use super::descriptor::refuse_other_formats;
-use super::pools;
 use super::raw_games::Legality;
 use super::{RecordCounts, npy};
 use crate::batch::GameForm;
@@ -37,6 +36,8 @@ pub use self::selfplay_v1::LARGE_TILES;
 pub use self::sink::{GameRule, PackSink};
 pub use adopt::adopt;
 
+/// The name of the format of pools, packs among them.
+pub const FORMAT_NAME: &str = "pools of games";
 /// The table of runs.
 pub const DATABASE: &str = "metadata.db";
 /// The file with the names of valuation ids.
@@ -372,7 +373,7 @@ impl Target for PackTarget<'_> {
     }
 
     fn standing(&self) -> Result<StandingFiles> {
-        refuse_other_formats(self.0, &pools::FORMAT)?;
+        refuse_other_formats(self.0, FORMAT_NAME)?;
         let files = present(self.0)?;
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_os_string();
         let of_others =

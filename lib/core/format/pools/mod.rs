@@ -31,7 +31,7 @@ pub use valuations::Valuations;
 
 /// Pools of games, packs among them.
 pub const FORMAT: Format = Format {
-    name: "pools of games",
+    name: pack::FORMAT_NAME,
     owner: "a pool of games",
     signs: "steps.npy or steps-*.npy",
     folders: &[""],

@@ -340,7 +340,7 @@ impl Target for PuzzleTarget<'_> {
 
     fn standing(&self) -> Result<StandingFiles> {
         for place in ["", "train", "test"] {
-            refuse_other_formats(&self.0.join(place), &super::FORMAT)?;
+            refuse_other_formats(&self.0.join(place), super::FORMAT.name)?;
         }
         Ok(StandingFiles { files: present(self.0)?, dependents: Vec::new() })
     }
