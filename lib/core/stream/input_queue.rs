@@ -229,6 +229,7 @@ impl InputQueue {
             return Err(Error::data(cause).at(&name));
         }
         source.decode_on(self.threads);
+        // (Only Parquet files have runs, and they find their rows.)
         if let Some(runs) = &input.runs {
             source.read_runs(runs)?;
         }

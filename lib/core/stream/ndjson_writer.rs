@@ -26,7 +26,7 @@ impl NdjsonEncoder {
 
     /// Makes an encoder whose lines show every value to people, also values without JSON.
     pub fn shown(schema: SchemaRef) -> NdjsonEncoder {
-        NdjsonEncoder { nulls: Nulls::ShownRecord, ..NdjsonEncoder::new(schema) }
+        NdjsonEncoder { nulls: Nulls::Shown, ..NdjsonEncoder::new(schema) }
     }
 
     /// Makes an encoder whose lines show values that are not JSON so that they can be recognised.

@@ -49,7 +49,7 @@ pub(in crate::stream) enum Nulls {
     /// They are written, and so are numbers that JSON does not have, as Python names them.
     Verbatim,
     /// They are written too; other values that have no JSON are `NaN`.
-    ShownRecord,
+    Shown,
 }
 
 pub(in crate::stream) fn write_members(
@@ -265,15 +265,13 @@ impl<'a> ColumnPrinter<'a> {
             }
         };
         let values = match nulls {
-            Nulls::Filled | Nulls::ShownRecord if may_fail(array.data_type()) => {
-                Box::new(OrNan(values))
-            }
+            Nulls::Filled | Nulls::Shown if may_fail(array.data_type()) => Box::new(OrNan(values)),
             _ => values,
         };
         let is_rest = JsonForm::is_rest(field);
         let is_left_out = match nulls {
             _ if is_rest => true,
-            Nulls::Written | Nulls::Verbatim | Nulls::ShownRecord => is_rare(field),
+            Nulls::Written | Nulls::Verbatim | Nulls::Shown => is_rare(field),
             Nulls::LeftOut => true,
             Nulls::Filled => *array.data_type() != DataType::Null,
         };

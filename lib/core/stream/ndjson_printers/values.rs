@@ -90,9 +90,9 @@ impl<T: Float + Into<f64>> Printer for FloatPrinter<'_, T> {
                     return no_json(format!("{} is no number of JSON", python_repr(number)));
                 }
                 Nulls::Filled => b"NaN",
-                Nulls::Verbatim | Nulls::ShownRecord if number.is_nan() => b"NaN",
-                Nulls::Verbatim | Nulls::ShownRecord if number > 0.0 => b"Infinity",
-                Nulls::Verbatim | Nulls::ShownRecord => b"-Infinity",
+                Nulls::Verbatim | Nulls::Shown if number.is_nan() => b"NaN",
+                Nulls::Verbatim | Nulls::Shown if number > 0.0 => b"Infinity",
+                Nulls::Verbatim | Nulls::Shown => b"-Infinity",
             };
             out.extend_from_slice(name);
             return Ok(());
