@@ -1,5 +1,7 @@
 //! Errors of templates and renderings.
 
+use crate::turns::UnseenText;
+
 /// An error; its text has one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -45,6 +47,25 @@ pub enum Error {
         message: usize,
         /// Why.
         cause: String,
+    },
+    /// `{% generation %}` names another range than the one that is found.
+    #[error("message {message}: {}", one_line(.cause))]
+    Generation {
+        /// The place of its message.
+        message: usize,
+        /// Both ranges.
+        cause: String,
+    },
+    /// The template does not show a text, so that a turn is not found.
+    #[error("the template does not show a text of the chat")]
+    Unseen(UnseenText),
+    /// The text of another message stands within a turn.
+    #[error("message {message}: the template prints a text of message {other} within this turn, where the model would generate it")]
+    Within {
+        /// The place of the turn's message.
+        message: usize,
+        /// The place of the other message.
+        other: usize,
     },
     /// The chat is not valid in transformers.
     #[error("{}", one_line(.0))]

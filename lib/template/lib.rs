@@ -47,8 +47,11 @@ mod value;
 pub use chat::Chat;
 pub use date::Date;
 pub use error::Error;
+pub use run::{Parts, Prefix, Prefixes};
 pub use template::{Limits, Rendering, Template};
-pub use turns::{Channel, Finder, FoundTurns, Role, Segment, Turn, UnseenText};
+pub use turns::{
+    Channel, Finder, FoundTurns, Prompt, Records, Role, Segment, TrustGeneration, Turn, UnseenText,
+};
 pub use value::{Dict, Function, Items, MissingValue, Value, View};
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use crate::chat::Chat;
 use crate::date::Date;
 use crate::error::Error;
-use crate::run::{self, Context};
+use crate::run::{self, Context, Prefix, Prefixes};
 use crate::syntax::{self, Program};
-use crate::value::Value;
+use crate::value::{Extent, Items, Value};
 
 /// A parsed template and the variables of its renderings. It can be shared between threads.
 #[derive(Debug, Clone)]
@@ -110,14 +110,25 @@ impl Template {
             ("messages", messages),
             ("tools", chat.tools().clone()),
             ("documents", chat.documents().clone()),
-            ("add_generation_prompt", Value::Bool(add_generation_prompt)),
         ];
-        let context = Context {
-            given: &given,
-            variables: &self.variables,
-            date: self.date,
-            limits: self.limits,
-        };
-        run::render(&self.program, &context)
+        run::render(&self.program, &self.context(&given, add_generation_prompt))
+    }
+
+    fn context<'c>(&'c self, given: &'c [(&'static str, Value)], has_prompt: bool) -> Context<'c> {
+        let (variables, date, limits) = (&self.variables, self.date, self.limits);
+        Context { given, has_prompt, variables, date, limits }
+    }
+
+    /// Renders beginnings of a chat, each as if nothing followed it.
+    pub fn render_prefixes(&self, chat: &Chat, wanted: &[Prefix]) -> Result<Prefixes, Error> {
+        let extent = Arc::new(Extent::default());
+        let messages = Items::within(chat.messages().to_vec(), &extent).map_err(|error| *error)?;
+        let given = [
+            ("messages", Value::List(Arc::new(messages))),
+            ("tools", chat.tools().clone()),
+            ("documents", chat.documents().clone()),
+        ];
+        let context = self.context(&given, false);
+        Ok(run::render_prefixes(&self.program, &context, extent, wanted))
     }
 }

@@ -18,6 +18,8 @@ pub struct Draft<'r> {
     pub content: Option<Content<'r>>,
     /// The reasoning before the content.
     pub thinking: Option<Cow<'r, str>>,
+    /// The field that the reasoning is in; none if it stands in the content.
+    pub thinking_field: Option<&'static str>,
     pub calls: Vec<Call<'r>>,
     /// The id of the call that a tool's result answers.
     pub call_id: Option<&'r str>,
@@ -82,6 +84,7 @@ impl<'r> Draft<'r> {
             role,
             content: None,
             thinking: None,
+            thinking_field: None,
             calls: Vec::new(),
             call_id: None,
             name: None,
@@ -173,7 +176,9 @@ fn read_fields<'r>(
     }
     draft.is_trained = is_trained(object)?;
     let is_assistant = draft.role == Role::Assistant;
-    draft.thinking = read_reasoning(object, is_assistant, left_out)?;
+    if let Some((field, text)) = read_reasoning(object, is_assistant, left_out)? {
+        (draft.thinking, draft.thinking_field) = (Some(text), Some(field));
+    }
     refuse_misplaced(object, draft.thinking.is_some())?;
     if is_assistant {
         draft.calls = read_calls(object)?;
@@ -200,14 +205,14 @@ fn read_fields<'r>(
     Ok(draft)
 }
 
-/// Reads the reasoning of a message, which several fields may repeat. Reasoning of another role than the
+/// Reads the reasoning of a message and its field; several fields may repeat it. Reasoning of another role than the
 /// assistant is left out and counted.
 fn read_reasoning<'r>(
     object: &'r Json<'r>,
     is_assistant: bool,
     left_out: &mut LeftOutCounts,
-) -> Result<Option<Cow<'r, str>>, String> {
-    let mut reasoning: Option<(&str, Cow<'r, str>)> = None;
+) -> Result<Option<(&'static str, Cow<'r, str>)>, String> {
+    let mut reasoning: Option<(&'static str, Cow<'r, str>)> = None;
     for (key, _) in of_messages().filter(|(_, meaning)| *meaning == Meaning::Reasoning) {
         let Some(value) = object.get(key) else { continue };
         let text = text_of(value).map_err(|cause| format!("{key} {cause}"))?;
@@ -221,7 +226,7 @@ fn read_reasoning<'r>(
             None => reasoning = Some((key, text)),
         }
     }
-    Ok(reasoning.map(|(_, text)| text))
+    Ok(reasoning)
 }
 
 /// Fails if a field has a value that would be lost. (Details of a reasoning that is read as text may be lost.)

@@ -9,33 +9,35 @@ use gristmill_template::Value;
 use super::left_out::LeftOutCounts;
 use super::message::{Call, Content};
 use super::normalize::normalize;
-use super::turns::{Part, parts, turns};
+use super::turns::first_trained;
 use super::value::Json;
-use super::whole::{self, Chat, Message, MessageBody};
+use super::whole::{self, Message, MessageBody};
 use super::write::{NO_TEXT, UNWANTED};
 use super::{
     AnswerChoice, BUILTIN, CUTOFF, DATE, EFFORT, IDENTITY, KWARGS, ReadSettings, kwargs_of,
 };
 
-/// Which turns of the assistant are trained on, and in which records they stand.
+/// Which messages of the assistant are trained on, and in which records they stand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Turns {
-    /// All, in one record.
+    /// All, in the fewest records in which each stands as the model generates it.
     #[default]
+    #[value(alias = "split")]
+    Fit,
+    /// All, in one record, as they stand in the whole text.
     All,
-    /// The last one.
+    /// The last one alone.
     Last,
-    /// A record for each turn, which ends with that turn and trains on it alone.
-    Split,
 }
 
 /// The form in which a template is given the arguments of calls.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arguments {
-    #[default]
     Object,
     /// The text of JSON.
     Text,
+    /// As the chat has them: text, or an object.
+    AsGiven,
 }
 
 /// Reads records as chats for a template.
@@ -44,13 +46,13 @@ pub struct TemplateChats {
     pub read: ReadSettings,
     pub turns: Turns,
     pub arguments: Arguments,
+    /// The key under which the template reads reasoning, for reasoning that stands in a content.
+    pub reasoning_key: &'static str,
 }
 
 /// A chat for a template.
 #[derive(Debug)]
 pub struct TemplateChat {
-    /// Its number among the chats of its record, from 1, if there may be several.
-    pub turn: Option<usize>,
     pub messages: Vec<TemplateMessage>,
     /// The declarations of tools; empty if there are none.
     pub tools: Vec<Value>,
@@ -68,17 +70,17 @@ pub struct TemplateMessage {
 }
 
 impl TemplateChats {
-    /// Returns the chats of a record. The error says why the record is not a chat. If unwanted answers are left out, a
-    /// record with such an answer gives no chat.
+    /// Returns the chat of a record. The error says why the record is not a chat. If unwanted answers are left out, a
+    /// record with such an answer gives none.
     pub fn of(
         &self,
         record: Json<'_>,
         left_out: &mut LeftOutCounts,
-    ) -> Result<Vec<TemplateChat>, String> {
+    ) -> Result<Option<TemplateChat>, String> {
         let record = normalize(record, &self.read, left_out)?;
         if self.read.take.contains(&AnswerChoice::Wanted) && whole::is_unwanted(&record) {
             left_out.count(UNWANTED, true);
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let chat = whole::read(&record, &self.read, left_out)?;
         let variables = variables(&record, left_out)?;
@@ -87,31 +89,17 @@ impl TemplateChats {
         let messages = chat.messages.iter().map(|message| {
             self.message(message).map_err(|cause| format!("message {}: {cause}", message.index))
         });
-        let messages = messages.collect::<Result<Vec<TemplateMessage>, String>>()?;
-        let is_split = self.turns == Turns::Split;
-        let parts = parts(&chat, is_split, self.read.train, left_out);
-        let made = parts.iter().map(|part| {
-            let trained = self.trained(part, &chat);
-            let mut messages = messages[..part.end].to_vec();
-            for (place, message) in messages.iter_mut().enumerate() {
-                let said = &chat.messages[place];
-                message.is_trained &= said.is_assistant() && trained.contains(&place);
-                if message.is_trained && is_empty_answer(said) {
-                    return Err(format!("message {}: {NO_TEXT}", message.index));
-                }
+        let mut messages = messages.collect::<Result<Vec<TemplateMessage>, String>>()?;
+        let first = first_trained(&chat, self.read.train);
+        let last = chat.messages.iter().rposition(Message::is_assistant);
+        for (place, (message, said)) in messages.iter_mut().zip(&chat.messages).enumerate() {
+            let is_wanted = self.turns != Turns::Last || Some(place) == last;
+            message.is_trained &= said.is_assistant() && place >= first && is_wanted;
+            if message.is_trained && is_empty_answer(said) {
+                return Err(format!("message {}: {NO_TEXT}", message.index));
             }
-            let (tools, variables) = (tools.clone(), variables.clone());
-            Ok(TemplateChat { turn: part.turn, messages, tools, variables })
-        });
-        made.collect()
-    }
-
-    /// Returns the messages of a part that may be trained on.
-    fn trained(&self, part: &Part, chat: &Chat<'_>) -> std::ops::Range<usize> {
-        match (self.turns, turns(chat).last()) {
-            (Turns::Last, Some(last)) => part.trained.start.max(last.start)..last.end,
-            _ => part.trained.clone(),
         }
+        Ok(Some(TemplateChat { messages, tools, variables }))
     }
 
     fn message(&self, message: &Message<'_>) -> Result<TemplateMessage, String> {
@@ -126,11 +114,18 @@ impl TemplateChats {
                 entries.push(("role", "user".into()));
                 entries.push(("content", (&**text).into()));
             }
-            MessageBody::Assistant { thinking, content, calls } => {
+            MessageBody::Assistant { thinking, thinking_field, content, calls } => {
                 entries.push(("role", "assistant".into()));
-                entries.extend(content.as_deref().map(|text| ("content", text.into())));
+                // (Beside calls, OpenAI's API returns null, which not all templates read.)
+                entries.push(("content", content.as_deref().unwrap_or_default().into()));
                 let thinking = thinking.as_deref().filter(|text| !text.is_empty());
-                entries.extend(thinking.map(|text| ("reasoning_content", text.into())));
+                // (Transformers gives templates the other fields under the names of both.)
+                let key = match thinking_field {
+                    None => self.reasoning_key,
+                    Some("reasoning") => "reasoning",
+                    Some(_) => "reasoning_content",
+                };
+                entries.extend(thinking.map(|text| (key, text.into())));
                 if !calls.is_empty() {
                     let calls = calls.iter().map(|call| self.call(call));
                     let calls = calls.collect::<Result<Vec<Value>, String>>()?;
@@ -152,10 +147,15 @@ impl TemplateChats {
     }
 
     fn call(&self, call: &Call<'_>) -> Result<Value, String> {
-        let Call { id, name, arguments, .. } = call;
-        let arguments = match self.arguments {
-            Arguments::Text => (&**arguments).into(),
-            Arguments::Object => {
+        let Call { id, name, arguments, is_object } = call;
+        let is_text = match self.arguments {
+            Arguments::Object => false,
+            Arguments::Text => true,
+            Arguments::AsGiven => !is_object,
+        };
+        let arguments = match is_text {
+            true => (&**arguments).into(),
+            false => {
                 let parsed = Json::parse(arguments);
                 value(&parsed.map_err(|error| format!("arguments of {name}: {error}"))?)?
             }

@@ -34,13 +34,8 @@ pub fn parts(
     left_out: &mut LeftOutCounts,
 ) -> Vec<Part> {
     let (all, turns) = (chat.messages.len(), turns(chat));
-    let last = turns.last().map_or(0, |turn| turn.start);
     let last_answer = chat.messages.iter().rposition(Message::is_answer);
-    let first_trained = match (train, chat.completion) {
-        (Some(TrainOn::All), _) | (None, None) => 0,
-        (_, Some(completion)) => completion,
-        (Some(TrainOn::Completion), None) => last,
-    };
+    let first_trained = first_trained(chat, train);
     if !is_split {
         let (own, trained) = (0..all, first_trained..all);
         return vec![Part { turn: None, end: all, own, trained, last_answer }];
@@ -64,6 +59,15 @@ pub fn parts(
         is_trained
     });
     parts
+}
+
+/// Returns the first message of a chat that may be trained on.
+pub fn first_trained(chat: &Chat<'_>, train: Option<TrainOn>) -> usize {
+    match (train, chat.completion) {
+        (Some(TrainOn::All), _) | (None, None) => 0,
+        (_, Some(completion)) => completion,
+        (Some(TrainOn::Completion), None) => turns(chat).last().map_or(0, |turn| turn.start),
+    }
 }
 
 /// Returns the turns of the assistant: each ends with an answer, the last one perhaps with calls.

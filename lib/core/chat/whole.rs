@@ -37,6 +37,8 @@ pub enum MessageBody<'r> {
     User(Cow<'r, str>),
     Assistant {
         thinking: Option<Cow<'r, str>>,
+        /// The field that the reasoning is in; none if it stands in the content.
+        thinking_field: Option<&'static str>,
         content: Option<Cow<'r, str>>,
         calls: Vec<Call<'r>>,
     },
@@ -180,7 +182,8 @@ fn is_trained(record: &Json<'_>) -> Result<bool, String> {
 }
 
 fn message(draft: Draft<'_>) -> Result<Message<'_>, String> {
-    let Draft { index, role, content, thinking, calls, call_id, name, is_trained } = draft;
+    let Draft { index, role, content, thinking, thinking_field, calls, call_id, name, is_trained } =
+        draft;
     let text = |content| match content {
         Some(Content::Text(text)) => Some(text),
         _ => None,
@@ -196,7 +199,7 @@ fn message(draft: Draft<'_>) -> Result<Message<'_>, String> {
             if content.is_none() && thinking.is_none() && calls.is_empty() {
                 return Err("assistant without content, thinking or tool calls".to_string());
             }
-            MessageBody::Assistant { thinking, content, calls }
+            MessageBody::Assistant { thinking, thinking_field, content, calls }
         }
         _ => MessageBody::User(
             text(content).ok_or_else(|| format!("{} without content", role.as_str()))?,

@@ -176,7 +176,7 @@ fn developer(
 
 fn has_thinking(message: &Message<'_>, style: Style) -> bool {
     match &message.said {
-        MessageBody::Assistant { thinking, content, calls } => {
+        MessageBody::Assistant { thinking, content, calls, .. } => {
             let is_said = said(content.as_deref(), calls).is_some();
             let is_analysis = style == Style::Exact && !calls.is_empty() && is_said;
             thinking.is_some() || is_analysis
@@ -228,7 +228,7 @@ fn write(
                 (Content::Json(value), _) => content(out, &value.python_json()),
             }
         }
-        MessageBody::Assistant { thinking, content: text, calls } => {
+        MessageBody::Assistant { thinking, content: text, calls, .. } => {
             let text = said(text.as_deref(), calls);
             let (is_call, is_exact) = (!calls.is_empty(), style == Style::Exact);
             if is_exact && is_call && text.is_some() && thinking.is_some() {

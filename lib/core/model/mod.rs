@@ -4,6 +4,7 @@
 //! | file | what |
 //! |---|---|
 //! | `mod.rs` | a folder with its templates, ready to render |
+//! | `probe.rs` | what a template does with reasoning and with arguments of calls |
 //! | `stops.rs` | the tokens that end turns |
 //! | `encode.rs` | a text and its segments into tokens, cut where what is trained on begins and ends |
 //! | `stated.rs` | the tokenizer that a header states |
@@ -12,13 +13,14 @@
 //! `gristmill_template`.
 
 mod encode;
+mod probe;
 mod stated;
 mod stops;
 
 use std::path::{Path, PathBuf};
 
 use gristmill_models::{Cause, Folder, FolderError, Tokenizer};
-use gristmill_template::{Date, Template, Value};
+use gristmill_template::{Date, Finder, Template, TrustGeneration, Value};
 use serde_json::{Map, json};
 
 use crate::batch::TokenizerLocation;
@@ -26,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::visible;
 
 pub use encode::{EncodedText, TextSegment, encode};
+pub use probe::ArgumentForms;
 pub use stated::{
     NOT_CHECKED, TokenizerName, Vocabulary, end_of, eos_of, locate, open_of_header, open_stated,
     state_end, state_model, stated_files,
@@ -51,11 +54,15 @@ pub struct ChatModel {
     /// The templates of chats without and with tools.
     templates: [ModelTemplate; 2],
     stops: Vec<String>,
+    reasoning_key: Option<&'static str>,
     variables: Vec<(String, serde_json::Value)>,
     date: Option<String>,
     /// Whether the user names the file of the template.
     is_template_named: bool,
 }
+
+/// Variables that choose among the generation prompts of a template.
+const SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
 
 /// A template, ready to render.
 struct ModelTemplate {
@@ -93,11 +100,47 @@ impl ChatModel {
             stops::stops(&folder, templates.each_ref().map(|of| &of.template), &settings.stops);
         let (variables, date) = (settings.variables.clone(), settings.date.clone());
         let is_template_named = named.is_some();
-        Ok(ChatModel { folder, templates, stops, variables, date, is_template_named })
+        let reasoning_key = templates.iter().find_map(|of| probe::reasoning_key(&of.template));
+        Ok(ChatModel {
+            folder,
+            templates,
+            stops,
+            reasoning_key,
+            variables,
+            date,
+            is_template_named,
+        })
     }
 
     pub fn tokenizer(&self) -> &Tokenizer {
         self.folder.tokenizer()
+    }
+
+    /// Returns the finder of turns for a template of this model; `named` are variables that a record sets.
+    pub fn finder(
+        &self,
+        template: Template,
+        has_tools: bool,
+        named: &[&str],
+        generation: TrustGeneration,
+    ) -> Finder {
+        let mut finder = Finder::new(template.clone(), self.stops.clone());
+        let special = self.tokenizer().added_tokens().iter().filter(|token| token.special);
+        finder.set_specials(special.map(|token| token.content.to_string()).collect());
+        finder.trust_generation(generation);
+        let is_set = |name: &str| {
+            named.contains(&name) || self.variables.iter().any(|(other, _)| other == name)
+        };
+        for name in SWITCHES.iter().filter(|name| !is_set(name) && self.names(has_tools, name)) {
+            for value in [false, true] {
+                let mut switched = template.clone();
+                // (No variable of the chat has such a name.)
+                if switched.set(name, Value::Bool(value)).is_ok() {
+                    finder.add_switched(switched);
+                }
+            }
+        }
+        finder
     }
 
     /// Returns the template for chats with or without tools.
@@ -110,14 +153,14 @@ impl ChatModel {
         self.templates[usize::from(has_tools)].source.contains(name)
     }
 
-    /// Whether a template reads the reasoning of messages from a field of their own.
-    pub fn reads_reasoning(&self) -> bool {
-        ["reasoning_content", "reasoning", "thinking"].iter().any(|name| {
-            let quoted = [format!(".{name}"), format!("'{name}'"), format!("\"{name}\"")];
-            self.templates
-                .iter()
-                .any(|template| quoted.iter().any(|name| template.source.contains(name)))
-        })
+    /// Returns the field of messages from which a template reads reasoning; none if it reads none.
+    pub fn reasoning_key(&self) -> Option<&'static str> {
+        self.reasoning_key
+    }
+
+    /// Returns the forms of arguments of calls that the template for chats with tools writes right.
+    pub fn argument_forms(&self) -> ArgumentForms {
+        probe::argument_forms(&self.templates[1].template)
     }
 
     /// Describes the tokenizer and the tokens that end turns, for people.

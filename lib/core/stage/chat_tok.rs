@@ -1,11 +1,14 @@
 //! Chats into tokens, by the chat template and the tokenizer of a model.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use arrow_array::cast::AsArray;
 use gristmill_models::Encoder;
 use gristmill_template::{
-    Channel, Chat, Error as TemplateError, Finder, FoundTurns, Role, Template, UnseenText, Value,
+    Channel, Chat, Error as TemplateError, Finder, FoundTurns, Prompt, Records, Role,
+    TrustGeneration, UnseenText, Value,
 };
 
 use super::chat::raw_json;
@@ -17,8 +20,7 @@ use crate::model::{ChatModel, TextSegment, encode};
 use crate::record::conversation::turn_id;
 use crate::record::tokens::{Identity, Segment, TokensBuilder};
 use crate::visible;
-use crate::wording::counted;
-use crate::wording::times;
+use crate::wording::{counted, grouped, times};
 
 /// How to treat data that a template does not show, and texts that spell special tokens.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,8 +29,8 @@ pub struct ChatTokSettings {
     pub keeps_reasoning: bool,
     /// Whether texts may spell special tokens; they then become these tokens.
     pub allows_special: bool,
-    /// Whether the ranges of `{% generation %}` are taken if they differ from the ranges that are found.
-    pub trusts_generation: bool,
+    /// What happens if `{% generation %}` names other ranges than are found.
+    pub generation: TrustGeneration,
 }
 
 /// Converts chats to tokens.
@@ -40,19 +42,34 @@ pub struct ChatTok {
     ids: ChatIds,
     settings: ChatTokSettings,
     left_out: SharedLeftOutCounts,
-    /// The number of places inside a token at which texts were cut.
+    counts: Counts,
+    /// Ends of generation prompts that no turn is printed with, and the number of turns.
+    unprinted: Mutex<BTreeMap<String, u64>>,
+}
+
+/// What is said at the end.
+#[derive(Default)]
+struct Counts {
+    /// The chats that became sequences.
+    chats: AtomicU64,
+    sequences: AtomicU64,
+    tokens: AtomicU64,
+    /// The tokens of the last sequence of each chat, which has the whole chat.
+    whole_tokens: AtomicU64,
+    /// Places inside a token at which texts were cut.
     cuts: AtomicU64,
     /// Turns that are trained on and do not end with a stop token.
     endless: AtomicU64,
+    /// Turns behind the generation prompt of another value of a switch.
+    switched: AtomicU64,
+    /// Turns that stand otherwise than the model generates them.
+    otherwise: AtomicU64,
 }
 
 /// The name for counting reasoning that does not show, in turns that are trained on.
 const REASONING: &str = "reasoning that the template does not show";
-/// The name for counting reasoning that does not show, in other turns.
-const CONTEXT: &str =
-    "reasoning of turns that are not trained on, which the template does not show";
-/// The most bytes of all texts of a record: each turn repeats the turns before it.
-const MOST_BYTES: usize = 1 << 28;
+/// The name for counting chats without a record.
+const UNTRAINED: &str = "chats in which nothing is trained on";
 
 impl ChatTok {
     pub fn new(
@@ -62,7 +79,7 @@ impl ChatTok {
         settings: ChatTokSettings,
     ) -> ChatTok {
         let finders = [false, true].map(|has_tools| {
-            finder(&model, model.template(has_tools).clone(), settings.trusts_generation)
+            model.finder(model.template(has_tools).clone(), has_tools, &[], settings.generation)
         });
         ChatTok {
             model,
@@ -71,13 +88,42 @@ impl ChatTok {
             ids: ChatIds::new(id_field),
             settings,
             left_out: SharedLeftOutCounts::default(),
-            cuts: AtomicU64::new(0),
-            endless: AtomicU64::new(0),
+            counts: Counts::default(),
+            unprinted: Mutex::default(),
         }
     }
 
     pub fn model(&self) -> &ChatModel {
         &self.model
+    }
+
+    /// Counts the sequences of a chat.
+    fn count(&self, made: &[TokenizedChat]) {
+        let Counts { chats, sequences, tokens, whole_tokens, cuts, .. } = &self.counts;
+        let add = |of: &AtomicU64, count: usize| of.fetch_add(count as u64, Ordering::Relaxed);
+        add(chats, usize::from(!made.is_empty()));
+        add(sequences, made.len());
+        add(tokens, made.iter().map(|of| of.tokens.len()).sum());
+        add(whole_tokens, made.last().map_or(0, |of| of.tokens.len()));
+        cuts.fetch_add(made.iter().map(|of| of.cuts).sum(), Ordering::Relaxed);
+    }
+
+    /// Counts how the turns of a record stand.
+    fn count_turns(&self, found: &FoundTurns) {
+        let Counts { endless, switched, otherwise, .. } = &self.counts;
+        otherwise.fetch_add(found.otherwise as u64, Ordering::Relaxed);
+        for turn in &found.turns {
+            endless.fetch_add(u64::from(!turn.has_stop), Ordering::Relaxed);
+            match &turn.prompt {
+                Prompt::Whole | Prompt::InWords => {}
+                Prompt::Switched => drop(switched.fetch_add(1, Ordering::Relaxed)),
+                Prompt::Without(text) => {
+                    let mut unprinted =
+                        self.unprinted.lock().unwrap_or_else(PoisonError::into_inner);
+                    *unprinted.entry(text.clone()).or_default() += 1;
+                }
+            }
+        }
     }
 
     /// Returns a worker; each thread has its own.
@@ -91,38 +137,75 @@ impl ChatTok {
         let counts = self.left_out.counts();
         let left_out = counts.iter().map(|(name, count)| {
             let way_on = match name {
-                REASONING if self.model.reads_reasoning() => {
-                    "; --turns split makes a record for each turn, with its own; --reasoning keep refuses such chats"
+                REASONING
+                    if self.model.reasoning_key().is_some() && self.chats.turns == Turns::All =>
+                {
+                    "; --turns fit makes records in which each turn has its own; --reasoning keep refuses such chats"
                 }
                 REASONING => "; --reasoning keep refuses such chats",
                 _ => "",
             };
             format!("{name}: left out {}{way_on}", times(count))
         });
-        let [cuts, endless] = [&self.cuts, &self.endless].map(|of| of.load(Ordering::Relaxed));
+        let Counts { cuts, endless, switched, otherwise, .. } = &self.counts;
+        let [cuts, endless, switched, otherwise] =
+            [cuts, endless, switched, otherwise].map(|of| of.load(Ordering::Relaxed));
+        let verb = |count: u64, one: &'static str, many: &'static str| {
+            if count == 1 { one } else { many }
+        };
+        let turns = |count: u64| format!("{} of the assistant", counted(count, "turn"));
         let cuts = (cuts > 0).then(|| {
-            let (places, are) =
-                (counted(cuts, "place"), if cuts == 1 { "is" } else { "are" });
+            let (places, are) = (counted(cuts, "place"), verb(cuts, "is", "are"));
             format!(
                 "{places} where an answer begins or ends {are} inside a token: the text is encoded in pieces there"
             )
         });
         let endless = (endless > 0).then(|| {
-            let (turns, verb) =
-                (counted(endless, "turn"), if endless == 1 { "does" } else { "do" });
+            let (turns, verb) = (turns(endless), verb(endless, "does", "do"));
             format!(
-                "{turns} of the assistant {verb} not end with a stop token: the model will not learn to stop there; \
-                 try: --stop TOKEN"
+                "{turns} {verb} not end with a stop token, since the template prints none: the model will not learn to \
+                 stop there"
             )
         });
-        left_out.chain(cuts).chain(endless).collect()
+        let switched = (switched > 0).then(|| {
+            let (turns, verb) = (turns(switched), verb(switched, "stands", "stand"));
+            format!("{turns} {verb} behind the prompt of enable_thinking or thinking with another value")
+        });
+        let otherwise = (otherwise > 0).then(|| {
+            let (turns, verb) = (turns(otherwise), verb(otherwise, "stands", "stand"));
+            format!("{turns} {verb} otherwise than the model generates them; --turns fit makes records for them")
+        });
+        let unprinted = self.unprinted.lock().unwrap_or_else(PoisonError::into_inner);
+        let unprinted: Vec<String> = unprinted
+            .iter()
+            .map(|(text, count)| {
+                let (turns, verb) = (turns(*count), verb(*count, "is", "are"));
+                format!(
+                    "the generation prompt ends in {}, which the template does not print with a turn: {turns} {verb} \
+                     trained on behind the rest of the prompt",
+                    visible::line(&format!("{text:?}"))
+                )
+            })
+            .collect();
+        let counted = [cuts, endless, switched, otherwise].into_iter().flatten();
+        left_out.chain(counted).chain(unprinted).collect()
     }
-}
 
-fn finder(model: &ChatModel, template: Template, trusts_generation: bool) -> Finder {
-    let mut finder = Finder::new(template, model.stops().to_vec());
-    finder.trust_generation(trusts_generation);
-    finder
+    /// Returns how many sequences the chats became, if these are more; what that costs beside one for each chat.
+    pub fn summary(&self) -> Option<String> {
+        let Counts { chats, sequences, tokens, whole_tokens, .. } = &self.counts;
+        let [chats, sequences, tokens, whole] =
+            [chats, sequences, tokens, whole_tokens].map(|of| of.load(Ordering::Relaxed));
+        (sequences > chats).then(|| {
+            format!(
+                "{}, {}, {} ({} with --turns all)",
+                counted(chats, "chat"),
+                counted(sequences, "sequence"),
+                counted(tokens, "token"),
+                grouped(whole)
+            )
+        })
+    }
 }
 
 /// Converts chats to tokens, on one thread.
@@ -132,13 +215,11 @@ pub struct Worker<'t> {
     ends: Vec<usize>,
 }
 
-/// The tokens of a chat.
+/// The tokens of a record of a chat.
 struct TokenizedChat {
-    turn: Option<usize>,
     tokens: Vec<i32>,
     segments: Vec<(TextSegment, std::ops::Range<usize>)>,
     cuts: u64,
-    endless: u64,
 }
 
 impl Worker<'_> {
@@ -159,11 +240,11 @@ impl Worker<'_> {
                     let place = batch.origin.in_file(row);
                     let (input, number) = place.unzip();
                     rows.extend(made.iter().map(|_| row));
-                    for made in &made {
-                        self.stage.cuts.fetch_add(made.cuts, Ordering::Relaxed);
-                        self.stage.endless.fetch_add(made.endless, Ordering::Relaxed);
-                        push(&mut builder, made);
-                        let id = made.turn.map_or(id.clone(), |turn| turn_id(id, turn));
+                    self.stage.count(&made);
+                    for (place, of) in made.iter().enumerate() {
+                        push(&mut builder, of);
+                        let is_one = made.len() == 1;
+                        let id = if is_one { id.clone() } else { turn_id(id, place + 1) };
                         let (id, input) = (Some(id.as_str()), input.as_deref());
                         builder.finish_record(Identity { id, input, row: number })?;
                     }
@@ -191,27 +272,26 @@ impl Worker<'_> {
     ) -> Result<Vec<TokenizedChat>, String> {
         let record = Json::parse(text).map_err(|error| format!("invalid JSON: {error}"))?;
         *id = Some(self.stage.ids.of(&record)?);
-        let chats = self.stage.chats.of(record, left_out)?;
-        let (mut made, mut bytes) = (Vec::with_capacity(chats.len()), 0usize);
-        for chat in chats {
-            let found = self.found(&chat, left_out)?;
-            bytes += found.text.len();
-            if bytes > MOST_BYTES {
-                let cause = "the texts of all turns together are over 256 MiB";
-                return Err(format!("{cause}; try: --turns last, or all"));
-            }
-            self.refuse_unseen(&chat, &found, left_out)?;
-            made.push(self.encoded(&chat, &found)?);
+        let Some(chat) = self.stage.chats.of(record, left_out)? else { return Ok(Vec::new()) };
+        let found = self.found(&chat, left_out)?;
+        left_out.count(UNTRAINED, found.is_empty());
+        let mut made = Vec::with_capacity(found.len());
+        for found in &found {
+            self.refuse_unseen(&chat, found, left_out)?;
+            made.push(self.encoded(found)?);
+        }
+        for found in &found {
+            self.stage.count_turns(found);
         }
         Ok(made)
     }
 
-    /// Renders a chat, and finds what the model said in it.
+    /// Renders the records of a chat, and finds what the model said in them.
     fn found(
         &self,
         chat: &TemplateChat,
         left_out: &mut LeftOutCounts,
-    ) -> Result<FoundTurns, String> {
+    ) -> Result<Vec<FoundTurns>, String> {
         self.refuse_special(chat)?;
         let has_tools = !chat.tools.is_empty();
         let values = chat.messages.iter().map(|message| message.value.clone()).collect();
@@ -221,19 +301,25 @@ impl Worker<'_> {
         });
         let rendered = rendered.map_err(|error| error.to_string())?;
         let wanted = |message: usize| chat.messages[message].is_trained;
+        let records = match self.stage.chats.turns {
+            Turns::All => Records::One,
+            Turns::Fit | Turns::Last => Records::Fewest,
+        };
         let of_model = &self.stage.finders[usize::from(has_tools)];
         let is_named = |(name, _): &&(String, Value)| self.stage.model.names(has_tools, name);
         let (named, others): (Vec<_>, Vec<_>) = chat.variables.iter().partition(is_named);
         others.iter().for_each(|(name, _)| left_out.count(name, true));
         let found = if named.is_empty() {
-            of_model.find(&rendered, wanted)
+            of_model.find(&rendered, records, wanted)
         } else {
             let mut template = of_model.template().clone();
-            for (name, value) in named {
+            for (name, value) in &named {
                 template.set(name, value.clone()).map_err(|error| error.to_string())?;
             }
+            let named: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
             let ChatTok { model, settings, .. } = self.stage;
-            finder(model, template, settings.trusts_generation).find(&rendered, wanted)
+            let finder = model.finder(template, has_tools, &named, settings.generation);
+            finder.find(&rendered, records, wanted)
         };
         found.map_err(|error| told(chat, &error))
     }
@@ -278,69 +364,81 @@ impl Worker<'_> {
         found: &FoundTurns,
         left_out: &mut LeftOutCounts,
     ) -> Result<(), String> {
-        let is_split = self.stage.chats.turns == Turns::Split;
+        let is_trained = |message: usize| found.turns.iter().any(|turn| turn.message == message);
         for unseen in &found.unseen {
-            let refused = |message: usize, what: &str| {
-                let index = chat.messages[message].index;
-                Err(format!("message {index}: the template does not show its {what}"))
-            };
             match *unseen {
-                UnseenText::Content(message) => {
-                    let content = chat.messages[message].value.get("content");
-                    let is_text = content.and_then(Value::as_text).is_some();
-                    return refused(
-                        message,
-                        if is_text { "content" } else { "content, which is no text" },
-                    );
+                UnseenText::Content(_) | UnseenText::Call(_) | UnseenText::Tools => {
+                    return Err(not_shown(chat, *unseen));
                 }
-                UnseenText::Call(message) => {
-                    return refused(message, "tool calls; a template for tools would");
-                }
-                UnseenText::Tools => {
-                    let cause = "the template does not show the tools of the chat";
-                    return Err(format!("{cause}; try: --ignore-field tools"));
-                }
-                UnseenText::Reasoning(message) if chat.messages[message].is_trained => {
+                UnseenText::Reasoning(message) if is_trained(message) => {
                     if self.stage.settings.keeps_reasoning {
-                        return refused(message, "reasoning (--reasoning keep)");
+                        return Err(not_shown(chat, *unseen));
                     }
                     left_out.count(REASONING, true);
                 }
-                UnseenText::Reasoning(_) => left_out.count(CONTEXT, !is_split),
+                // (The template leaves it out of the history, as it does when the model answers.)
+                UnseenText::Reasoning(_) => {}
             }
         }
         Ok(())
     }
 
     /// Returns the tokens of a text.
-    fn encoded(
-        &mut self,
-        chat: &TemplateChat,
-        found: &FoundTurns,
-    ) -> Result<TokenizedChat, String> {
+    fn encoded(&mut self, found: &FoundTurns) -> Result<TokenizedChat, String> {
+        let is_trained = |message: usize| found.turns.iter().any(|turn| turn.message == message);
         let segments = found.segments.iter().map(|segment| TextSegment {
             bytes: segment.range.clone(),
             role: role(segment.role),
             channel: segment.channel.map(channel),
-            is_trained: chat.messages[segment.message].is_trained,
+            is_trained: is_trained(segment.message),
         });
         let segments: Vec<TextSegment> = segments.collect();
         let mut tokens = Vec::with_capacity(found.text.len() / 4);
         let encoded =
             encode(&mut self.encoder, &found.text, &segments, &mut tokens, &mut self.ends);
         let encoded = encoded.map_err(|error| error.to_string())?;
-        let endless = found.turns.iter().filter(|turn| !turn.has_stop).count() as u64;
         let segments = segments.into_iter().zip(encoded.segments).collect();
-        Ok(TokenizedChat { turn: chat.turn, tokens, segments, cuts: encoded.cuts, endless })
+        Ok(TokenizedChat { tokens, segments, cuts: encoded.cuts })
+    }
+}
+
+/// Says that the template does not show a text.
+fn not_shown(chat: &TemplateChat, unseen: UnseenText) -> String {
+    let of = |message: usize, what: &str| {
+        let index = chat.messages.get(message).map_or(message, |of| of.index);
+        format!("message {index}: the template does not show its {what}")
+    };
+    match unseen {
+        UnseenText::Content(message) => {
+            let content = chat.messages.get(message).and_then(|of| of.value.get("content"));
+            match content.and_then(Value::as_text) {
+                Some(_) => of(message, "content"),
+                None => of(message, "content, which is no text"),
+            }
+        }
+        UnseenText::Call(message) => of(message, "tool calls; a template for tools would"),
+        UnseenText::Reasoning(message) => of(message, "reasoning (--reasoning keep)"),
+        UnseenText::Tools => {
+            let cause = "the template does not show the tools of the chat";
+            format!("{cause}; try: --ignore-field tools")
+        }
     }
 }
 
 /// Returns an error of a template, with the place of its message in the record.
 fn told(chat: &TemplateChat, error: &TemplateError) -> String {
+    let index = |message: usize| chat.messages.get(message).map_or(message, |of| of.index);
     match error {
-        TemplateError::Turn { message, cause } => {
-            let index = chat.messages.get(*message).map_or(*message, |message| message.index);
-            format!("message {index}: {cause}")
+        TemplateError::Turn { message, cause } => format!("message {}: {cause}", index(*message)),
+        TemplateError::Generation { message, cause } => format!(
+            "message {}: {cause}; try: --trust-generation yes, which takes the template's range, or \
+             --trust-generation no, which takes the turn's",
+            index(*message)
+        ),
+        TemplateError::Unseen(unseen) => not_shown(chat, *unseen),
+        TemplateError::Within { message, other } => {
+            let error = TemplateError::Within { message: index(*message), other: index(*other) };
+            error.to_string()
         }
         TemplateError::Unsupported { cause, .. } if cause.contains("date") => {
             format!("{error}; try: --date YYYY-MM-DD")

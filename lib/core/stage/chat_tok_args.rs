@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use gristmill_template::TrustGeneration;
 use serde_json::{Value, json};
 
 use super::chat_tok::ChatTokSettings;
 use crate::chat::{Arguments, TemplateChats, Turns};
 use crate::cli::ForPipelines;
-use crate::model::{ChatModel, ModelSettings};
+use crate::model::{ArgumentForms, ChatModel, ModelSettings};
 
 use super::chat_args::ChatReadArgs;
 
@@ -19,6 +20,21 @@ pub enum UnseenReasoning {
     Count,
     /// The chat is refused.
     Keep,
+}
+
+/// The form of the arguments of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ArgumentForm {
+    Auto,
+    Object,
+    Text,
+}
+
+/// Whether the ranges of `{% generation %}` are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Trust {
+    Yes,
+    No,
 }
 
 /// The model, and how its template is used.
@@ -40,12 +56,13 @@ pub struct ModelArgs {
     #[arg(long, add = ForPipelines, value_name = "NAME=VALUE", value_parser = variable)]
     set: Vec<(String, Value)>,
 
-    /// The turns that are trained on: all, last, or split [default: all]
+    /// The answers that are trained on, and the records of a chat: fit, all, or last [default: fit]
     ///
-    /// all: each turn as it stands in the whole text. last: only the last turn. split: a record for each turn
-    /// (ids with #1, #2, ...), which ends with that turn, so that the turn stands as the model would have
-    /// generated it.
-    #[arg(long, add = ForPipelines, value_enum, default_value = "all", value_name = "WHICH")]
+    /// fit: all, in the fewest records in which each stands as the model generates it (ids with #1, #2, ... if
+    /// a chat becomes several: templates drop the reasoning of earlier turns). all: one record for a
+    /// chat, in which answers are trained on as they stand in the history. last: only the last answer.
+    /// (split is the old name of fit.)
+    #[arg(long, add = ForPipelines, value_enum, default_value = "fit", value_name = "WHICH")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     turns: Turns,
 
@@ -67,15 +84,17 @@ pub struct ModelArgs {
     #[arg(long, add = ForPipelines, value_name = "YYYY-MM-DD", help_heading = "Template")]
     date: Option<String>,
 
-    /// Give the arguments of calls to the template as objects, or as the text of JSON
-    #[arg(long, add = ForPipelines, value_enum, default_value = "object", value_name = "object|text")]
-    #[arg(hide_possible_values = true, help_heading = "Template")]
-    arguments: Arguments,
+    /// Give the arguments of calls to the template as objects, as the text of JSON, or (auto) in the form that
+    /// the template writes as an object of JSON; as the chat has them if it writes both so
+    #[arg(long, add = ForPipelines, value_enum, default_value = "auto", value_name = "WHICH")]
+    #[arg(hide_default_value = true, hide_possible_values = true, help_heading = "Template")]
+    arguments: ArgumentForm,
 
-    /// Train on the range of the template's {% generation %} if it differs from the range that is found.
-    /// Otherwise the chat is refused
-    #[arg(long, add = ForPipelines, help_heading = "Template")]
-    trust_generation: bool,
+    /// yes: train on the range that the template's {% generation %} names, if it differs from the range that
+    /// is found; no: on the range that is found. Otherwise such chats are refused
+    #[arg(long, add = ForPipelines, value_name = "yes|no", help_heading = "Template")]
+    #[arg(value_enum, hide_possible_values = true)]
+    trust_generation: Option<Trust>,
 }
 
 /// Reads `NAME=VALUE`.
@@ -102,21 +121,41 @@ impl ModelArgs {
     pub fn chats(&self, read: &ChatReadArgs, model: &ChatModel) -> TemplateChats {
         let mut read = read.settings();
         // A template that does not read reasoning shows it in the content, or not at all.
-        read.keeps_tags = !model.reads_reasoning();
-        TemplateChats { read, turns: self.turns, arguments: self.arguments }
+        let key = model.reasoning_key();
+        read.keeps_tags = key.is_none();
+        let reasoning_key = key.unwrap_or("reasoning_content");
+        let arguments = self.arguments(model);
+        TemplateChats { read, turns: self.turns, arguments, reasoning_key }
+    }
+
+    /// The form in which the template is given the arguments of calls.
+    fn arguments(&self, model: &ChatModel) -> Arguments {
+        match self.arguments {
+            ArgumentForm::Object => Arguments::Object,
+            ArgumentForm::Text => Arguments::Text,
+            ArgumentForm::Auto => match model.argument_forms() {
+                ArgumentForms { object: true, text: true } => Arguments::AsGiven,
+                ArgumentForms { object: false, text: true } => Arguments::Text,
+                ArgumentForms { text: false, .. } => Arguments::Object,
+            },
+        }
     }
 
     pub fn settings(&self) -> ChatTokSettings {
         ChatTokSettings {
             keeps_reasoning: self.reasoning == UnseenReasoning::Keep,
             allows_special: self.allow_special,
-            trusts_generation: self.trust_generation,
+            generation: match self.trust_generation {
+                None => TrustGeneration::Unsaid,
+                Some(Trust::Yes) => TrustGeneration::Yes,
+                Some(Trust::No) => TrustGeneration::No,
+            },
         }
     }
 
-    /// Whether a record may become several.
+    /// Whether a record may become several, or none.
     pub fn is_split(&self) -> bool {
-        self.turns == Turns::Split
+        self.turns != Turns::All
     }
 
     /// Returns the settings as a header states them.
@@ -129,7 +168,7 @@ impl ModelArgs {
             "reasoning": name(self.reasoning.to_possible_value()),
             "allow_special": self.allow_special,
             "arguments": name(self.arguments.to_possible_value()),
-            "trust_generation": self.trust_generation,
+            "trust_generation": self.trust_generation.and_then(|trust| name(trust.to_possible_value())),
         })
     }
 }

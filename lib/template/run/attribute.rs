@@ -134,9 +134,10 @@ impl Run<'_> {
             usize::try_from(at).ok().filter(|at| *at < length)
         };
         Ok(match value {
-            Value::List(items) | Value::Tuple(items) => {
-                place(items.len()).map(|at| items[at].clone())
-            }
+            Value::List(items) | Value::Tuple(items) => match usize::try_from(at) {
+                Ok(at) => items.at(at).cloned(),
+                Err(_) => place(items.len()).map(|at| items[at].clone()),
+            },
             Value::Text(text) | Value::Markup(text) => place(value.length()?).and_then(|at| {
                 let c = text[byte_of(text, at)..].chars().next()?;
                 Some(Value::text(c.encode_utf8(&mut [0; 4])))
@@ -175,6 +176,12 @@ impl Run<'_> {
         let step = step.unwrap_or(1);
         if step == 0 {
             return fault("slice step cannot be zero");
+        }
+        if let (Value::List(items), None, 1) = (value, stop, step)
+            && let Ok(start) = usize::try_from(start.unwrap_or(0))
+            && let Some(rest) = items.rest(start)
+        {
+            return Ok(Value::List(Arc::new(rest)));
         }
         let length = value.length()?;
         if !matches!(value, Value::Range(_)) {

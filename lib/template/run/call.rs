@@ -88,7 +88,7 @@ impl Run<'_> {
             }
             Value::Object(place) => {
                 let place = *place;
-                match &mut self.objects[place as usize] {
+                match self.object_mut(place) {
                     Object::Macro { of, frame } => {
                         let (of, frame) = (of.clone(), *frame);
                         self.call_macro(&of, frame, given)
@@ -124,7 +124,7 @@ impl Run<'_> {
             "changed" => self.changed(place, given.list),
             _ => {
                 given.positional::<0>(name, 0)?;
-                match &mut self.objects[place as usize] {
+                match self.object_mut(place) {
                     Object::Cycler { items, at } if name == "next" => {
                         let item = items[*at % items.len().max(1)].clone();
                         *at = (*at + 1) % items.len().max(1);

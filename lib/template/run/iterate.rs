@@ -15,6 +15,8 @@ use crate::value::{Dict, Items, Value, View, item_of_range, range_length};
 #[derive(Debug, Clone)]
 pub enum Source {
     Items(Arc<Items>, usize),
+    /// From the last item to the first: the number of items that are left.
+    Backward(Arc<Items>, usize),
     Characters(Arc<str>, usize),
     Range(Arc<[i64; 3]>, usize),
     View(View, Arc<Dict>, usize),
@@ -23,7 +25,7 @@ pub enum Source {
 }
 
 /// The work of a generator on each item.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Stage {
     Plain,
     Filter(Filter, CallArguments),
@@ -70,8 +72,15 @@ impl Run<'_> {
             Source::Empty => None,
             Source::Items(items, at) => {
                 *at += 1;
-                items.get(*at - 1).cloned()
+                items.at(*at - 1).cloned()
             }
+            Source::Backward(items, left) => match left.checked_sub(1) {
+                Some(place) => {
+                    *left = place;
+                    items.at(place).cloned()
+                }
+                None => None,
+            },
             Source::Characters(text, at) => match text[*at..].chars().next() {
                 Some(c) => {
                     *at += c.len_utf8();
@@ -95,11 +104,11 @@ impl Run<'_> {
                 }
             }
             Source::Generator(place) => {
-                let place = *place as usize;
-                match std::mem::replace(&mut self.objects[place], Object::Busy) {
+                let place = *place;
+                match std::mem::replace(self.object_mut(place), Object::Busy) {
                     Object::Generator(mut generator) => {
                         let item = self.deeper(|run| run.step_generator(&mut generator))?;
-                        self.objects[place] = Object::Generator(generator);
+                        *self.object_mut(place) = Object::Generator(generator);
                         item
                     }
                     _ => return fault("generator already executing"),

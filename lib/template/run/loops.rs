@@ -6,9 +6,17 @@ use super::iterate::Source;
 use super::object::{Loop, Object};
 use super::{Flow, Run};
 use crate::error::{Result, fault};
-use crate::syntax::For;
+use crate::syntax::{For, Slot};
 use crate::value::Value;
 use crate::value::compare::equal;
+
+/// The items of a running loop.
+#[derive(Debug, Clone)]
+pub(super) enum LoopItems {
+    Plain(Source),
+    /// Of a loop that uses its special variable: its object and its slot.
+    Named(u32, Slot),
+}
 
 impl Run<'_> {
     pub fn for_loop(&mut self, of: &Arc<For>) -> Result<Flow> {
@@ -36,54 +44,76 @@ impl Run<'_> {
         self.text(text)
     }
 
-    fn run_loop(
+    pub(super) fn run_loop(
         &mut self,
         of: &Arc<For>,
         over: &Value,
         depth: usize,
         parent: usize,
     ) -> Result<Flow> {
-        let mut source = self.iter(over)?;
+        let source = self.iter(over)?;
+        // (The number of items that may become more is not looked at before it is asked for.)
+        let length = match over {
+            Value::Object(_) => None,
+            Value::List(items) if items.offset().is_some() => None,
+            over => over.length().ok().filter(|_| of.test.is_none()),
+        };
+        let mut items = self.begin_loop(of, source, length, depth, parent)?;
         let mut is_empty = true;
-        match of.loop_slot {
-            None => {
-                while let Some(item) = self.advance(of, &mut source)? {
-                    is_empty = false;
-                    self.assign(&of.target, item)?;
-                    self.enter(&of.loads);
-                    if self.nodes(&of.body)? == Flow::Break {
-                        break;
-                    }
-                }
-            }
-            Some(slot) => {
-                let is_sized = of.test.is_none() && !matches!(over, Value::Object(_));
-                let state = self.object(Object::Loop(Box::new(Loop {
-                    of: of.clone(),
-                    source,
-                    frame: self.frame,
-                    index: 0,
-                    is_tested: false,
-                    length: if is_sized { over.length().ok() } else { None },
-                    after: None,
-                    current: None,
-                    before: None,
-                    last_changed: None,
-                    depth,
-                    parent,
-                })))?;
-                let Value::Object(place) = state else { return fault("a loop without a state") };
-                while let Some(item) = self.next_of_loop(place)? {
-                    is_empty = false;
-                    self.set_slot(slot, Some(state.clone()));
-                    self.assign(&of.target, item)?;
-                    self.enter(&of.loads);
-                    if self.nodes(&of.body)? == Flow::Break {
-                        break;
-                    }
-                }
+        while let Some(flow) = self.iteration(of, &mut items)? {
+            is_empty = false;
+            if flow == Flow::Break {
+                break;
             }
         }
+        self.end_loop(of, is_empty)
+    }
+
+    /// Begins a loop; its items follow by [`Run::iteration`].
+    pub(super) fn begin_loop(
+        &mut self,
+        of: &Arc<For>,
+        source: Source,
+        length: Option<usize>,
+        depth: usize,
+        parent: usize,
+    ) -> Result<LoopItems> {
+        let Some(slot) = of.loop_slot else { return Ok(LoopItems::Plain(source)) };
+        let state = self.object(Object::Loop(Box::new(Loop {
+            of: of.clone(),
+            source,
+            frame: self.frame,
+            index: 0,
+            is_tested: false,
+            length,
+            after: None,
+            current: None,
+            before: None,
+            last_changed: None,
+            depth,
+            parent,
+        })))?;
+        let Value::Object(place) = state else { return fault("a loop without a state") };
+        Ok(LoopItems::Named(place, slot))
+    }
+
+    /// Runs the body of a loop for its next item; none if there is no more.
+    pub(super) fn iteration(&mut self, of: &For, items: &mut LoopItems) -> Result<Option<Flow>> {
+        let item = match items {
+            LoopItems::Plain(source) => self.advance(of, source)?,
+            LoopItems::Named(place, _) => self.next_of_loop(*place)?,
+        };
+        let Some(item) = item else { return Ok(None) };
+        if let LoopItems::Named(place, slot) = items {
+            self.set_slot(*slot, Some(Value::Object(*place)));
+        }
+        self.assign(&of.target, item)?;
+        self.enter(&of.loads);
+        self.nodes(&of.body).map(Some)
+    }
+
+    /// Ends a loop: its `else` runs if it had no item.
+    pub(super) fn end_loop(&mut self, of: &For, is_empty: bool) -> Result<Flow> {
         if is_empty && !of.otherwise.is_empty() {
             self.enter(&of.otherwise_loads);
             return self.nodes(&of.otherwise);
@@ -106,7 +136,7 @@ impl Run<'_> {
     }
 
     fn state(&mut self, place: u32) -> Result<&mut Loop> {
-        match &mut self.objects[place as usize] {
+        match self.object_mut(place) {
             Object::Loop(state) => Ok(state),
             _ => fault("a loop that is not one"),
         }

@@ -2,28 +2,39 @@
 
 pub mod arguments;
 mod attribute;
+mod backward;
 mod call;
 mod evaluate;
 pub mod iterate;
 mod loops;
 pub mod object;
+mod prefixes;
 mod statements;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, Result, limit};
 use crate::globals;
-use crate::syntax::{Load, Program, Slot};
+use crate::syntax::{For, Load, Program, Slot};
 use crate::value::{MissingFrom, MissingValue, Value, print};
 use crate::{Date, Limits, Rendering};
+use backward::Scan;
 use object::Object;
+
+pub use prefixes::{Parts, Prefix, Prefixes, render_prefixes};
+
+/// The variable that says whether a generation prompt follows the chat.
+pub const PROMPT: &str = "add_generation_prompt";
 
 /// The inputs of a rendering.
 pub struct Context<'c> {
     /// Variables of the chat.
     pub given: &'c [(&'static str, Value)],
+    /// The value of [`PROMPT`].
+    pub has_prompt: bool,
     /// Variables of the template.
     pub variables: &'c HashMap<Arc<str>, Value>,
     /// The day of `strftime_now`.
@@ -35,6 +46,11 @@ pub struct Context<'c> {
 pub struct Run<'c> {
     program: &'c Program,
     context: &'c Context<'c>,
+    has_prompt: bool,
+    /// The slot of [`PROMPT`], if the template itself names it.
+    prompt_slot: Option<usize>,
+    /// Whether [`PROMPT`] was read.
+    prompt_seen: Cell<bool>,
     /// The text that is being written.
     out: String,
     /// The unfinished texts around `out`, outermost first.
@@ -46,6 +62,14 @@ pub struct Run<'c> {
     /// Whether a macro may outlive the frame that it was made in.
     is_captured: bool,
     objects: Vec<Object>,
+    /// Objects as they were at the last mark.
+    journal: Vec<(usize, Object)>,
+    /// How many objects there were at the last mark.
+    journaled: usize,
+    /// What is known of scans from the last message to the first.
+    scans: HashMap<*const For, Option<Scan>>,
+    /// The attributes that were set, while somebody asks for them.
+    stored: Option<Vec<(Slot, Arc<str>)>>,
     /// The texts that filters of blocks are applied to.
     bodies: Vec<Value>,
     /// The template's names, as its blocks see them.
@@ -58,7 +82,7 @@ pub struct Run<'c> {
 }
 
 /// The slots of a running function.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Frame {
     base: usize,
     parent: usize,
@@ -80,28 +104,47 @@ pub const MOST_ITEMS: usize = 1 << 24;
 
 /// Renders a program.
 pub fn render(program: &Program, context: &Context<'_>) -> std::result::Result<Rendering, Error> {
-    let mut run = Run {
-        program,
-        context,
-        out: String::new(),
-        around: Vec::new(),
-        slots: vec![None; program.slots],
-        frames: vec![Frame { base: 0, parent: 0 }],
-        frame: 0,
-        is_captured: false,
-        objects: Vec::new(),
-        bodies: Vec::new(),
-        exported: HashMap::new(),
-        steps: context.limits.steps,
-        bytes: context.limits.bytes,
-        depth: 0,
-        line: 0,
-        generations: Vec::new(),
-    };
-    run.enter(&program.loads);
+    let mut run = Run::new(program, context);
     match run.nodes(&program.body) {
         Ok(_) => Ok(Rendering { text: run.out, generations: run.generations }),
         Err(error) => Err(*error.at(run.line)),
+    }
+}
+
+impl<'c> Run<'c> {
+    /// A rendering that has not begun.
+    fn new(program: &'c Program, context: &'c Context<'c>) -> Run<'c> {
+        let prompt_slot = program.loads.iter().find_map(|load| match load {
+            Load::Resolve(slot, name) if **name == *PROMPT => Some(slot.index as usize),
+            _ => None,
+        });
+        let mut run = Run {
+            program,
+            context,
+            has_prompt: context.has_prompt,
+            prompt_slot,
+            prompt_seen: Cell::new(false),
+            out: String::new(),
+            around: Vec::new(),
+            slots: vec![None; program.slots],
+            frames: vec![Frame { base: 0, parent: 0 }],
+            frame: 0,
+            is_captured: false,
+            objects: Vec::new(),
+            journal: Vec::new(),
+            journaled: 0,
+            scans: HashMap::new(),
+            stored: None,
+            bodies: Vec::new(),
+            exported: HashMap::new(),
+            steps: context.limits.steps,
+            bytes: context.limits.bytes,
+            depth: 0,
+            line: 0,
+            generations: Vec::new(),
+        };
+        run.enter(&program.loads);
+        run
     }
 }
 
@@ -165,6 +208,15 @@ impl Run<'_> {
         }
     }
 
+    /// An object that is about to change.
+    pub fn object_mut(&mut self, place: u32) -> &mut Object {
+        let place = place as usize;
+        if place < self.journaled && !self.journal.iter().any(|(other, _)| *other == place) {
+            self.journal.push((place, self.objects[place].clone()));
+        }
+        &mut self.objects[place]
+    }
+
     pub fn object_of(&self, value: &Value) -> Option<&Object> {
         match value {
             Value::Object(place) => self.objects.get(*place as usize),
@@ -215,7 +267,11 @@ impl Run<'_> {
     }
 
     fn slot(&self, slot: Slot) -> Option<&Value> {
-        self.slots[self.place(slot)].as_ref()
+        let place = self.place(slot);
+        if Some(place) == self.prompt_slot {
+            self.prompt_seen.set(true);
+        }
+        self.slots[place].as_ref()
     }
 
     fn set_slot(&mut self, slot: Slot, value: Option<Value>) {
@@ -226,6 +282,10 @@ impl Run<'_> {
     fn resolve(&self, name: &str) -> Option<Value> {
         if let Some(value) = self.exported.get(name) {
             return Some(value.clone());
+        }
+        if name == PROMPT {
+            self.prompt_seen.set(true);
+            return Some(Value::Bool(self.has_prompt));
         }
         if let Some((_, value)) = self.context.given.iter().find(|(given, _)| *given == name) {
             return Some(value.clone());

@@ -7,7 +7,7 @@ use crate::error::{Result, fault, unsupported};
 use crate::syntax::{For, Macro};
 use crate::value::{Value, print};
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Object {
     Namespace(Vec<(Value, Value)>),
     Macro {
@@ -29,14 +29,14 @@ pub enum Object {
 }
 
 /// An iterator that gives each item once.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Generator {
     pub source: Source,
     pub stage: Stage,
 }
 
 /// The special variable `loop`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Loop {
     pub of: Arc<For>,
     pub source: Source,

@@ -39,7 +39,7 @@ impl Run<'_> {
         self.charge(self.out.len() - start)
     }
 
-    fn node(&mut self, node: &Node) -> Result<Flow> {
+    pub(super) fn node(&mut self, node: &Node) -> Result<Flow> {
         self.step(1)?;
         match node {
             Node::Text(text) => self.write(text)?,
@@ -204,7 +204,10 @@ impl Run<'_> {
                 object::check_attribute(name)?;
                 if let Some(Value::Object(place)) = self.slot(*slot).cloned() {
                     self.step(self.objects[place as usize].size() / 16)?;
-                    self.objects[place as usize].set(name, value);
+                    self.object_mut(place).set(name, value);
+                    if let Some(stored) = &mut self.stored {
+                        stored.push((*slot, name.clone()));
+                    }
                 }
             }
             Target::Tuple(targets) => {

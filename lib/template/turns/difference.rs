@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::mark::{self, Kind, Marks};
 use crate::chat::Chat;
 use crate::error::Error;
+use crate::run::Parts;
 use crate::template::Template;
 use crate::value::Value;
 
@@ -19,30 +20,168 @@ pub struct Places<'c> {
     template: &'c Template,
     chat: &'c Chat,
     text: &'c str,
-    /// Whether the text ends with a generation prompt.
-    has_prompt: bool,
     /// The places found so far, by message and kind: the bytes from the first shown text to the last; for a name, the
     /// bytes at which it is shown first; none if no text is shown.
     known: HashMap<(usize, Kind), Option<Range<usize>>>,
+    /// The messages whose texts are shown, and each place of them, in the order of the text; if `is_complete`.
+    shown: Vec<(usize, Range<usize>)>,
     /// Whether `known` has all texts that are shown.
     is_complete: bool,
     has_tools: Option<bool>,
+    /// What stands between a reasoning and the content.
+    before_content: Option<String>,
 }
 
 /// A mark of its own for each text, with the text's message and kind.
-#[derive(Default)]
-struct NumberedMarks {
+#[derive(Debug, Default)]
+pub struct NumberedMarks {
     message: usize,
     owners: Vec<(usize, Kind)>,
+    with_ids: bool,
 }
+
+/// The message that the names of tools are counted as.
+const TOOLS: usize = usize::MAX;
 
 impl Marks for NumberedMarks {
     fn mark(&mut self, kind: Kind, text: &str) -> Option<String> {
+        if matches!(kind, Kind::Id(_)) && !self.with_ids {
+            return None;
+        }
         let (before, inner, after) = mark::parts(text)?;
         let number = u32::try_from(self.owners.len()).ok().filter(|number| *number < MOST)?;
         let mark = char::from_u32(FIRST + number)?;
         self.owners.push((self.message, kind));
         Some(format!("{before}{mark}{inner}{mark}{after}"))
+    }
+}
+
+/// A place up to which two stored texts are known to differ in marks alone.
+#[derive(Debug, Default)]
+pub struct Alignment {
+    /// The stored texts.
+    of: (usize, usize),
+    plain: usize,
+    marked: usize,
+}
+
+/// Where marks stand in a text, in order: the number of the mark, its owner and the place.
+pub struct FoundMarks(Vec<(usize, (usize, Kind), usize)>);
+
+/// Returns a chat with marks in all texts; none if there are too many texts.
+pub fn marked(chat: &Chat, with_ids: bool) -> Option<(Chat, NumberedMarks)> {
+    let mut marks = NumberedMarks { with_ids, ..NumberedMarks::default() };
+    let mut messages = Vec::with_capacity(chat.messages().len());
+    for (place, message) in chat.messages().iter().enumerate() {
+        marks.message = place;
+        messages.push(mark::message(message, &mut marks));
+    }
+    marks.message = TOOLS;
+    let tools = match chat.tools().as_list() {
+        Some(tools) => tools.iter().map(|of| mark::tool(of, &mut marks)).collect(),
+        None => Vec::new(),
+    };
+    if marks.owners.len() >= MOST as usize {
+        return None;
+    }
+    Some((chat.replaced(messages, tools).ok()?, marks))
+}
+
+impl NumberedMarks {
+    /// Finds the marks that a text has more than another; none if the texts differ otherwise. What is known is not
+    /// looked at again, and what two stored texts have in common becomes known.
+    pub fn align(
+        &self,
+        plain: &Parts<'_>,
+        marked: &Parts<'_>,
+        known: &mut Alignment,
+    ) -> Option<FoundMarks> {
+        let stored = [plain, marked].map(|text| text.parts[0].len());
+        if known.of != (plain.whole, marked.whole)
+            || known.plain > stored[0]
+            || known.marked > stored[1]
+        {
+            *known = Alignment { of: (plain.whole, marked.whole), plain: 0, marked: 0 };
+        }
+        let (text, marked) = (plain.after(known.plain), marked.after(known.marked));
+        if find_mark(&text).is_some() {
+            return None;
+        }
+        let (from, stored) = (known.plain, [stored[0] - known.plain, stored[1] - known.marked]);
+        let (mut at, mut rest) = (0, marked.as_str());
+        let mut moved = [0, 0];
+        let mut found = Vec::new();
+        loop {
+            let next = find_mark(rest);
+            let head = &rest[..next.map_or(rest.len(), |(place, _)| place)];
+            if !text[at..].starts_with(head) {
+                return None;
+            }
+            let passed = marked.len() - rest.len();
+            if let (Some(plain), Some(marked)) =
+                (stored[0].checked_sub(at), stored[1].checked_sub(passed))
+            {
+                let mut more = head.len().min(plain).min(marked);
+                while !head.is_char_boundary(more) {
+                    more -= 1;
+                }
+                moved = [at + more, passed + more];
+            }
+            at += head.len();
+            let Some((place, mark)) = next else { break };
+            let number = (u32::from(mark) - FIRST) as usize;
+            found.push((number, *self.owners.get(number)?, from + at));
+            rest = &rest[place + mark.len_utf8()..];
+        }
+        if at != text.len() {
+            return None;
+        }
+        known.plain += moved[0];
+        known.marked += moved[1];
+        Some(FoundMarks(found))
+    }
+}
+
+impl FoundMarks {
+    /// The places of texts, from the first mark of a kind to its last; a name counts where it is shown first.
+    fn places(&self, is_wanted: impl Fn(usize) -> bool) -> HashMap<(usize, Kind), Range<usize>> {
+        let mut places: HashMap<(usize, Kind), (Range<usize>, usize)> = HashMap::new();
+        for (_, owner, at) in self.0.iter().filter(|(_, owner, _)| is_wanted(owner.0)) {
+            let (place, count) = places.entry(*owner).or_insert((*at..*at, 0));
+            *count += 1;
+            if !matches!(owner.1, Kind::Name(_)) || *count <= 2 {
+                place.end = *at;
+            }
+        }
+        places.into_iter().map(|(owner, (place, _))| (owner, place)).collect()
+    }
+
+    /// The places of the texts of a message.
+    pub fn of_message(&self, message: usize) -> Vec<(Kind, Range<usize>)> {
+        let places = self.places(|of| of == message);
+        let mut own: Vec<_> = places.into_iter().map(|((_, kind), place)| (kind, place)).collect();
+        own.sort_by_key(|(kind, _)| *kind);
+        own
+    }
+
+    /// The messages of texts, but for names of calls, and each place of them. (One mark stands before a text, the next one
+    /// behind it.)
+    fn shown(&self) -> Vec<(usize, Range<usize>)> {
+        let mut shown: Vec<(usize, Range<usize>)> = Vec::new();
+        let mut open: HashMap<usize, usize> = HashMap::new();
+        let is_text = |(message, kind): (usize, Kind)| {
+            message != TOOLS && !matches!(kind, Kind::Name(_) | Kind::Id(_))
+        };
+        for (number, owner, at) in self.0.iter().filter(|(_, owner, _)| is_text(*owner)) {
+            match open.remove(number) {
+                Some(place) => shown[place].1.end = *at,
+                None => {
+                    open.insert(*number, shown.len());
+                    shown.push((owner.0, *at..*at));
+                }
+            }
+        }
+        shown
     }
 }
 
@@ -65,7 +204,8 @@ struct KindList(Vec<Kind>);
 
 impl Marks for KindList {
     fn mark(&mut self, kind: Kind, text: &str) -> Option<String> {
-        if mark::parts(text).is_some() && !self.0.contains(&kind) {
+        let is_asked = !matches!(kind, Kind::Id(_)) && mark::parts(text).is_some();
+        if is_asked && !self.0.contains(&kind) {
             self.0.push(kind);
         }
         None
@@ -81,69 +221,47 @@ pub fn kinds(message: &Value) -> Vec<Kind> {
 }
 
 impl<'c> Places<'c> {
-    /// Finds all texts with one rendering, if their marks change nothing else.
-    pub fn new(
+    /// The places in a text, which are found one by one.
+    pub fn new(template: &'c Template, chat: &'c Chat, text: &'c str) -> Places<'c> {
+        let (known, shown) = (HashMap::new(), Vec::new());
+        let (is_complete, has_tools, before_content) = (false, None, None);
+        Places { template, chat, text, known, shown, is_complete, has_tools, before_content }
+    }
+
+    /// The places in a text of which all marks are found.
+    pub fn complete(
         template: &'c Template,
         chat: &'c Chat,
         text: &'c str,
-        has_prompt: bool,
+        found: &FoundMarks,
     ) -> Places<'c> {
-        let known = HashMap::new();
-        let mut places =
-            Places { template, chat, text, has_prompt, known, is_complete: false, has_tools: None };
-        if let Some((known, has_tools)) = places.at_once() {
-            places.known = known;
-            places.has_tools = Some(has_tools);
-            places.is_complete = true;
-        }
-        places
+        let known: HashMap<_, _> =
+            found.places(|_| true).into_iter().map(|(owner, place)| (owner, Some(place))).collect();
+        let has_tools = Some(known.contains_key(&(TOOLS, Kind::Content)));
+        let shown = found.shown();
+        let new = Places::new(template, chat, text);
+        Places { known, shown, is_complete: true, has_tools, ..new }
     }
 
-    #[allow(clippy::type_complexity)]
-    fn at_once(&self) -> Option<(HashMap<(usize, Kind), Option<Range<usize>>>, bool)> {
-        if find_mark(self.text).is_some() {
-            return None;
-        }
-        let mut marks = NumberedMarks::default();
-        let mut messages = Vec::with_capacity(self.chat.messages().len());
-        for (place, message) in self.chat.messages().iter().enumerate() {
-            marks.message = place;
-            messages.push(mark::message(message, &mut marks));
-        }
-        marks.message = usize::MAX;
-        let tools = match self.chat.tools().as_list() {
-            Some(tools) => tools.iter().map(|of| mark::tool(of, &mut marks)).collect(),
-            None => Vec::new(),
-        };
-        if marks.owners.len() >= MOST as usize {
-            return None;
-        }
-        let chat = self.chat.replaced(messages, tools).ok()?;
-        let marked = self.template.render(&chat, self.has_prompt).ok()?;
-        let mut known: HashMap<(usize, Kind), Option<Range<usize>>> =
-            marks.owners.iter().map(|owner| (*owner, None)).collect();
-        let mut counts = vec![0; marks.owners.len()];
-        let (mut rest, mut at) = (marked.as_str(), 0);
-        while let Some((place, mark)) = find_mark(rest) {
-            let head = &rest[..place];
-            if !self.text[at..].starts_with(head) {
-                return None;
+    /// Returns the message whose text stands in a part of the text, other than the message that said it.
+    pub fn other_within(
+        &mut self,
+        message: usize,
+        within: &Range<usize>,
+    ) -> Result<Option<usize>, Error> {
+        if !self.is_complete {
+            let mut shown = Vec::new();
+            for (other, of) in self.chat.messages().iter().enumerate() {
+                let is_text = |kind: &Kind| !matches!(kind, Kind::Name(_) | Kind::Id(_));
+                for kind in kinds(of).into_iter().filter(is_text) {
+                    shown.extend(self.of(other, kind)?.map(|place| (other, place)));
+                }
             }
-            at += place;
-            let number = (u32::from(mark) - FIRST) as usize;
-            let owner = marks.owners.get(number)?;
-            let shown = known.get_mut(owner)?.get_or_insert(at..at);
-            counts[number] += 1;
-            if !matches!(owner.1, Kind::Name(_)) || counts[number] <= 2 {
-                shown.end = at;
-            }
-            rest = &rest[place + mark.len_utf8()..];
+            self.shown = shown;
         }
-        if self.text[at..] != *rest {
-            return None;
-        }
-        let has_tools = known.remove(&(usize::MAX, Kind::Content)).flatten().is_some();
-        Some((known, has_tools))
+        let is_within = |place: &Range<usize>| place.start < within.end && within.start < place.end;
+        let mut others = self.shown.iter().filter(|(other, _)| *other != message);
+        Ok(others.find(|(_, place)| is_within(place)).map(|(other, _)| *other))
     }
 
     /// The bytes of a kind of text, as in `known`.
@@ -179,7 +297,7 @@ impl<'c> Places<'c> {
     fn changed(&self, message: usize, kind: Kind, mark: char) -> Result<String, Error> {
         let mut messages = self.chat.messages().to_vec();
         messages[message] = mark::message(&messages[message], &mut SingleMark { kind, mark });
-        let other = self.template.render_values(Value::list(messages)?, self.chat, self.has_prompt);
+        let other = self.template.render_values(Value::list(messages)?, self.chat, false);
         // (A template may refuse a marked text.)
         other.map(|other| other.text).map_err(|error| cause(message, &error))
     }
@@ -208,13 +326,28 @@ impl<'c> Places<'c> {
         let tools = tools.iter().map(|of| mark::tool(of, &mut marks)).collect();
         let chat = self.chat.replaced(self.chat.messages().to_vec(), tools)?;
         let shows =
-            self.template.render(&chat, self.has_prompt).map_or(true, |other| other != self.text);
+            self.template.render(&chat, false).map_or(true, |other| other != self.text);
         self.has_tools = Some(shows);
         Ok(shows)
     }
 
+    /// Where the content of a message without content would begin, between two places.
+    pub fn content_between(&mut self, message: usize, from: usize, to: usize) -> usize {
+        let (from, to) = (from.min(to), to);
+        // (Between reasoning and a call a template prints the same for all messages.)
+        if let Some(before) = &self.before_content
+            && self.text[from..to].starts_with(before)
+        {
+            return from + before.len();
+        }
+        let Some(place) = self.of_no_content(message) else { return from };
+        let place = place.clamp(from, to);
+        self.before_content = Some(self.text[from..place].to_string());
+        place
+    }
+
     /// Where the content of a message without content would begin.
-    pub fn of_no_content(&self, message: usize) -> Option<usize> {
+    fn of_no_content(&self, message: usize) -> Option<usize> {
         let mut messages = self.chat.messages().to_vec();
         let Value::Dict(dict) = &messages[message] else { return None };
         let mut made = (**dict).clone();
@@ -222,7 +355,7 @@ impl<'c> Places<'c> {
         made.insert(Value::text("content"), content).ok()?;
         messages[message] = Value::Dict(std::sync::Arc::new(made));
         let messages = Value::list(messages).ok()?;
-        let other = self.template.render_values(messages, self.chat, self.has_prompt).ok()?.text;
+        let other = self.template.render_values(messages, self.chat, false).ok()?.text;
         between(self.text, &other).map(|place| place.start)
     }
 

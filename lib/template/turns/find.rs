@@ -1,103 +1,399 @@
-//! Finds where each turn begins and ends.
+//! Finds the turns of a chat, and the records that they are trained on in.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
+use super::begin::Asked;
+use super::channels::channels;
 use super::difference::{Places, cause, head, kinds};
-use super::mark::Kind;
-use super::{Channel, Finder, FoundTurns, LocatedTurn, Turn, UnseenText, segments, stop};
+use super::mark::{self, Kind};
+use super::records::{Candidate, choose};
+use super::texts::{Marks, MarkedTexts, Texts};
+use super::{
+    Finder, FoundTurns, LocatedTurn, Prompt, Records, Turn, UnseenText, generation, segments, stop,
+};
 use crate::chat::Chat;
 use crate::error::Error;
-use crate::template::Template;
+use crate::run::Prefix;
 use crate::text::is_space;
 
 pub fn find(
     finder: &Finder,
     chat: &Chat,
+    records: Records,
     wanted: &dyn Fn(usize) -> bool,
-) -> Result<FoundTurns, Error> {
-    let template = &finder.template;
-    let marked = template.render_marked(chat, false)?;
-    let text = marked.text;
-    let mut places = Places::new(template, chat, &text, false);
-    let unseen = unseen(chat, &mut places)?;
-    let generations = merged(marked.generations);
-    let mut turns = Vec::new();
-    for message in chat.turns() {
-        let search = Search { template, chat, text: &text, stops: &finder.stops };
-        let located = search.turn(message, &mut places).and_then(|mut located| {
-            let said = &mut located.turn.said;
-            if template.has_generation() && !generations.contains(said) {
-                *said = agreed(said, &generations, finder.trusts_generation)
-                    .map_err(|stated| disagreement(message, said, stated))?;
+) -> Result<Vec<FoundTurns>, Error> {
+    let turns: Vec<usize> = chat.turns().into_iter().filter(|turn| wanted(*turn)).collect();
+    let whole = (records == Records::One).then_some(chat.messages().len());
+    let mut search = Search::new(finder, chat, turns, whole)?;
+    let mut generated = HashMap::new();
+    for message in search.turns.clone() {
+        match search.generated(message) {
+            Ok(turn) => drop(generated.insert(message, turn)),
+            // (In one record, turns may stand otherwise.)
+            Err(_) if whole.is_some() && message > 0 => {}
+            Err(error) => return Err(search.cause_of(error, message)),
+        }
+    }
+    match whole {
+        Some(count) => Ok(vec![search.one(count, &generated)?]),
+        None => search.fewest(&generated),
+    }
+}
+
+/// The beginnings of a chat that a search looks at.
+fn prefixes(turns: &[usize], whole: Option<usize>, with_bare: bool) -> Vec<Prefix> {
+    let with = |count: usize, has_prompt: bool| Prefix { count, has_prompt };
+    let before = turns.iter().filter(|turn| **turn > 0);
+    let mut wanted: Vec<Prefix> = turns.iter().map(|turn| with(turn + 1, false)).collect();
+    wanted.extend(before.clone().map(|turn| with(*turn, true)));
+    if with_bare {
+        wanted.extend(before.map(|turn| with(*turn, false)));
+    }
+    wanted.extend(whole.map(|count| with(count, false)));
+    wanted
+}
+
+/// What the model generates for a message: the bytes of the rendering that ends with the message.
+#[derive(Debug, Clone)]
+struct GeneratedTurn {
+    said: Range<usize>,
+    has_stop: bool,
+    prompt: Prompt,
+}
+
+struct Search<'c> {
+    finder: &'c Finder,
+    chat: &'c Chat,
+    /// The wanted turns.
+    turns: Vec<usize>,
+    whole: Option<usize>,
+    plain: Texts,
+    /// Whether `plain` has the chats before turns without a prompt, too.
+    has_bare: bool,
+    switched: Vec<Texts>,
+    marks: Marks<'c>,
+}
+
+impl<'c> Search<'c> {
+    fn new(
+        finder: &'c Finder,
+        chat: &'c Chat,
+        turns: Vec<usize>,
+        whole: Option<usize>,
+    ) -> Result<Search<'c>, Error> {
+        let template = &finder.template;
+        let plain = Texts::new(template, chat, prefixes(&turns, whole, false))?;
+        let ends = turns.iter().map(|turn| turn + 1).chain(whole);
+        let ends = ends.map(|count| Prefix { count, has_prompt: false }).collect();
+        let marked = MarkedTexts::new(template, chat, false, ends);
+        let marks = Marks { template, chat, marked };
+        let (has_bare, switched) = (false, Vec::new());
+        Ok(Search { finder, chat, turns, whole, plain, has_bare, switched, marks })
+    }
+
+    /// Renders the chats before turns without a prompt, too.
+    fn need_bare(&mut self) -> Result<(), Error> {
+        if !self.has_bare {
+            let wanted = prefixes(&self.turns, self.whole, true);
+            self.plain = Texts::new(&self.finder.template, self.chat, wanted)?;
+            self.has_bare = true;
+        }
+        Ok(())
+    }
+
+    /// Finds what the model generates for a message.
+    fn generated(&mut self, message: usize) -> Result<GeneratedTurn, Error> {
+        let fail = |cause: &str| Err(Error::Turn { message, cause: cause.into() });
+        if message == 0 {
+            return fail("the chat begins with the assistant, before which nothing is asked");
+        }
+        let failed = |error: Error| cause(message, &error);
+        let text = self.plain.of(message + 1, false).map_err(failed)?;
+        let own = self.marks.own(&text, message)?;
+        let (start, prompt) = match self.begin(message, &own)? {
+            Some(found) => found,
+            None => return Err(self.no_begin(message)),
+        };
+        let text = self.plain.of(message + 1, false).map_err(failed)?;
+        if own.iter().map(|(_, place)| place.end).max().is_some_and(|end| start > end) {
+            return fail("the generation prompt ends after the texts");
+        }
+        let rest = text.after(start);
+        let (end, has_stop) = self.end(message, &rest, &behind(start, &own))?;
+        let mut said = start..start + end;
+        if self.finder.template.has_generation() {
+            let generations = self.plain.generations(message + 1);
+            said = generation::agreed(message, said, generations, self.finder.trust)?;
+        }
+        Ok(GeneratedTurn { said, has_stop, prompt })
+    }
+
+    /// Finds where a turn begins in the rendering that ends with it.
+    fn begin(
+        &mut self,
+        message: usize,
+        own: &[(Kind, Range<usize>)],
+    ) -> Result<Option<(usize, Prompt)>, Error> {
+        let failed = |error: Error| cause(message, &error);
+        let text = self.plain.of(message + 1, false).map_err(failed)?;
+        let asked = self.plain.of(message, true).map_err(failed)?;
+        if asked.common(&text, 0) == asked.len() {
+            return Ok(Some((asked.len(), Prompt::Whole)));
+        }
+        if self.switched.is_empty() {
+            let before = self.turns.iter().filter(|turn| **turn > 0);
+            let wanted: Vec<Prefix> =
+                before.map(|turn| Prefix { count: *turn, has_prompt: true }).collect();
+            for template in &self.finder.switched {
+                self.switched.push(Texts::new(template, self.chat, wanted.clone())?);
             }
-            located.parts = search.channels(message, &located.turn, &mut places)?;
-            Ok(located)
+        }
+        for switched in &self.switched {
+            // (A template may refuse the other value.)
+            let Ok(asked) = switched.of(message, true) else { continue };
+            if asked.common(&text, 0) == asked.len() {
+                return Ok(Some((asked.len(), Prompt::Switched)));
+            }
+        }
+        self.need_bare()?;
+        let text = self.plain.of(message + 1, false).map_err(failed)?;
+        let first = own.iter().min_by_key(|(_, place)| place.start);
+        let texts = first.map_or(text.len(), |(kind, place)| {
+            let spaces = mark::leading_spaces(&self.chat.messages()[message], *kind);
+            let before = text.after(0);
+            let is_printed = before[..place.start].ends_with(spaces);
+            place.start - if is_printed { spaces.len() } else { 0 }
         });
-        match located {
-            Ok(located) => turns.push(located),
-            Err(error) if wanted(message) => return Err(error),
-            Err(_) => {}
+        Ok(self.asked(message)?.begin(&text, texts, &self.finder.specials))
+    }
+
+    /// Returns why a turn is not found: a text that is not shown, or else the error.
+    fn cause_of(&self, error: Error, message: usize) -> Error {
+        let Ok(text) = self.plain.of(message + 1, false) else { return error };
+        let (chat, text) = (self.chat.until(message), text.after(0));
+        let mut places = self.marks.places(&chat, &text);
+        let unseen = unseen(&chat, &mut places).unwrap_or_default();
+        let mut unseen = unseen.into_iter().filter(|of| !matches!(of, UnseenText::Reasoning(_)));
+        unseen.next().map_or(error, Error::Unseen)
+    }
+
+    /// The chat before a turn, with a prompt and without.
+    fn asked(&self, message: usize) -> Result<Asked<'_>, Error> {
+        let of = |has_prompt: bool| {
+            self.plain.of(message, has_prompt).map_err(|error| cause(message, &error))
+        };
+        Ok(Asked { prompted: of(true)?, bare: of(false)? })
+    }
+
+    /// The error of a turn whose prompt does not stand before it.
+    fn no_begin(&self, message: usize) -> Error {
+        let text = self.plain.of(message + 1, false);
+        match self.asked(message).and_then(|asked| Ok(asked.difference(&text?))) {
+            Ok(cause) => Error::Turn { message, cause },
+            Err(error) => error,
         }
     }
-    // (The turns stand in the order of the chat, unless the template moves them.)
-    if let Some(pair) =
-        turns.windows(2).find(|pair| pair[0].turn.said.end > pair[1].turn.said.start)
-    {
-        let message = pair[1].turn.message;
-        let cause = "what was said overlaps with the turn before".into();
-        return Err(Error::Turn { message, cause });
-    }
-    let is_of_turn = |range: &Range<usize>| {
-        turns.iter().any(|of| of.turn.said.start <= range.start && range.end <= of.turn.said.end)
-    };
-    let is_complete = turns.len() == chat.turns().len() && !finder.trusts_generation;
-    if let Some(range) = generations.iter().find(|range| is_complete && !is_of_turn(range)) {
-        let (start, end) = (range.start, range.end);
-        let cause =
-            format!("{{% generation %}} names the bytes {start} to {end}, which no turn is");
-        return Err(Error::Chat(cause));
-    }
-    let segments = segments::cover(&finder.stops, chat, &text, &turns, &mut places)?;
-    let turns = turns.into_iter().map(|located| located.turn);
-    let turns = turns.filter(|turn| wanted(turn.message)).collect();
-    Ok(FoundTurns { text, turns, segments, unseen })
-}
 
-/// Joins ranges that touch, and drops empty ones.
-fn merged(ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    let mut merged: Vec<Range<usize>> = Vec::new();
-    for range in ranges.into_iter().filter(|range| !range.is_empty()) {
-        match merged.last_mut() {
-            Some(last) if last.end == range.start => last.end = range.end,
-            _ => merged.push(range),
+    /// Returns where a turn ends in the text behind its prompt, and whether a stop token ends it. `own` are the places of
+    /// its texts.
+    fn end(
+        &self,
+        message: usize,
+        rest: &str,
+        own: &[Range<usize>],
+    ) -> Result<(usize, bool), Error> {
+        let stops = &self.finder.stops;
+        let texts = own.iter().map(|place| place.end).max().unwrap_or(0);
+        let mut at = own.iter().map(|place| place.start).min().unwrap_or(0);
+        while let Some(stop) = stop(rest, stops, at..texts) {
+            if !own.iter().any(|place| place.start <= stop.start && stop.end <= place.end) {
+                let cause = "the template prints a stop token between the texts of the message: \
+                             the model would end there";
+                return Err(Error::Turn { message, cause: cause.into() });
+            }
+            at = stop.end;
         }
-    }
-    merged
-}
-
-/// Returns the one `{% generation %}` range that overlaps with a turn, if it is trusted. Otherwise the error has it.
-fn agreed(
-    said: &Range<usize>,
-    generations: &[Range<usize>],
-    is_trusted: bool,
-) -> Result<Range<usize>, Option<Range<usize>>> {
-    let mut within =
-        generations.iter().filter(|range| range.start < said.end && said.start < range.end);
-    match (within.next(), within.next()) {
-        (Some(range), None) if is_trusted => Ok(range.clone()),
-        (first, _) => Err(first.cloned()),
-    }
-}
-
-fn disagreement(message: usize, said: &Range<usize>, stated: Option<Range<usize>>) -> Error {
-    let stated = match stated {
-        Some(range) => {
-            format!("{{% generation %}} names the bytes {} to {}", range.start, range.end)
+        if let Some(stop) = stop(rest, stops, texts..rest.len()) {
+            return Ok((stop.end, true));
         }
-        None => "{% generation %} names none".into(),
-    };
-    let cause = format!("the turn is the bytes {} to {}, and {stated}", said.start, said.end);
-    Error::Turn { message, cause }
+        let shown = rest.trim_end_matches(is_space).len().max(texts);
+        let mut specials = self.finder.specials.iter();
+        if specials.any(|token| rest[texts..shown].ends_with(token.as_str())) {
+            return Ok((shown, true));
+        }
+        // (White space that the template adds is not generated; that of the message's last text is.)
+        let own = with_spaces(&self.chat.messages()[message], rest, texts, rest.len());
+        Ok((shown.max(own), false))
+    }
+
+    /// The fewest records that hold every turn.
+    fn fewest(
+        &mut self,
+        generated: &HashMap<usize, GeneratedTurn>,
+    ) -> Result<Vec<FoundTurns>, Error> {
+        let mut candidates = Vec::new();
+        for message in &self.turns {
+            let text = self.plain.of(message + 1, false)?;
+            candidates.push(Candidate { text, end: generated[message].said.end });
+        }
+        let of = choose(&candidates);
+        let mut records = Vec::new();
+        for (place, last) in self.turns.iter().enumerate() {
+            if of[place] != place {
+                continue;
+            }
+            let own = self.turns.iter().zip(&of).filter(|(_, record)| **record == place);
+            let held: HashMap<usize, &GeneratedTurn> =
+                own.map(|(message, _)| (*message, &generated[message])).collect();
+            records.push(self.record(last + 1, &held, &[])?);
+        }
+        Ok(records)
+    }
+
+    /// One record with all turns.
+    fn one(
+        &mut self,
+        count: usize,
+        generated: &HashMap<usize, GeneratedTurn>,
+    ) -> Result<FoundTurns, Error> {
+        let text = self.plain.of(count, false)?;
+        let mut held = HashMap::new();
+        let mut others = Vec::new();
+        for message in &self.turns {
+            let turn = generated.get(message).filter(|turn| {
+                self.plain
+                    .of(message + 1, false)
+                    .is_ok_and(|own| own.common(&text, 0) >= turn.said.end)
+            });
+            match turn {
+                Some(turn) => drop(held.insert(*message, turn)),
+                None => others.push(*message),
+            }
+        }
+        if !others.is_empty() {
+            self.need_bare()?;
+        }
+        self.record(count, &held, &others)
+    }
+
+    /// Makes a record of the first `count` messages, in which `held` are trained on as the model generates them, and
+    /// `others` as they stand.
+    fn record(
+        &self,
+        count: usize,
+        held: &HashMap<usize, &GeneratedTurn>,
+        others: &[usize],
+    ) -> Result<FoundTurns, Error> {
+        let text = self.plain.of(count, false)?.after(0);
+        let chat = self.chat.until(count - 1);
+        let mut places = self.marks.places(&chat, &text);
+        if names_are_in_ids(&chat, &mut places)? {
+            let with_ids = vec![Prefix { count, has_prompt: false }];
+            let (template, marked) = (self.marks.template, &self.marks.chat);
+            let marked = MarkedTexts::new(template, marked, true, with_ids);
+            if let Some(found) = marked.and_then(|of| of.places(template, &chat, &text, count)) {
+                places = found;
+            }
+        }
+        let unseen = unseen(&chat, &mut places)?;
+        let mut located = Vec::new();
+        for message in chat.turns() {
+            let turn = match held.get(&message) {
+                Some(turn) => Some(self.in_record(message, turn, &text)),
+                None if others.contains(&message) => {
+                    Some(self.as_it_stands(message, &text, &chat, &mut places)?)
+                }
+                None => self.untrained(message, &text, &chat, &mut places)?,
+            };
+            let Some(turn) = turn else { continue };
+            let is_trained = held.contains_key(&message) || others.contains(&message);
+            if is_trained && let Some(other) = places.other_within(message, &turn.said)? {
+                return Err(Error::Within { message, other });
+            }
+            let parts = channels(&chat, &text, &self.finder.stops, &turn, &mut places)?;
+            located.push((LocatedTurn { turn, parts }, is_trained));
+        }
+        // (The turns stand in the order of the chat, unless the template moves them.)
+        let mut last: Option<&Turn> = None;
+        for (of, _) in located.iter().filter(|(_, is_trained)| *is_trained) {
+            if last.is_some_and(|last| last.said.end > of.turn.said.start) {
+                let cause = "what was said overlaps with the turn before".into();
+                return Err(Error::Turn { message: of.turn.message, cause });
+            }
+            last = Some(&of.turn);
+        }
+        let (located, are_trained): (Vec<LocatedTurn>, Vec<bool>) = located.into_iter().unzip();
+        let segments = segments::cover(&self.finder.stops, &chat, &text, &located, &mut places)?;
+        let turns = located.into_iter().zip(are_trained);
+        let turns = turns.filter(|(_, is_trained)| *is_trained).map(|(of, _)| of.turn).collect();
+        drop(places);
+        Ok(FoundTurns { text, messages: count, turns, segments, unseen, otherwise: others.len() })
+    }
+
+    /// A turn in a record that holds it. A stop token that the next message begins with belongs to it, too.
+    fn in_record(&self, message: usize, turn: &GeneratedTurn, text: &str) -> Turn {
+        let GeneratedTurn { mut said, mut has_stop, prompt } = turn.clone();
+        if !has_stop
+            && let Some(next) = stop(text, &self.finder.stops, said.end..text.len())
+            && next.start == said.end
+        {
+            (said.end, has_stop) = (next.end, true);
+        }
+        Turn { message, said, has_stop, prompt }
+    }
+
+    /// Finds a turn by its texts where it stands otherwise than the model generates it.
+    fn as_it_stands(
+        &self,
+        message: usize,
+        text: &str,
+        chat: &Chat,
+        places: &mut Places<'_>,
+    ) -> Result<Turn, Error> {
+        let fail = |cause: &str| Error::Turn { message, cause: cause.into() };
+        let Some(whole) = places.of_message(message)? else {
+            return Err(fail("a turn without a text, in a chat that is rendered otherwise before it"));
+        };
+        let before = places.of_message(message - 1)?.filter(|place| place.end <= whole.start);
+        let from = before.map_or(0, |place| place.end);
+        let asked = self.asked(message)?;
+        let begin = asked.begin_within(text, from..whole.start, &self.finder.specials);
+        let (start, prompt) =
+            begin.ok_or_else(|| fail("the generation prompt does not stand before the texts"))?;
+        let limit = next_texts(message, whole.end, chat, text, places)?;
+        let mut own = Vec::new();
+        for kind in kinds(&chat.messages()[message]) {
+            own.extend(places.of(message, kind)?.map(|place| (kind, place)));
+        }
+        let (end, has_stop) = self.end(message, &text[start..limit], &behind(start, &own))?;
+        let end = match has_stop {
+            true => start + end,
+            false => with_spaces(&chat.messages()[message], text, whole.end, limit),
+        };
+        Ok(Turn { message, said: start..end, has_stop, prompt })
+    }
+
+    /// Finds a turn that is not trained on, by its texts alone.
+    fn untrained(
+        &self,
+        message: usize,
+        text: &str,
+        chat: &Chat,
+        places: &mut Places<'_>,
+    ) -> Result<Option<Turn>, Error> {
+        let Some(whole) = places.of_message(message)? else { return Ok(None) };
+        let limit = next_texts(message, whole.end, chat, text, places)?;
+        let stop = stop(text, &self.finder.stops, whole.end..limit);
+        let (has_stop, end) = (stop.is_some(), stop.map_or(whole.end, |stop| stop.end));
+        Ok(Some(Turn { message, said: whole.start..end, has_stop, prompt: Prompt::InWords }))
+    }
+}
+
+/// The places of texts in the text behind a place.
+fn behind(start: usize, own: &[(Kind, Range<usize>)]) -> Vec<Range<usize>> {
+    let behind = |at: usize| at.saturating_sub(start);
+    own.iter().map(|(_, place)| behind(place.start)..behind(place.end)).collect()
 }
 
 /// Lists the texts of the chat that the rendering does not show.
@@ -105,15 +401,17 @@ fn unseen(chat: &Chat, places: &mut Places<'_>) -> Result<Vec<UnseenText>, Error
     let mut unseen = Vec::new();
     for (message, of) in chat.messages().iter().enumerate() {
         for kind in kinds(of) {
-            if places.of(message, kind)?.is_none() {
-                let text = match kind {
-                    Kind::Content => UnseenText::Content(message),
-                    Kind::Reasoning => UnseenText::Reasoning(message),
-                    Kind::Name(_) | Kind::Arguments(_) => UnseenText::Call(message),
-                };
-                if !unseen.contains(&text) {
-                    unseen.push(text);
-                }
+            if places.of(message, kind)?.is_some() {
+                continue;
+            }
+            let text = match kind {
+                Kind::Content => UnseenText::Content(message),
+                Kind::Reasoning => UnseenText::Reasoning(message),
+                Kind::Name(call) if places.of(message, Kind::Id(call))?.is_some() => continue,
+                Kind::Name(_) | Kind::Arguments(_) | Kind::Id(_) => UnseenText::Call(message),
+            };
+            if unseen.last() != Some(&text) {
+                unseen.push(text);
             }
         }
     }
@@ -124,172 +422,40 @@ fn unseen(chat: &Chat, places: &mut Places<'_>) -> Result<Vec<UnseenText>, Error
     Ok(unseen)
 }
 
-/// The length of a text up to a tag (`<`) that it leaves open.
-fn within_tags(text: &str) -> usize {
-    let open = |begin: char, end: char| {
-        let at = text.rfind(begin)?;
-        (!text[at..].contains(end)).then_some(at)
-    };
-    let tags = [open('<', '>'), open('[', ']')];
-    tags.into_iter().flatten().min().unwrap_or(text.len())
+/// Whether names of calls are not shown whose ids hold them.
+fn names_are_in_ids(chat: &Chat, places: &mut Places<'_>) -> Result<bool, Error> {
+    for (message, of) in chat.messages().iter().enumerate() {
+        for kind in kinds(of) {
+            if let Kind::Name(call) = kind
+                && mark::is_named_by_id(of, call)
+                && places.of(message, kind)?.is_none()
+            {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
-struct Search<'c> {
-    template: &'c Template,
-    chat: &'c Chat,
-    text: &'c str,
-    stops: &'c [String],
+/// Finds where the texts of the messages after a turn begin.
+fn next_texts(
+    message: usize,
+    end: usize,
+    chat: &Chat,
+    text: &str,
+    places: &mut Places<'_>,
+) -> Result<usize, Error> {
+    for next in message + 1..chat.messages().len() {
+        if let Some(place) = places.of_message(next)?.filter(|place| place.start >= end) {
+            return Ok(place.start);
+        }
+    }
+    Ok(text.len())
 }
 
-impl Search<'_> {
-    fn turn(&self, message: usize, places: &mut Places<'_>) -> Result<LocatedTurn, Error> {
-        let texts = places.of_message(message)?;
-        let (start, is_prompt_whole) = self.start(message, texts.as_ref(), places)?;
-        let end = texts.as_ref().map_or(start, |texts| texts.end.max(start));
-        let limit = self.next_texts(message, end, places)?;
-        let (end, has_stop) = match self.stop(end, limit) {
-            Some(stop) => (stop.end, true),
-            None => (self.with_spaces(message, end, limit), false),
-        };
-        let turn = Turn { message, said: start..end, has_stop, is_prompt_whole };
-        Ok(LocatedTurn { turn, parts: Vec::new() })
-    }
-
-    /// Finds where the generation prompt of a turn ends; also returns whether the whole prompt stands there.
-    fn start(
-        &self,
-        message: usize,
-        texts: Option<&Range<usize>>,
-        places: &mut Places<'_>,
-    ) -> Result<(usize, bool), Error> {
-        let fail = |cause: &str| Err(Error::Turn { message, cause: cause.into() });
-        if message == 0 {
-            return fail("the chat begins with the assistant, before which nothing is asked");
-        }
-        let before = self.chat.first(message);
-        let render = |prompt: bool| self.template.render(&before, prompt);
-        let prompted = render(true).map_err(|error| cause(message, &error))?;
-        if self.text.starts_with(&prompted) {
-            return match texts {
-                Some(texts) if prompted.len() > texts.end => {
-                    fail("the generation prompt ends after the texts")
-                }
-                _ => Ok((prompted.len(), true)),
-            };
-        }
-        let Some(texts) = texts else {
-            return fail("a turn without a text, in a chat that is rendered otherwise before it");
-        };
-        let bare = render(false).map_err(|error| cause(message, &error))?;
-        let prompt = prompted.len() - head(&bare, &prompted);
-        // What follows the message before the turn: in the chat up to the turn, and in the whole text.
-        let mut asked = Places::new(self.template, &before, &prompted, true);
-        let from = places.of_message(message - 1)?.filter(|place| place.end <= texts.start);
-        let (from, asked) = match (from, asked.of_message(message - 1)?) {
-            (Some(place), Some(asked)) => (place.end, &prompted[asked.end..]),
-            _ => {
-                let prompt = &prompted[prompted.len() - prompt..];
-                let begins = |end: usize| self.text[..texts.start].rfind(&prompt[..end]);
-                let ends = prompt.char_indices().map(|(at, c)| at + c.len_utf8()).rev();
-                match ends.map(begins).find_map(|at| at) {
-                    Some(at) => (at, prompt),
-                    None => return fail("the generation prompt does not stand before the texts"),
-                }
-            }
-        };
-        let between = &self.text[from..texts.start];
-        let same = within_tags(&asked[..head(between, asked)]);
-        if same == 0 || (prompt > 0 && same + prompt <= asked.len()) {
-            return fail("the generation prompt does not stand before the texts");
-        }
-        // An end of the prompt may stand without its middle.
-        let (rest, missing) = (&between[same..], &asked[same..]);
-        let ends = missing.char_indices().map(|(at, _)| &missing[at..]);
-        let end = ends.filter(|end| rest.starts_with(end)).map(str::len).max().unwrap_or(0);
-        Ok((from + same + end, same == asked.len()))
-    }
-
-    /// Finds where the texts of the messages after a turn begin.
-    fn next_texts(
-        &self,
-        message: usize,
-        end: usize,
-        places: &mut Places<'_>,
-    ) -> Result<usize, Error> {
-        for next in message + 1..self.chat.messages().len() {
-            if let Some(place) = places.of_message(next)?.filter(|place| place.start >= end) {
-                return Ok(place.start);
-            }
-        }
-        Ok(self.text.len())
-    }
-
-    fn stop(&self, from: usize, to: usize) -> Option<Range<usize>> {
-        stop(self.text, self.stops, from..to)
-    }
-
-    /// Moves the end of a message's texts behind the spaces that its last text ends with.
-    fn with_spaces(&self, message: usize, end: usize, limit: usize) -> usize {
-        let of = &self.chat.messages()[message];
-        let content = of.get("content").and_then(|content| content.as_text()).unwrap_or_default();
-        let spaces = &content[content.trim_end_matches(is_space).len()..];
-        end + head(&self.text[end..limit], spaces)
-    }
-
-    /// Splits a turn's bytes into channels.
-    fn channels(
-        &self,
-        message: usize,
-        turn: &Turn,
-        places: &mut Places<'_>,
-    ) -> Result<Vec<(Channel, Range<usize>)>, Error> {
-        let mut blocks: Vec<(Channel, Range<usize>)> = Vec::new();
-        for kind in kinds(&self.chat.messages()[message]) {
-            let Some(place) = places.of(message, kind)? else { continue };
-            let channel = match kind {
-                Kind::Content => Channel::Final,
-                Kind::Reasoning => Channel::Analysis,
-                Kind::Name(_) | Kind::Arguments(_) => Channel::Commentary,
-            };
-            match blocks.iter_mut().find(|(other, _)| *other == channel) {
-                Some((_, whole)) => {
-                    *whole = whole.start.min(place.start)..whole.end.max(place.end);
-                }
-                None => blocks.push((channel, place)),
-            }
-        }
-        blocks.sort_by_key(|(_, place)| (place.start, place.end));
-        let said = &turn.said;
-        let texts_end = blocks.iter().map(|(_, place)| place.end).max().unwrap_or(said.start);
-        let stop =
-            if turn.has_stop { self.stop(texts_end.max(said.start), said.end) } else { None };
-        let stop = stop.map_or(said.end, |stop| stop.start);
-        let mut parts = Vec::new();
-        let mut at = said.start;
-        for (index, (channel, place)) in blocks.iter().enumerate() {
-            let end = match blocks.get(index + 1) {
-                None => stop,
-                Some((next, other)) => match (channel, next) {
-                    (Channel::Final, _) => place.end,
-                    (Channel::Analysis, Channel::Commentary) => {
-                        let between = places.of_no_content(message).unwrap_or(place.end);
-                        between.clamp(place.end.min(other.start), other.start)
-                    }
-                    _ => other.start,
-                },
-            };
-            let end = end.clamp(at, stop);
-            parts.push((*channel, at..end));
-            at = end;
-        }
-        parts.push((Channel::Final, at..said.end));
-        let mut joined: Vec<(Channel, Range<usize>)> = Vec::new();
-        for (channel, range) in parts.into_iter().filter(|(_, range)| !range.is_empty()) {
-            match joined.last_mut() {
-                Some((last, whole)) if *last == channel => whole.end = range.end,
-                _ => joined.push((channel, range)),
-            }
-        }
-        Ok(joined)
-    }
+/// Moves the end of a message's texts behind the spaces that its last text ends with.
+fn with_spaces(of: &crate::Value, text: &str, end: usize, limit: usize) -> usize {
+    let content = of.get("content").and_then(|content| content.as_text()).unwrap_or_default();
+    let spaces = &content[content.trim_end_matches(is_space).len()..];
+    end + head(&text[end..limit], spaces)
 }

@@ -14,6 +14,8 @@ pub enum Kind {
     Name(usize),
     /// The arguments of a call, by the call's place.
     Arguments(usize),
+    /// The id of a call, by the call's place; only where it is asked for.
+    Id(usize),
 }
 
 /// Puts marks around texts.
@@ -53,6 +55,25 @@ pub fn name(message: &Value, call: usize) -> Option<&str> {
     let call = message.get("tool_calls")?.as_list()?.get(call)?;
     let name = call.get("function").unwrap_or(call).get("name")?.as_text()?;
     Some(name.trim_matches(is_space))
+}
+
+/// The white space with which a content or a reasoning begins.
+pub fn leading_spaces(message: &Value, kind: Kind) -> &str {
+    let keys: &[&str] = match kind {
+        Kind::Content => &["content"],
+        Kind::Reasoning => &["reasoning_content", "thinking", "reasoning"],
+        _ => &[],
+    };
+    let text = keys.iter().find_map(|key| message.get(key)).and_then(Value::as_text);
+    let text = text.unwrap_or_default();
+    &text[..text.len() - text.trim_start_matches(is_space).len()]
+}
+
+/// Whether the id of a call holds its name.
+pub fn is_named_by_id(message: &Value, call: usize) -> bool {
+    let calls = message.get("tool_calls").and_then(Value::as_list).unwrap_or_default();
+    let id = calls.get(call).and_then(|call| call.get("id")).and_then(Value::as_text);
+    id.zip(name(message, call)).is_some_and(|(id, name)| id.contains(name))
 }
 
 /// Marks the name of a tool.
@@ -136,6 +157,7 @@ fn call(of: &Value, place: usize, marks: &mut dyn Marks) -> Value {
         ("function", Value::Dict(_)) => Some(call(value, place, marks)),
         ("name", value) => text(value, Kind::Name(place), marks),
         ("arguments", value) => Some(all(value, Kind::Arguments(place), false, marks)),
+        ("id", value) => text(value, Kind::Id(place), marks),
         _ => None,
     })
 }

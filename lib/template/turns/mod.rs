@@ -1,30 +1,38 @@
-//! Finds what the model said in the text of a chat: for each turn of the assistant, the bytes that the model
-//! would have generated in that place. Only the template is needed for that.
+//! Finds what the model says in the text of a chat: for each turn of the assistant, the bytes that it would have
+//! generated in that place. Only the template is needed for that. R(i) is the rendering of the chat up to and with
+//! message i, and G(i) the rendering of the chat before it with a generation prompt.
 //!
-//! - **Texts.** The texts of a message (content, reasoning, names and arguments of calls) are found by
-//!   difference: the chat is rendered again with marks around the texts, inside of their outer spaces. If
-//!   the rendering without the marks equals the text, one rendering with marks in all messages is enough.
-//!   Otherwise each kind of text is changed alone; the difference then lies between an equal head and an
-//!   equal tail. A call's name counts at its first place, since many templates show it again before the
-//!   call's result.
-//! - **Begin.** A range begins where the generation prompt ends. The chat before the turn is rendered with
-//!   `add_generation_prompt`; if the whole text begins with that rendering, its end is the place. If not (some
-//!   templates show earlier turns in another way), the text after the message before the turn is compared
-//!   with the same part of that rendering. The range begins where the two differ, but not within a tag, and
-//!   some of the prompt must stand before that place. If the end of the prompt follows there without the
-//!   middle of the prompt, the range begins after it.
-//! - **End.** A range ends with the first stop token after the texts, before the texts of the next message. If
-//!   there is none, it ends with the texts.
+//! - **Begin.** The model begins where G(i) ends, if R(i) begins with G(i); or with the G(i) that another value of a switch
+//!   of the template gives (`enable_thinking`). If the prompt ends in marks that no rendering prints, the range
+//!   begins before them, where a token begins. If what comes before the prompt is printed otherwise, or the prompt differs in
+//!   white space, the range begins after the words of the prompt (`begin.rs`).
+//! - **End.** The model ends with the first stop token behind the message's own texts; without one, with the special
+//!   token at the end of R(i), or else with R(i). Own texts behind a stop token are an error.
+//! - **Records.** P(i) is R(i) up to that end. A message may be trained on in R(k) if R(k) begins with P(i). The records
+//!   are the R(i) of those messages that no later record holds; a message is trained on in the first record
+//!   that holds it (`records.rs`). No smaller set has every message as the model generates it.
+//! - **One record.** If one record is wanted, messages that it does not hold so are found by their texts.
+//! - **Texts.** The texts of messages (content, reasoning, names and arguments of calls) are found by difference:
+//!   the chat is rendered again with marks around the texts, inside of their outer spaces. If the rendering
+//!   without the marks equals the text, one rendering with marks in all messages is enough. Otherwise each kind of text
+//!   is changed alone; the difference then lies between an equal head and an equal tail. A call's name
+//!   counts at its first place, since many templates show it again before the call's result. A range that holds a
+//!   text of another message is an error.
 //! - **Channels.** The range of the first kind of text begins with the turn's range. The last one goes up to
 //!   the stop token, which is `Final`. Bytes between two texts belong to the text before them if that is
 //!   reasoning or a call; after content they belong to the next text.
 //! - **Other roles.** A message of another role ends with its first stop token, or with its texts. Bytes before
 //!   the texts of a message belong to it; a generation prompt belongs to the assistant.
 
+mod begin;
+mod channels;
 mod difference;
 mod find;
+mod generation;
 mod mark;
+mod records;
 mod segments;
+mod texts;
 
 use std::ops::Range;
 
@@ -75,8 +83,21 @@ pub struct Turn {
     pub said: Range<usize>,
     /// Whether a stop token ends it.
     pub has_stop: bool,
-    /// Whether the whole generation prompt stands before it, or only the beginning of the prompt.
-    pub is_prompt_whole: bool,
+    /// How the generation prompt stands before it.
+    pub prompt: Prompt,
+}
+
+/// How a generation prompt stands before a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Prompt {
+    /// As the template prints it.
+    Whole,
+    /// As the template prints it with another value of a switch.
+    Switched,
+    /// Without its end, which no turn is printed with.
+    Without(String),
+    /// In its words, behind a text that is printed otherwise if an answer follows, or with other white space.
+    InWords,
 }
 
 /// A text of a chat that the rendering does not show.
@@ -92,37 +113,78 @@ pub enum UnseenText {
     Tools,
 }
 
-/// The text of a chat, and what the model said in it.
+/// The text of a record, and what the model said in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundTurns {
     /// The whole text, without a generation prompt at its end.
     pub text: String,
-    /// The wanted turns, in order.
+    /// The number of messages that it has.
+    pub messages: usize,
+    /// The turns that are trained on in this record, in order.
     pub turns: Vec<Turn>,
     /// The whole text in segments.
     pub segments: Vec<Segment>,
     /// The texts of the chat that are not shown.
     pub unseen: Vec<UnseenText>,
+    /// The number of turns that stand otherwise than the model generates them.
+    pub otherwise: usize,
+}
+
+/// How many records a chat becomes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Records {
+    /// As few as hold every turn as the model generates it.
+    #[default]
+    Fewest,
+    /// One, in which turns stand as they stand in the whole text.
+    One,
+}
+
+/// What happens if `{% generation %}` names another range than the one that is found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TrustGeneration {
+    /// The chat is refused.
+    #[default]
+    Unsaid,
+    /// The template's range is taken.
+    Yes,
+    /// The range that is found is taken.
+    No,
 }
 
 /// Finds what the model said in the text of a chat.
 #[derive(Debug, Clone)]
 pub struct Finder {
     template: Template,
+    /// With other values of the switches that the template reads.
+    switched: Vec<Template>,
     stops: Vec<String>,
-    trusts_generation: bool,
+    /// The texts of tokens that no text has.
+    specials: Vec<String>,
+    trust: TrustGeneration,
 }
 
 impl Finder {
     /// A finder for a template; `stops` are the texts that end a turn.
     pub fn new(template: Template, stops: Vec<String>) -> Finder {
         let stops = stops.into_iter().filter(|stop| !stop.is_empty()).collect();
-        Finder { template, stops, trusts_generation: false }
+        let (switched, specials) = (Vec::new(), Vec::new());
+        Finder { template, switched, stops, specials, trust: TrustGeneration::default() }
     }
 
-    /// Sets whether ranges of `{% generation %}` are taken if they differ from the ranges found.
-    pub fn trust_generation(&mut self, trusts: bool) {
-        self.trusts_generation = trusts;
+    /// Names the special tokens of the model.
+    pub fn set_specials(&mut self, specials: Vec<String>) {
+        self.specials = specials.into_iter().filter(|token| !token.is_empty()).collect();
+    }
+
+    /// Adds the template with another value of a switch, which supplies another generation prompt.
+    pub fn add_switched(&mut self, template: Template) {
+        self.switched.push(template);
+    }
+
+    /// Sets what happens if `{% generation %}` names another range.
+    pub fn trust_generation(&mut self, trust: TrustGeneration) {
+        self.trust = trust;
     }
 
     /// The template.
@@ -131,10 +193,14 @@ impl Finder {
     }
 
     /// Renders a chat and finds its turns; `wanted` chooses turns by the places of their messages. It is an error if a
-    /// wanted turn cannot be found. (To train each turn as it was generated, call this with [`Chat::until`] for each
-    /// place of [`Chat::turns`], and take the last turn.)
-    pub fn find(&self, chat: &Chat, wanted: impl Fn(usize) -> bool) -> Result<FoundTurns, Error> {
-        find::find(self, chat, &wanted)
+    /// wanted turn cannot be found.
+    pub fn find(
+        &self,
+        chat: &Chat,
+        records: Records,
+        wanted: impl Fn(usize) -> bool,
+    ) -> Result<Vec<FoundTurns>, Error> {
+        find::find(self, chat, records, &wanted)
     }
 }
 
@@ -161,7 +227,8 @@ pub(crate) fn role_of(message: &crate::Value) -> Role {
     }
 }
 
-/// A turn and its parts.
+/// The turn of a message in a text, and its parts.
+#[derive(Debug)]
 struct LocatedTurn {
     turn: Turn,
     /// The parts of the turn's bytes, in order.

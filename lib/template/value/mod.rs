@@ -7,13 +7,16 @@ mod dict;
 pub mod number;
 pub mod print;
 mod read;
+mod window;
 
 use std::sync::Arc;
 
 use num_bigint::BigInt;
+use window::Window;
 
 pub use dict::Dict;
 pub use number::integer;
+pub(crate) use window::Extent;
 
 use crate::error::{Result, fault, limit};
 
@@ -80,9 +83,12 @@ pub enum View {
 }
 
 /// The items of a list or tuple.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct Items {
+    /// Empty if there is a window.
     items: Vec<Value>,
+    /// The items that are seen of a list that is longer.
+    window: Option<Box<Window>>,
     depth: u16,
     weight: u64,
     /// Whether this is a group of `groupby`, whose items have names.
@@ -174,7 +180,7 @@ impl Items {
         if weight > HEAVIEST {
             return limit("a value that is too large");
         }
-        Ok(Items { items, depth, weight, is_group: false })
+        Ok(Items { items, depth, weight, ..Items::default() })
     }
 
     /// A group of `groupby`: a key and its list.
@@ -192,13 +198,6 @@ impl Items {
     }
 }
 
-impl std::ops::Deref for Items {
-    type Target = [Value];
-
-    fn deref(&self) -> &[Value] {
-        &self.items
-    }
-}
 
 impl MissingValue {
     pub(crate) fn message(&self) -> String {

@@ -1,0 +1,62 @@
+//! What a template does with parts of messages, seen by rendering small chats.
+
+use gristmill_template::{Chat, Template, Value};
+
+/// A text that no template contains.
+const SAID: &str = "zqSaidqz";
+
+const QUESTION: &str = r#"{"role": "user", "content": "zqAskedqz"}"#;
+
+/// The forms in which a template writes the arguments of a call as the JSON object that they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ArgumentForms {
+    /// Given as an object.
+    pub object: bool,
+    /// Given as the text of JSON.
+    pub text: bool,
+}
+
+/// The keys under which templates read reasoning, the usual one first.
+const KEYS: [&str; 2] = ["reasoning_content", "reasoning"];
+
+/// Returns the key under which a template reads the reasoning of a message; none if it reads none.
+pub fn reasoning_key(template: &Template) -> Option<&'static str> {
+    let with = |key: &str, message: &str| message.replace("KEY", key);
+    let answer = r#"{"role": "assistant", "content": "zqAnswerqz", "KEY": "zqSaidqz"}"#;
+    let call = r#"{"role": "assistant", "content": "", "KEY": "zqSaidqz", "tool_calls": [
+        {"id": "c", "type": "function", "function": {"name": "f", "arguments": {"a": "b"}}}]}"#;
+    let shows = |key: &&&str| {
+        let messages = [answer, call].map(|message| with(key, message));
+        messages.iter().any(|message| rendered(template, message).is_some_and(|t| t.contains(SAID)))
+    };
+    KEYS.iter().find(shows).copied()
+}
+
+/// Returns the forms that come out right.
+pub fn argument_forms(template: &Template) -> ArgumentForms {
+    let comes_out = |arguments: &str| {
+        let call = r#"{"role": "assistant", "content": "", "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "f", "arguments": ARGUMENTS}}]}"#;
+        let text = rendered(template, &call.replace("ARGUMENTS", arguments)).unwrap_or_default();
+        objects(&text).any(|object| object == serde_json::json!({"zqKeyqz": SAID}))
+    };
+    ArgumentForms {
+        object: comes_out(r#"{"zqKeyqz": "zqSaidqz"}"#),
+        text: comes_out(r#""{\"zqKeyqz\": \"zqSaidqz\"}""#),
+    }
+}
+
+/// The objects of JSON that begin in a text.
+fn objects(text: &str) -> impl Iterator<Item = serde_json::Value> {
+    text.match_indices('{').filter_map(|(at, _)| {
+        let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter();
+        values.next()?.ok()
+    })
+}
+
+/// Renders a question and a message.
+fn rendered(template: &Template, message: &str) -> Option<String> {
+    let messages = [QUESTION, message].map(|message| Value::from_json(message).ok());
+    let chat = Chat::new(messages.into_iter().collect::<Option<_>>()?).ok()?;
+    template.render(&chat, false).ok()
+}
