@@ -47,6 +47,7 @@ import copy
 import json
 import os
 import re
+import string
 import sys
 from pathlib import Path
 
@@ -229,7 +230,10 @@ class Fit:
         other = self.render(messages(MARK))
         if MARK.encode("unicode-escape").decode() in other:
             # Where marks are escaped, a letter or digit that is nowhere in the text.
-            other = self.render(messages(next(c for c in "0123456789abcdefghijklmnopqrstuvwxyz" if c not in text)))
+            free = next((c for c in string.digits + string.ascii_letters if c not in text), None)
+            if free is None:
+                raise Refused("no letter is free")
+            other = self.render(messages(free))
         return difference(text, other)
 
     def places(self, at, of):

