@@ -34,50 +34,11 @@ sys.path.insert(0, str(ROOT / "tests/oracle"))
 
 import fit  # noqa: E402
 import fit_cases  # noqa: E402
-import templates  # noqa: E402
 
 WHEELS = ["trl", "axolotl", "unsloth", "guidance", "autotrain-advanced", "mlx-lm", "ms-swift", "llamafactory"]
 # Their wheels have no templates; the sources are unpacked, not built.
 SOURCES = ["llama-cpp-python", "vllm"]
 SKIP = re.compile(r"/(score|embed|evaluation|eval|docs|report)/|rerank|classif|embedding")
-
-# Which tokens end a turn, if a template spells them: the first of each line counts.
-STOPS = """
-<|return|> <|end|>
-<|call|>
-<|im_end|>
-<|eot_id|>
-<|eom_id|>
-<|eot|>
-<end_of_turn>
-<turn|>
-</s>
-<|END_OF_TURN_TOKEN|>
-<|end_of_turn|>
-<|end_of_text|>
-<|endofturn|>
-<|assistant_end|>
-<|role_end|>
-<|end_of_msg|>
-<|message_end|>
-<|endofmessage|>
-<｜end▁of▁sentence｜>
-<seed:eos>
-[e~[
-<eos>
-[|endofturn|]
-<|flush|>
-<SPECIAL_12>
-<|hy_eos|>
-<|eos|>
-<|endoftext|>
-"""
-GLM = ["<|user|>", "<|observation|>"]
-SPECIAL = re.compile(
-    r"<[|｜][^<>|｜\n'\"{}]{1,40}[|｜]?>|<[A-Za-z_]{1,20}[|｜]>|</?s>|<(?:bos|eos|pad|unk|seed:[a-z_:]+|SPECIAL_\d+)>|<(?:start|end)_of_[a-z]+>"
-    r"|\[/?[A-Z_]{3,30}\]|\[\|[a-z_]+\|\]|\]~!?b[\[\]]|\[e~\[|\[gMASK\]|<sop>"
-)
-PLAIN = re.compile(r"</?(?:think|tool_call|tool_response|tool_calls|arg_key|arg_value|answer|reasoning|minimax:tool_call)>")
 
 
 def fetch(cache):
@@ -155,35 +116,13 @@ def public(cache):
         if SKIP.search(path):
             continue
         for name, source in in_file(path, text):
-            source = re.sub(r"({%[-+]?\s*)generation(\s*[-+]?%})", r"\1if true\2", source)
-            source = re.sub(r"({%[-+]?\s*)endgeneration(\s*[-+]?%})", r"\1endif\2", source)
+            source = fit_cases.without_generation(source)
             bare = re.sub(r"\s+", " ", source).strip()
             if bare not in known:
                 known.add(bare)
                 name = f"{package}/{name}"
                 found[name if name not in found else f"{name}~{len(found)}"] = source
     return found
-
-
-def guessed(source):
-    """(added tokens, eos, bos, stops) of a model with this template."""
-    bare = re.sub(r"{#.*?#}", "", source, flags=re.DOTALL)
-    special = list(dict.fromkeys(SPECIAL.findall(bare)))
-    plain = list(dict.fromkeys(PLAIN.findall(bare)))
-    stops = [next(token for token in line.split() if token in special) for line in STOPS.split("\n") if set(line.split()) & set(special)]
-    if "[gMASK]" in special:
-        stops += [token for token in GLM if token in special]
-    if "eos_token" in bare:
-        # What a template appends ends a turn, and is none of those that it spells, if it spells one.
-        names = [] if stops and "eos_token }}" not in bare.replace("eos_token}}", "eos_token }}") and "+ eos_token" not in bare else ["</s>"]
-        wide = "<｜end▁of▁sentence｜>" if "｜" in bare else "</s>"
-        eos = wide if names and not stops else (stops[0] if stops else wide)
-    else:
-        eos = stops[0] if stops else "<|endoftext|>"
-    stops = list(dict.fromkeys([eos, *stops]))
-    bos = "<s>" if "bos_token" in bare else None
-    tokens = list(dict.fromkeys([*special, *stops, *([bos] if bos else [])]))
-    return [(token, True) for token in tokens] + [(token, False) for token in plain if token not in tokens], eos, bos, stops
 
 
 def words():
@@ -294,36 +233,25 @@ def wrong_in_all(model, chat, record):
     return None
 
 
-def run(program, folder, lines, turns):
-    """Records of chat-tok by chat, and the reasons of those that it refuses."""
-    command = [program, "--model", folder, "--turns", turns, "--date", templates.DATE, "--to", "ndjson"]
-    made, reasons = collections.defaultdict(list), {}
-    for chat in lines:
-        done = subprocess.run(command, input=json.dumps(chat) + "\n", capture_output=True, text=True, check=False)
-        if done.returncode:
-            reasons[chat["id"]] = done.stderr.strip().split("\n")[0]
-        made[chat["id"]] = [json.loads(line) for line in done.stdout.splitlines()] if not done.returncode else []
-    return made, reasons
-
-
 def row(name, source, program):
     """What comes of each chat: (shown, detail)."""
-    tokens, eos, bos, stops = guessed(source)
+    tokens, eos, bos, stops = fit_cases.guessed(source)
     with tempfile.TemporaryDirectory() as folder:
         fit_cases.write_model(folder, source, tokens, eos, bos, stops)
         model = fit.Model(folder)
         lines = chats()
-        ours = {turns: run(program, folder, lines, turns) for turns in ("fit", "all")} if program else None
+        ours = {turns: fit_cases.run(program, folder, lines, ["--turns", turns]) for turns in ("fit", "all")} if program else None
         for chat in lines:
             theirs = fit.records(model, chat)
             refused = theirs[0].get("refused")
             detail = refused
             shown = "refused" if refused else f"{len(theirs)} {''.join(sorted(theirs[0]['rules']))}"
             if program:
-                records, reasons = (part.get(chat["id"]) for part in ours["fit"])
-                problem = fit_cases.problem(theirs, records, reasons)
-                if not problem and not ours["all"][1].get(chat["id"]):
-                    problem = wrong_in_all(model, chat, ours["all"][0][chat["id"]][0])
+                records, reason = (part.get(chat["id"]) for part in ours["fit"])
+                problem = fit_cases.problem(theirs, records, reason)
+                whole = ours["all"][0].get(chat["id"])
+                if not problem and whole:
+                    problem = wrong_in_all(model, chat, whole[0])
                     problem = problem and f"all: {problem}"
                 if problem:
                     shown, detail = "WRONG", problem

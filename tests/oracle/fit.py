@@ -27,13 +27,17 @@ Begin, the first that holds:
      the own texts (their own outer spaces too); the last such place counts. Behind it; and behind the spaces with
      which Q ends if they follow there, else behind all spaces before the own texts. If Q is nothing but spaces, all of
      G(i) is looked for, and only at the beginning of R(i).
-  c  G(i) and R(i) have R(i-1) in common, as far as G(i) has it, and some of Q. The last place in that common beginning,
-     behind R(i-1) and not behind the beginning of the own texts, at which a mark begins in G(i): an added token, or a
-     tag in angle or square brackets without white space.
+  c  G(i) and R(i) have R(i-1) in common, as far as G(i) has it. Of what both have, and not behind the beginning of the
+     own texts, the last place at which in G(i) a mark begins, or ends, or ends with the white space behind it, or at which
+     the own texts begin; not inside a mark of R(i). Between R(i-1) and this place is more than white space (the header),
+     or the own texts begin there and in G(i) a mark. A mark is an added token, or a tag in angle or square brackets
+     without white space. (Words of a prompt like "Here are my reasoning steps:" are not cut in two.) If G(i) ends, from
+     the beginning of a later mark on, with what stands in R(i) at such a place and before the own texts, the range begins
+     behind that, with or without a header: DeepSeek V3.2 asks with "<think></think>" and prints "</think>".
 A begin behind the end of the own texts is refused.
 
-End. The first stated stop behind the own texts. If there is none, the special token with which R(i) ends (white space
-may follow it, and is left out); if there is none, the end of R(i). Refused: a stated stop between the first own text and
+End. The first stated stop behind the own texts. If there is none, the end of R(i) without the white space that the
+template puts there (own white space stays): behind the special token with which R(i) ends, if it ends with one. Refused: a stated stop between the first own text and
 the last (one before the first own text is part of what the model said), a text of another message inside the range.
 If P(i) does not end with a stated stop, and in a record one follows P(i) at once, the range goes on to its end.
 
@@ -60,7 +64,7 @@ BLANK = " \t\n\r"
 MARK = "\ue000"
 REASONING = ("reasoning_content", "reasoning", "thinking")
 SWITCHES = ("enable_thinking", "thinking")
-TAG = re.compile(r"<[^<>\s]+>|\[[^\[\]\s]+\]")
+TAG = r"<[^<>\s]+>|\[[^\[\]\s]+\]"
 
 
 class Refused(Exception):
@@ -154,6 +158,8 @@ class Model:
             eos = json.loads(path.read_text()).get("eos_token_id") if path.exists() else None
             stated += [self.tokenizer.convert_ids_to_tokens(of) for of in (eos if isinstance(eos, list) else [eos]) if of is not None]
         self.stops = list(dict.fromkeys(stop for stop in stated if stop))
+        longest = sorted((re.escape(token.content) for token in self.added.values()), key=len, reverse=True)
+        self.mark = re.compile("|".join([*longest, TAG]))
         self.special = [token.content for token in self.added.values() if token.special]
 
     def source(self, tools):
@@ -164,8 +170,9 @@ class Model:
         longest = sorted(map(re.escape, self.stops), key=len, reverse=True)
         return re.compile("|".join(longest)).search(text, start, len(text) if end is None else end) if longest else None
 
-    def is_mark(self, text, place):
-        return any(text.startswith(token.content, place) for token in self.added.values()) or TAG.match(text, place)
+    def marks(self, text):
+        """Where added tokens and tags stand in a text."""
+        return [match.span() for match in self.mark.finditer(text)]
 
     def encoded(self, text, places):
         """The ids of a text, and the place of each; cut where one of the places would be inside a token."""
@@ -279,11 +286,27 @@ class Fit:
         if place is not None:
             return place, "d", prompted[before:]
         both = common(prompted, text)
-        if both > before:
-            for place in range(min(both, limit), before, -1):
-                if self.model.is_mark(prompted, place):
-                    return place, "c", prompted[place:]
+        place = self.header_end(text, prompted, before, min(both, limit), limit) if both >= before else None
+        if place is not None:
+            return place, "c", prompted[both:]
         raise Refused(f"message {at}: the prompt {prompted[before:]!r} does not stand before it: {text[max(0, both - 40) : limit + 20]!r}")
+
+    def header_end(self, text, prompted, before, high, limit):
+        """Where the header ends that the prompt and the text have in common."""
+        bounds = {limit}
+        for start, end in self.model.marks(prompted):
+            bounds |= {start, end, end + len(prompted[end:]) - len(prompted[end:].lstrip(BLANK))}
+        marks = {start for start, _ in self.model.marks(prompted)}
+        for place in sorted((place for place in bounds if before <= place <= high), reverse=True):
+            if any(start < place < end for start, end in self.model.marks(text)):
+                continue
+            # What the prompt supplies to the last, though the text lacks what is before.
+            tails = [prompted[mark:] for mark in sorted(marks) if mark > place and text.startswith(prompted[mark:], place, limit)]
+            if tails:
+                return place + len(tails[0])
+            if prompted[before:place].strip(BLANK) or place == limit and place in marks:
+                return place
+        return None
 
     def word_for_word(self, at, text, prompted, prompt, limit):
         """Where the generation prompt ends that stands before the own texts, but for white space."""
@@ -317,9 +340,7 @@ class Fit:
         if stop:
             end = stop.end()
         else:
-            bare = len(text.rstrip(BLANK))
-            ends = any(text.endswith(token, last, bare) for token in self.model.special)
-            end = bare if ends else len(text)
+            end = max(last, len(text.rstrip(BLANK)))
         for other in range(at):
             for _, place in self.places(at, other):
                 if place and place[0] < end and begin < place[1]:
