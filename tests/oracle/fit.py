@@ -11,7 +11,8 @@ names and arguments of calls. P(i) is R(i) up to the end of what the model said 
 
 Messages. Content that is null or absent is "". Arguments that are JSON text become objects. Of a message whose weight
 is 0 nothing is trained on; what follows the last trained message is not rendered. A chat of which nothing is trained on,
-or which begins with a trained message, is refused; so is one that the template refuses for a prefix that is needed.
+or which begins with a trained message, is refused; so are a trained message that is "" and calls nothing, and a chat
+that the template refuses for a prefix that is needed.
 
 Texts. A text is shown where the rendering changes when the text is changed at both ends (outside of its outer spaces,
 so that these belong to it where they are printed). Each leaf of a call's arguments is changed, numbers too. A text of
@@ -328,6 +329,8 @@ class Fit:
         """The range of a message in R(i)."""
         if at == 0:
             raise Refused("message 0: nothing is asked")
+        if not self.messages[at]["content"] and not self.messages[at].get("tool_calls"):
+            raise Refused(f"message {at}: an answer without text")
         text = self.text(at)
         begin, rule, note = self.begin(at)
         own = self.block(at, at)

@@ -64,11 +64,12 @@ STOPS = """
 <sep>
 <|eos|>
 <|EOT|>
+<eot>
 <|endoftext|>
 """
 GLM = ["<|user|>", "<|observation|>"]
 SPECIAL = re.compile(
-    r"<[|｜][^<>|｜\n'\"{}]{1,40}[|｜]?>|<[A-Za-z_]{1,20}[|｜]>|</?s>|<(?:bos|eos|pad|unk|sep|/?assistant|seed:[a-z_:]+|SPECIAL_\d+)>"
+    r"<[|｜][^<>|｜\n'\"{}]{1,40}[|｜]?>|<[A-Za-z_]{1,20}[|｜]>|</?s>|<(?:bos|eos|eot|pad|unk|sep|/?assistant|seed:[a-z_:]+|SPECIAL_\d+)>"
     r"|<(?:start|end)_of_[a-z]+>|\[/?[A-Z_]{3,30}\]|\[\|[a-z_]+\|\]|\]~!?b[\[\]]|\[e~\[|\[gMASK\]|<sop>"
 )
 PLAIN = re.compile(r"</?(?:think|tool_call|tool_response|tool_calls|arg_key|arg_value|answer|reasoning|minimax:tool_call)>")
@@ -152,10 +153,11 @@ class Writer:
             if not any(token in text for token in self.tokens):
                 return text
 
-    def value(self, depth=0):
+    def value(self):
         while True:
             value = chats.value(self.rng)
-            if not any(token in json.dumps(value, ensure_ascii=False) for token in self.tokens):
+            # (A null argument is one that was not given.)
+            if value is not None and not any(token in json.dumps(value, ensure_ascii=False) for token in self.tokens):
                 return value
 
     def call(self, name):
@@ -170,6 +172,8 @@ class Writer:
         made = {"role": "assistant", "content": self.text()}
         if self.rng.random() < 0.4:
             made[self.field] = self.text()
+            if not made[self.field].strip():
+                del made[self.field]
         if self.rng.random() < 0.15:
             made["weight"] = 0
         return made
@@ -237,19 +241,21 @@ def problem(theirs, ours, reason):
 
 def run(program, folder, lines, flags):
     """The records of chat-tok by chat, and the reasons of those that it refuses."""
-    with tempfile.NamedTemporaryFile("r") as rejects:
+    with tempfile.TemporaryDirectory() as scratch:
+        rejects = Path(scratch, "rejects.ndjson")
         command = [program, "--model", folder, "--date", templates.DATE, "--to", "ndjson", *flags]
-        command += ["--on-error", "skip", "--rejects", rejects.name]
+        command += ["--on-error", "skip", "--rejects", rejects]
         text = "".join(json.dumps(chat) + "\n" for chat in lines)
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"{program} ended with {done.returncode}: {done.stderr}")
-        reasons = [json.dumps(json.loads(line)) for line in rejects.read().splitlines()]
+        lines = rejects.read_text().split("\n") if rejects.exists() else []
+        reasons = {reject["id"]: reject["reason"] for reject in (json.loads(line) for line in lines if line)}
     made = collections.defaultdict(list)
-    for line in done.stdout.splitlines():
+    for line in filter(None, done.stdout.split("\n")):
         record = json.loads(line)
         made[record["id"].split("#")[0]].append(record)
-    return made, {chat["id"]: next((reason for reason in reasons if f"({chat['id']})" in reason or f'"{chat["id"]}"' in reason), None) for chat in lines}
+    return made, reasons
 
 
 def models(folder, rng):
@@ -263,7 +269,7 @@ def models(folder, rng):
             yield f"real_{path.parent.name}", path.parent
 
 
-def compare(program, count, seed, only, flags):
+def compare(program, count, seed, only, flags, limit=20):
     rng = random.Random(seed)
     outcomes, rules, reasons, shown = collections.Counter(), collections.Counter(), collections.Counter(), 0
     with tempfile.TemporaryDirectory() as folder:
@@ -275,14 +281,14 @@ def compare(program, count, seed, only, flags):
             ours, why = run(program, path, lines, flags) if program != "-" else ({}, {})
             for chat in lines:
                 theirs = fit.records(model, chat)
-                found = None if program == "-" else problem(theirs, ours[chat["id"]], why[chat["id"]])
+                found = None if program == "-" else problem(theirs, ours[chat["id"]], why.get(chat["id"]))
                 refused = theirs[0].get("refused")
                 outcomes["refused" if refused else "one record" if len(theirs) == 1 else "several records"] += 1
                 outcomes["differ"] += found is not None
                 rules.update(theirs[0].get("rules", {}))
                 if refused:
                     reasons[re.sub(r"message \d+", "message", refused)[:60]] += 1
-                if found and shown < 20:
+                if found and shown < limit:
                     shown += 1
                     print(f"{name}: {found[:1500]}\n    {json.dumps(chat, ensure_ascii=False)[:1500]}")
     print(f"{len(all_models)} models: {dict(outcomes)}; begins by rule: {dict(rules)}")
@@ -319,7 +325,7 @@ def stated_ranges(program, folder):
             found = problem_of_case(case, theirs)
             if not found and program:
                 ours, why = run(program, Path(small, case["template"]), [chat], ["--turns", "fit"])
-                found = problem(theirs, ours[chat["id"]], why[chat["id"]])
+                found = problem(theirs, ours[chat["id"]], why.get(chat["id"]))
             count += 1
             if found:
                 wrong += 1
