@@ -145,6 +145,9 @@ TOOLS = [{
 }]  # fmt: skip
 
 
+WORD = re.compile(r"wq\d{3}z")
+
+
 def chats():
     word = words()
     user = lambda: {"role": "user", "content": f"{next(word)} or {next(word)}?"}
@@ -180,56 +183,60 @@ def chats():
     ]
 
 
-def stretches(record, tokenizer):
-    """What a record of chat-tok trains on: a list of (begin, end) in the bytes of its text."""
-    mask = fit_cases.mask_of(record)
-    sizes = [len(fit_cases.bytes_of(tokenizer, token)) for token in record["tokens"]]
-    found, at = [], 0
-    for size, is_trained in zip(sizes, mask):
+def stretches(text, record, tokenizer):
+    """What a record of chat-tok trains on: a list of (begin, end) in the characters of its text."""
+    found, at, ends = [], 0, {}
+    for place, character in enumerate(text):
+        ends[at] = place
+        at += len(character.encode())
+    ends[at] = len(text)
+    at = 0
+    for token, is_trained in zip(record["tokens"], fit_cases.mask_of(record)):
+        size = len(fit_cases.bytes_of(tokenizer, token))
         if is_trained and found and found[-1][1] == at:
             found[-1][1] = at + size
         elif is_trained:
             found.append([at, at + size])
         at += size
-    return found
+    return [(ends[start], ends[end]) for start, end in found]
 
 
 def wrong_in_all(model, chat, record):
     """What is wrong with a record of `--turns all`."""
     made = fit.Fit(model, chat, {})
-    last = len(made.messages) - 1
-    text = b"".join(fit_cases.bytes_of(model.tokenizer, token) for token in record["tokens"]).decode(errors="replace")
-    if not made.text(last).startswith(text):
+    text = b"".join(fit_cases.bytes_of(model.tokenizer, token) for token in record["tokens"]).decode()
+    if text != made.text(len(made.messages) - 1):
         return "another text"
-    spans = [tuple(pair) for pair in stretches(record, model.tokenizer)]
+    spans = stretches(text, record, model.tokenizer)
     inside = lambda pair: text[pair[0] : pair[1]]
+    all_words = set(WORD.findall(json.dumps(made.messages)))
     for at, message in enumerate(made.messages):
-        own = set(re.findall(r"wq\d{3}z", json.dumps(message)))
-        others = set(re.findall(r"wq\d{3}z", json.dumps(made.messages))) - own
         if message["role"] != "assistant":
             continue
-        mine = [pair for pair in spans if any(word in inside(pair) for word in own)]
+        own = set(WORD.findall(json.dumps(message)))
+        others = all_words - own
+        mine = [pair for pair in spans if own & set(WORD.findall(inside(pair)))]
+        shown = f"{[inside(pair) for pair in mine]}"
+        if any(others & set(WORD.findall(inside(pair))) for pair in mine):
+            return f"message {at}: a text of another message is trained on: {shown}"
         for pair in mine:
-            if any(word in inside(pair) for word in others):
-                return f"message {at}: a text of another message is trained on: {inside(pair)!r}"
+            stop = model.stop(text, pair[1])
+            is_own = stop and not others & set(WORD.findall(text[pair[1] : stop.start()]))
+            if is_own and not any(inside(pair).endswith(token) for token in model.stops):
+                return f"message {at}: it ends before the stop: {shown}"
         try:
             begin, end = made.said(at)
-            prompt = made.asked(at)[fit.common(made.asked(at), made.text(at - 1)) :].strip()
         except fit.Refused:
             continue
-        if any(prompt and prompt in inside(pair) for pair in mine):
-            return f"message {at}: the generation prompt is trained on: {inside(mine[0])!r}"
+        prompt = made.asked(at)[fit.common(made.asked(at), made.text(at - 1)) :].strip()
+        if prompt and any(prompt in inside(pair) for pair in mine) and prompt not in made.text(at)[begin:end]:
+            return f"message {at}: the generation prompt is trained on: {shown}"
         if text.startswith(made.text(at)[:end]):
             stop = model.stop(text, end)
             if stop and stop.start() == end and not model.stop(text, begin, end):
                 end = stop.end()
-            if not any(pair[0] <= begin and end <= pair[1] for pair in spans) or (mine and (begin, end) not in spans):
-                return f"message {at}: {[inside(pair) for pair in mine]}, not {text[begin:end]!r}"
-        for pair in mine:
-            stop = model.stop(text, pair[1])
-            between = text[pair[1] : stop.start()] if stop else None
-            if stop and not any(inside(pair).endswith(stop) for stop in model.stops) and not any(word in between for word in others):
-                return f"message {at}: it ends before the stop: {inside(pair)!r}"
+            if (begin, end) not in spans:
+                return f"message {at}: {shown}, not {text[begin:end]!r}"
     return None
 
 

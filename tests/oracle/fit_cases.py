@@ -157,7 +157,7 @@ class Writer:
         while True:
             value = chats.value(self.rng)
             # (A null argument is one that was not given.)
-            if value is not None and not any(token in json.dumps(value, ensure_ascii=False) for token in self.tokens):
+            if "null" not in json.dumps(value) and not any(token in json.dumps(value, ensure_ascii=False) for token in self.tokens):
                 return value
 
     def call(self, name):
@@ -169,7 +169,7 @@ class Writer:
         return self.rng.random() < (share if self.shows[what] else share * 0.05)
 
     def answer(self):
-        made = {"role": "assistant", "content": self.text()}
+        made = {"role": "assistant", "content": self.text() or self.text()}
         if self.rng.random() < 0.4:
             made[self.field] = self.text()
             if not made[self.field].strip():
