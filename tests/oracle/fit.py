@@ -287,13 +287,13 @@ class Fit:
         if place is not None:
             return place, "d", prompted[before:]
         both = common(prompted, text)
-        place = self.header_end(text, prompted, before, min(both, limit), limit) if both >= before else None
-        if place is not None:
-            return place, "c", prompted[both:]
+        found = self.header_end(text, prompted, before, min(both, limit), limit) if both >= before else None
+        if found is not None:
+            return found[0], "c", prompted[found[1] :]
         raise Refused(f"message {at}: the prompt {prompted[before:]!r} does not stand before it: {text[max(0, both - 40) : limit + 20]!r}")
 
     def header_end(self, text, prompted, before, high, limit):
-        """Where the header ends that the prompt and the text have in common."""
+        """Where the range begins behind the header that the prompt and the text have in common, and where this ends."""
         bounds = {limit}
         for start, end in self.model.marks(prompted):
             bounds |= {start, end, end + len(prompted[end:]) - len(prompted[end:].lstrip(BLANK))}
@@ -304,9 +304,9 @@ class Fit:
             # What the prompt supplies to the last, though the text lacks what is before.
             tails = [prompted[mark:] for mark in sorted(marks) if mark > place and text.startswith(prompted[mark:], place, limit)]
             if tails:
-                return place + len(tails[0])
+                return place + len(tails[0]), place
             if prompted[before:place].strip(BLANK) or place == limit and place in marks:
-                return place
+                return place, place
         return None
 
     def word_for_word(self, at, text, prompted, prompt, limit):
@@ -387,7 +387,9 @@ class Fit:
         places = [i for i in trained if not any(holds(k, i) for k in trained if k > i)]
         made = {k: {} for k in places}
         for i in trained:
-            k = next(k for k in places if holds(k, i))
+            k = next((k for k in places if holds(k, i)), None)
+            if k is None:
+                raise Refused(f"message {i}: no record holds it")
             begin, end = said[i]
             if not any(starts[i].endswith(stop) for stop in self.model.stops):
                 stop = self.model.stop(self.text(k), end)
