@@ -292,7 +292,8 @@ def main():
                 totals[kind][outcome] += 1
                 if detail:
                     details.append(f"    {kind}: {detail}")
-                    reasons[re.sub(r"message \d+", "message", detail)[:70]] += outcome == "refused"
+                    if outcome == "refused":
+                        reasons[re.sub(r"message \d+", "message", detail)[:70]] += 1
                 rules.update(theirs[0].get("rules", {}))
                 json.dump({"template": name, "chat": kind, "records": theirs}, out)
                 out.write("\n")

@@ -38,9 +38,10 @@ Begin, the first that holds:
 A begin behind the end of the own texts is refused.
 
 End. The first stated stop behind the own texts. If there is none, the end of R(i) without the white space that the
-template puts there (own white space stays): behind the special token with which R(i) ends, if it ends with one. Refused: a stated stop between the first own text and
-the last (one before the first own text is part of what the model said), a text of another message inside the range.
-If P(i) does not end with a stated stop, and in a record one follows P(i) at once, the range goes on to its end.
+template puts there (own white space stays): behind the special token with which R(i) ends, if it ends with one.
+Refused: a stated stop between the first own text and the last (one before the first own text is part of what the model
+said), a text of another message inside the range. If P(i) does not end with a stated stop, and in a record one follows
+P(i) at once, the range goes on to its end.
 
 Records. Message i may be trained in R(k) if P(i) is a prefix of R(k). Records are the R(i) of trained messages that no
 R(k) of a later trained message k may hold; each message is trained in the first record that may hold it.
