@@ -46,9 +46,10 @@ pub fn argument_forms(template: &Template) -> ArgumentForms {
     }
 }
 
-/// The objects of JSON that begin in a text.
+/// The objects of JSON that begin in a text. (One that a template puts into braces of its own is none.)
 fn objects(text: &str) -> impl Iterator<Item = serde_json::Value> {
-    text.match_indices('{').filter_map(|(at, _)| {
+    let begins = text.match_indices('{').filter(|(at, _)| !text[..*at].ends_with('{'));
+    begins.filter_map(|(at, _)| {
         let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter();
         values.next()?.ok()
     })

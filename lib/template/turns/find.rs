@@ -223,8 +223,11 @@ impl<'c> Search<'c> {
             return Ok((shown, true));
         }
         // (White space that the template adds is not generated; that of the message's last text is.)
-        let own = with_spaces(&self.chat.messages()[message], rest, texts, rest.len());
-        Ok((shown.max(own), false))
+        let end = match own.is_empty() {
+            true => texts,
+            false => with_spaces(&self.chat.messages()[message], rest, texts, rest.len()),
+        };
+        Ok((shown.max(end), false))
     }
 
     /// The fewest records that hold every turn.
@@ -304,7 +307,12 @@ impl<'c> Search<'c> {
                 None if others.contains(&message) => {
                     Some(self.as_it_stands(message, &text, &chat, &mut places)?)
                 }
-                None => self.untrained(message, &text, &chat, &mut places)?,
+                None => {
+                    // (Texts of white space alone are not found: a turn ends before the next one at the latest.)
+                    let later = held.iter().filter(|(other, _)| **other > message);
+                    let next = later.map(|(_, turn)| turn.said.start).min();
+                    self.untrained(message, &text, next, &chat, &mut places)?
+                }
             };
             let Some(turn) = turn else { continue };
             let is_trained = held.contains_key(&message) || others.contains(&message);
@@ -379,11 +387,13 @@ impl<'c> Search<'c> {
         &self,
         message: usize,
         text: &str,
+        next: Option<usize>,
         chat: &Chat,
         places: &mut Places<'_>,
     ) -> Result<Option<Turn>, Error> {
         let Some(whole) = places.of_message(message)? else { return Ok(None) };
         let limit = next_texts(message, whole.end, chat, text, places)?;
+        let limit = next.map_or(limit, |next| next.clamp(whole.end, limit.max(whole.end)));
         let stop = stop(text, &self.finder.stops, whole.end..limit);
         let (has_stop, end) = (stop.is_some(), stop.map_or(whole.end, |stop| stop.end));
         Ok(Some(Turn { message, said: whole.start..end, has_stop, prompt: Prompt::InWords }))
