@@ -219,15 +219,20 @@ def wrong_in_all(model, chat, record):
         shown = f"{[inside(pair) for pair in mine]}"
         if any(others & set(WORD.findall(inside(pair))) for pair in mine):
             return f"message {at}: a text of another message is trained on: {shown}"
+        try:
+            said = made.said(at)
+        except fit.Refused:
+            said = None
         for pair in mine:
-            stop = model.stop(text, pair[1])
+            # (Where R(i) has no stop token at all, nothing is generated that one may be found behind white space.)
+            is_stated = said and pair[1] == said[1] and text.startswith(made.text(at)[: said[1]])
+            stop = None if is_stated else model.stop(text, pair[1])
             is_own = stop and not others & set(WORD.findall(text[pair[1] : stop.start()]))
             if is_own and not any(inside(pair).endswith(token) for token in model.stops):
                 return f"message {at}: it ends before the stop: {shown}"
-        try:
-            begin, end = made.said(at)
-        except fit.Refused:
+        if not said:
             continue
+        begin, end = said
         prompt = made.asked(at)[fit.common(made.asked(at), made.text(at - 1)) :].strip()
         if prompt and any(prompt in inside(pair) for pair in mine) and prompt not in made.text(at)[begin:end]:
             return f"message {at}: the generation prompt is trained on: {shown}"

@@ -60,7 +60,9 @@ pub enum Error {
     #[error("the template does not show a text of the chat")]
     Unseen(UnseenText),
     /// The text of another message stands within a turn.
-    #[error("message {message}: the template prints a text of message {other} within this turn, where the model would generate it")]
+    #[error(
+        "message {message}: the template prints a text of message {other} within this turn, where the model would generate it"
+    )]
     Within {
         /// The place of the turn's message.
         message: usize,

@@ -243,7 +243,7 @@ def run(program, folder, lines, flags):
     """The records of chat-tok by chat, and the reasons of those that it refuses."""
     with tempfile.TemporaryDirectory() as scratch:
         rejects = Path(scratch, "rejects.ndjson")
-        command = [program, "--model", folder, "--date", templates.DATE, "--to", "ndjson", *flags]
+        command = [program, "--model", folder, "--date", templates.DATE, "--to", "ndjson", "--arguments", "object", *flags]
         command += ["--on-error", "skip", "--rejects", rejects]
         text = "".join(json.dumps(chat) + "\n" for chat in lines)
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)

@@ -7,12 +7,12 @@ const SAID: &str = "zqSaidqz";
 
 const QUESTION: &str = r#"{"role": "user", "content": "zqAskedqz"}"#;
 
-/// The forms in which a template writes the arguments of a call as the JSON object that they are.
+/// The forms of the arguments of a call that a template writes right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArgumentForms {
-    /// Given as an object.
+    /// An object: it comes out as JSON, or in words of the template, but not in Python's.
     pub object: bool,
-    /// Given as the text of JSON.
+    /// The text of JSON: it comes out as one object of JSON.
     pub text: bool,
 }
 
@@ -34,15 +34,16 @@ pub fn reasoning_key(template: &Template) -> Option<&'static str> {
 
 /// Returns the forms that come out right.
 pub fn argument_forms(template: &Template) -> ArgumentForms {
-    let comes_out = |arguments: &str| {
+    let of = |arguments: &str| {
         let call = r#"{"role": "assistant", "content": "", "tool_calls": [
             {"id": "c", "type": "function", "function": {"name": "f", "arguments": ARGUMENTS}}]}"#;
-        let text = rendered(template, &call.replace("ARGUMENTS", arguments)).unwrap_or_default();
-        objects(&text).any(|object| object == serde_json::json!({"zqKeyqz": SAID}))
+        rendered(template, &call.replace("ARGUMENTS", arguments)).unwrap_or_default()
     };
+    let object = of(r#"{"zqKeyqz": "zqSaidqz"}"#);
+    let text = of(r#""{\"zqKeyqz\": \"zqSaidqz\"}""#);
     ArgumentForms {
-        object: comes_out(r#"{"zqKeyqz": "zqSaidqz"}"#),
-        text: comes_out(r#""{\"zqKeyqz\": \"zqSaidqz\"}""#),
+        object: object.contains(SAID) && !object.contains("'zqKeyqz': 'zqSaidqz'"),
+        text: objects(&text).any(|object| object == serde_json::json!({"zqKeyqz": SAID})),
     }
 }
 

@@ -169,7 +169,9 @@ impl ChatTok {
         });
         let switched = (switched > 0).then(|| {
             let (turns, verb) = (turns(switched), verb(switched, "stands", "stand"));
-            format!("{turns} {verb} behind the prompt of enable_thinking or thinking with another value")
+            format!(
+                "{turns} {verb} behind the prompt of enable_thinking or thinking with another value"
+            )
         });
         let otherwise = (otherwise > 0).then(|| {
             let (turns, verb) = (turns(otherwise), verb(otherwise, "stands", "stand"));

@@ -294,13 +294,7 @@ impl<'c> Explorer<'c, '_> {
     }
 
     /// Notes where a rendering has come to; its first `shared` bytes are those of a whole text.
-    fn arrive(
-        &mut self,
-        done: Result<Stop<'c>>,
-        members: &[usize],
-        whole: usize,
-        shared: usize,
-    ) {
+    fn arrive(&mut self, done: Result<Stop<'c>>, members: &[usize], whole: usize, shared: usize) {
         let (of, over, rest) = match done {
             Err(error) => {
                 let error = *error.at(self.run.line);
@@ -328,7 +322,8 @@ impl<'c> Explorer<'c, '_> {
         }
         // (Equal states follow one another; others are not looked for among many.)
         let same = self.groups.iter_mut().rev().take(4).find(|group| {
-            let is_there = Arc::ptr_eq(group.start.of, of) && is_same_rest(&group.start.rest, &rest);
+            let is_there =
+                Arc::ptr_eq(group.start.of, of) && is_same_rest(&group.start.rest, &rest);
             is_there && self.run.is_at(&group.start, &over)
         });
         match same {
@@ -641,9 +636,7 @@ impl Pairs<'_> {
                     _ => false,
                 }
             }
-            (Value::Method(a), Value::Method(b)) => {
-                a.1 == b.1 && self.are_same(&a.0, &b.0, depth)
-            }
+            (Value::Method(a), Value::Method(b)) => a.1 == b.1 && self.are_same(&a.0, &b.0, depth),
             (Value::View(kind, a), Value::View(other, b)) => kind == other && Arc::ptr_eq(a, b),
             (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
             (a, b) => a == b,

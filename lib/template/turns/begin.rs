@@ -37,34 +37,41 @@ impl Asked<'_> {
         let (from, added) = self.added();
         let same = floor(text, self.prompted.common(text, 0)).min(texts);
         // What comes before the prompt may be printed otherwise, and its white space.
-        let start = from.min(same);
+        let start = floor(text, from.min(same).saturating_sub(added.len()));
         let before = text.after(start);
         let before = &before[..texts.checked_sub(start)?];
-        if let Some(end) = in_words(before, &added) {
+        let in_words = match added.trim_matches(is_space).is_empty() {
+            false => in_words(before, &added).filter(|end| start + end >= same),
+            true => {
+                let prompted = self.prompted.after(start);
+                begins_in_words(before, &prompted).map(|end| behind_spaces(before, end, &added))
+            }
+        };
+        if let Some(end) = in_words {
             return Some((start + end, Prompt::InWords));
         }
         if same < from {
             return None;
         }
         // The text begins as the prompt does: what follows is not printed.
-        let is_shown = |cut: &usize| {
-            let header = added[..*cut].trim_end_matches(is_space);
-            !header.is_empty() && from + header.len() <= same
-        };
-        let cut = cuts(&added, tokens).into_iter().rev().find(is_shown)?;
-        let begin = same.min(from + cut);
-        // The end of the prompt may stand without its middle.
-        let (missing, before) = (&added[cut..], text.after(begin));
-        let before = &before[..texts - begin];
-        let ends = cuts(&added, tokens).into_iter().filter(|end| *end > cut);
-        let ends = ends.map(|end| &added[end..]).find(|end| before.starts_with(end));
-        match ends {
-            Some(end) => {
-                let without = missing[..missing.len() - end.len()].to_string();
-                Some((begin + end.len(), Prompt::Without(without)))
+        let marks = marks(&added, tokens);
+        let before = text.after(from);
+        let before = &before[..texts - from];
+        let cuts = cuts(&added, &marks);
+        let mut shown = cuts.iter().rev().filter(|cut| from + **cut <= same);
+        shown.find_map(|&cut| {
+            // The end of the prompt may stand without its middle.
+            let ends =
+                marks.iter().filter(|mark| mark.start > cut).map(|mark| &added[mark.start..]);
+            if let Some(end) = ends.clone().find(|end| before[cut..].starts_with(end)) {
+                let without = added[cut..added.len() - end.len()].to_string();
+                return Some((from + cut + end.len(), Prompt::Without(without)));
             }
-            None => Some((begin, Prompt::Without(missing.to_string()))),
-        }
+            let has_header = !added[..cut].trim_matches(is_space).is_empty();
+            let is_mark = from + cut == texts && marks.iter().any(|mark| mark.start == cut);
+            let without = Prompt::Without(added[cut..].to_string());
+            (has_header || is_mark).then_some((from + cut, without))
+        })
     }
 
     /// Says how a prompt differs from what stands in its place in the text of a turn.
@@ -94,7 +101,8 @@ impl Asked<'_> {
         if let Some(end) = in_words(before, &added) {
             return Some((within.start + end, Prompt::InWords));
         }
-        cuts(&added, tokens).into_iter().rev().find_map(|cut| {
+        let cuts = cuts(&added, &marks(&added, tokens));
+        cuts.into_iter().rev().find_map(|cut| {
             let end = in_words(before, &added[..cut])?;
             Some((within.start + end, Prompt::Without(added[cut..].to_string())))
         })
@@ -114,25 +122,37 @@ fn floor(text: &Parts<'_>, mut at: usize) -> usize {
     at
 }
 
-/// The places in a prompt at which a token or a tag begins, in order.
-fn cuts(prompt: &str, tokens: &[String]) -> Vec<usize> {
-    let tags = prompt.char_indices().filter(|(at, c)| {
+/// The tokens and tags in a prompt.
+fn marks(prompt: &str, tokens: &[String]) -> Vec<Range<usize>> {
+    let tags = prompt.char_indices().filter_map(|(at, c)| {
         let close = match c {
             '<' => '>',
             '[' => ']',
-            _ => return false,
+            _ => return None,
         };
-        let name = prompt[at + 1..].split(close).next().unwrap_or_default();
-        let is_closed = prompt[at + 1 + name.len()..].starts_with(close);
-        is_closed && !name.is_empty() && !name.contains(is_space) && !name.contains(['<', '['])
+        let (name, _) = prompt[at + 1..].split_once(close)?;
+        let is_name = !name.is_empty() && !name.contains(is_space) && !name.contains(['<', '[']);
+        is_name.then_some(at..at + 1 + name.len() + 1)
     });
-    let mut cuts: Vec<usize> = tags.map(|(at, _)| at).collect();
+    let mut marks: Vec<Range<usize>> = tags.collect();
     for token in tokens {
-        cuts.extend(prompt.match_indices(token.as_str()).map(|(at, _)| at));
+        let places = prompt.match_indices(token.as_str());
+        marks.extend(places.map(|(at, _)| at..at + token.len()));
     }
+    marks.sort_by_key(|mark| (mark.start, mark.end));
+    marks
+}
+
+/// The places at which a prompt may be cut, in order: where a mark begins or ends, and behind the white space that follows
+/// it.
+fn cuts(prompt: &str, marks: &[Range<usize>]) -> Vec<usize> {
+    let behind = |at: usize| prompt.len() - prompt[at..].trim_start_matches(is_space).len();
+    let mut cuts: Vec<usize> =
+        marks.iter().flat_map(|mark| [mark.start, mark.end, behind(mark.end)]).collect();
     cuts.sort_unstable();
     cuts.dedup();
-    cuts.retain(|cut| *cut > 0);
+    let is_within = |cut: usize| marks.iter().any(|mark| mark.start < cut && cut < mark.end);
+    cuts.retain(|cut| *cut < prompt.len() && !is_within(*cut));
     cuts
 }
 
@@ -152,11 +172,26 @@ fn in_words(text: &str, prompt: &str) -> Option<usize> {
     let window = places.windows(letters.len()).rev().find(|window| same(window))?;
     let (at, last) = window.last()?;
     let end = at + last.len_utf8();
-    // (The white space at the end of the prompt, or all up to the texts.)
+    Some(behind_spaces(text, end, prompt))
+}
+
+/// Returns the end of the beginning of a text that has the words of a prompt.
+fn begins_in_words(text: &str, prompt: &str) -> Option<usize> {
+    let mut places = text.char_indices().filter(|(_, c)| !is_space(*c));
+    let mut end = 0;
+    for c in prompt.chars().filter(|c| !is_space(*c)) {
+        let (at, _) = places.next().filter(|(_, other)| *other == c)?;
+        end = at + c.len_utf8();
+    }
+    Some(end)
+}
+
+/// The place behind the white space at the end of a prompt, or, if it is printed otherwise, behind all up to the texts.
+fn behind_spaces(text: &str, end: usize, prompt: &str) -> usize {
     let spaces = &prompt[prompt.trim_end_matches(is_space).len()..];
     let behind = &text[end..];
-    Some(match behind.starts_with(spaces) {
+    match behind.starts_with(spaces) {
         true => end + spaces.len(),
         false => text.len() - behind.trim_start_matches(is_space).len(),
-    })
+    }
 }

@@ -325,8 +325,7 @@ impl<'c> Places<'c> {
         let tools = self.chat.tools().as_list().unwrap_or_default();
         let tools = tools.iter().map(|of| mark::tool(of, &mut marks)).collect();
         let chat = self.chat.replaced(self.chat.messages().to_vec(), tools)?;
-        let shows =
-            self.template.render(&chat, false).map_or(true, |other| other != self.text);
+        let shows = self.template.render(&chat, false).map_or(true, |other| other != self.text);
         self.has_tools = Some(shows);
         Ok(shows)
     }

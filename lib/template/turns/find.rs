@@ -8,7 +8,7 @@ use super::channels::channels;
 use super::difference::{Places, cause, head, kinds};
 use super::mark::{self, Kind};
 use super::records::{Candidate, choose};
-use super::texts::{Marks, MarkedTexts, Texts};
+use super::texts::{MarkedTexts, Marks, Texts};
 use super::{
     Finder, FoundTurns, LocatedTurn, Prompt, Records, Turn, UnseenText, generation, segments, stop,
 };
@@ -361,7 +361,9 @@ impl<'c> Search<'c> {
     ) -> Result<Turn, Error> {
         let fail = |cause: &str| Error::Turn { message, cause: cause.into() };
         let Some(whole) = places.of_message(message)? else {
-            return Err(fail("a turn without a text, in a chat that is rendered otherwise before it"));
+            return Err(fail(
+                "a turn without a text, in a chat that is rendered otherwise before it",
+            ));
         };
         let before = places.of_message(message - 1)?.filter(|place| place.end <= whole.start);
         let from = before.map_or(0, |place| place.end);

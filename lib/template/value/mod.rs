@@ -198,7 +198,6 @@ impl Items {
     }
 }
 
-
 impl MissingValue {
     pub(crate) fn message(&self) -> String {
         let name = &self.name;
