@@ -181,7 +181,7 @@ const CHATML: &str = "{% for m in messages %}<|im_start|>{{ m.role }}\n\
 
 fn said(source: &str, messages: &str) -> (Vec<String>, FoundTurns) {
     let finder = Finder::new(Template::new(source).unwrap(), vec!["<|im_end|>".into()]);
-    let found = finder.find(&chat(messages), |_| true).unwrap();
+    let found = finder.find(&chat(messages), Records::One, |_| true).unwrap().remove(0);
     let said = found.turns.iter().map(|turn| found.text[turn.said.clone()].into()).collect();
     (said, found)
 }
@@ -218,7 +218,7 @@ fn turns_that_cannot_be_found_are_refused() {
     let template = |source: &str| Finder::new(Template::new(source).unwrap(), vec!["</s>".into()]);
     let user = r#"[{"role":"user","content":"Hi"},{"role":"assistant","content":"Ho"}]"#;
     let cause = |source: &str, messages: &str| {
-        template(source).find(&chat(messages), |_| true).unwrap_err().to_string()
+        template(source).find(&chat(messages), Records::One, |_| true).unwrap_err().to_string()
     };
     let plain = "{% for m in messages %}{{ m.role }}:{{ m.content }}</s>{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}";
     assert_eq!(
@@ -231,13 +231,16 @@ fn turns_that_cannot_be_found_are_refused() {
         "message 1: the generation prompt does not stand before the texts"
     );
     let named = "{% for m in messages %}{% if m.role == 'assistant' %}assistant:{% generation %}{{ m.content }}{% endgeneration %}</s>{% else %}{{ m.content }}{% endif %}{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}";
+    let fewest = |finder: &Finder| finder.find(&chat(user), Records::Fewest, |_| true);
     assert_eq!(
-        cause(named, user),
+        fewest(&template(named)).unwrap_err().to_string(),
         "message 1: the turn is the bytes 12 to 18, and {% generation %} names the bytes 12 to 14"
     );
-    let mut trusting = template(named);
-    trusting.trust_generation(true);
-    assert_eq!(trusting.find(&chat(user), |_| true).unwrap().turns[0].said, 12..14);
+    for (trust, said) in [(TrustGeneration::Yes, 12..14), (TrustGeneration::No, 12..18)] {
+        let mut trusting = template(named);
+        trusting.trust_generation(trust);
+        assert_eq!(fewest(&trusting).unwrap()[0].turns[0].said, said);
+    }
 }
 
 /// Text that a template's prompt supplies is not trained on, even if earlier turns do not have it.
@@ -248,7 +251,8 @@ fn what_the_prompt_supplies_is_not_said() {
         {"role":"user","content":"2"},{"role":"assistant","content":"b"}]"#;
     let (said, found) = said(source, messages);
     assert_eq!(said, ["a<|im_end|>", "b<|im_end|>"]);
-    assert_eq!([found.turns[0].is_prompt_whole, found.turns[1].is_prompt_whole], [false, true]);
+    let missing = Prompt::Without("<think>\n\n</think>\n\n".into());
+    assert_eq!([&found.turns[0].prompt, &found.turns[1].prompt], [&missing, &Prompt::Whole]);
 }
 
 /// A name that stands again before the result is not the call's, even if marks change the text.
@@ -328,6 +332,6 @@ fn mutated_templates_do_as_in_transformers() {
 }
 
 #[test]
-fn turns_are_those_of_the_oracle() {
-    compare("ranges.py", "turns", "2000");
+fn beginnings_of_chats_are_rendered_as_each_by_itself() {
+    compare("prefixes.py", "prefixes", "4000");
 }
