@@ -6,7 +6,7 @@ use clap::Parser;
 use serde_json::json;
 
 use gristmill::batch::{WEIGHTS, WantedRecords};
-use gristmill::chat::{AnswerChoice, Conversations, Thinking};
+use gristmill::chat::{AnswerChoice, Conversations, Turns};
 use gristmill::cli::{self, CommonArgs, ForPipelines, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
 use gristmill::harmony::Policy;
@@ -84,7 +84,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let mut header = args.source.header(&CONVERSATION, &reader, stated, args.output.entry(tool))?;
     header.set(conversation::POLICY, Policy::Chat.name());
     header.set(WEIGHTS, true);
-    if settings.thinking == Thinking::Split || settings.read.take.contains(&AnswerChoice::Wanted) {
+    if settings.turns == Turns::Fit || settings.read.take.contains(&AnswerChoice::Wanted) {
         // The number of conversations is not known beforehand: each turn may become one, and some chats
         // are not wanted.
         args.source.forget_rows(&mut header);
@@ -102,5 +102,8 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         output,
     )?;
     tool.warn(&harmony.warnings(), &args.common);
+    if let Some(summary) = harmony.summary().filter(|_| !args.common.quiet) {
+        tool.tell(&summary);
+    }
     Ok(())
 }

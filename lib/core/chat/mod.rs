@@ -54,7 +54,7 @@ pub use left_out::{LeftOutCounts, SharedLeftOutCounts};
 pub use messages::{Arguments, TemplateChat, TemplateChats, Turns};
 pub use shapes::filter_of;
 pub use value::{Json, integer};
-pub use write::{ConversationText, Conversations, EARLIER_THINKING};
+pub use write::{Conversations, EARLIER_THINKING};
 
 /// Which renderer's text the system and the developer message have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -63,19 +63,6 @@ pub enum Style {
     Harmony,
     /// The text of the official chat template.
     Exact,
-}
-
-/// Which reasoning of earlier turns is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Thinking {
-    /// Only the reasoning that the model sees when it answers; reasoning before an earlier answer is
-    /// dropped.
-    Last,
-    /// All reasoning.
-    All,
-    /// A conversation for each turn of the assistant, which has the reasoning of that turn and trains on
-    /// that turn alone.
-    Split,
 }
 
 /// Which messages of the assistant are trained on, among the messages that may be.
@@ -147,7 +134,9 @@ fn name_of(value: &impl ValueEnum) -> Option<String> {
 pub struct Settings {
     pub read: ReadSettings,
     pub style: Style,
-    pub thinking: Thinking,
+    pub turns: Turns,
+    /// Whether reasoning before an earlier answer is kept, which the model does not see when it answers.
+    pub keeps_reasoning: bool,
     pub identity: String,
     pub effort: String,
     pub date: String,
@@ -229,7 +218,8 @@ impl Settings {
     pub fn to_json(&self) -> Value {
         json!({
             "style": name_of(&self.style),
-            "thinking": name_of(&self.thinking),
+            "turns": name_of(&self.turns),
+            "keep_reasoning": self.keeps_reasoning,
             "train": self.read.train.and_then(|train| name_of(&train)),
             IDENTITY: self.identity,
             EFFORT: self.effort,

@@ -14,8 +14,6 @@ const UNTRAINED_TURN: &str = "turns that are not trained on";
 
 /// The parts of a chat that one record has.
 pub struct Part {
-    /// Its number, from 1, if each turn has a record of its own.
-    pub turn: Option<usize>,
     /// The record ends before this message.
     pub end: usize,
     /// The turn of the record, if each turn has a record of its own.
@@ -38,14 +36,13 @@ pub fn parts(
     let first_trained = first_trained(chat, train);
     if !is_split {
         let (own, trained) = (0..all, first_trained..all);
-        return vec![Part { turn: None, end: all, own, trained, last_answer }];
+        return vec![Part { end: all, own, trained, last_answer }];
     }
     let end = turns.last().map_or(0, |turn| turn.end);
     left_out.count(AFTER_THE_LAST, end < all);
     let is_trained = |turn: &Range<usize>| turn.end > first_trained;
-    let parts = turns.iter().zip(1..).filter(|(turn, _)| is_trained(turn));
-    let part = |(turn, number): (&Range<usize>, usize)| Part {
-        turn: Some(number),
+    let parts = turns.iter().filter(|turn| is_trained(turn));
+    let part = |turn: &Range<usize>| Part {
         end: turn.end,
         own: turn.clone(),
         trained: turn.start.max(first_trained)..turn.end,

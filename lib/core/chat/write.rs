@@ -13,7 +13,7 @@ use super::tools::{Tool, can_be_declared, readable, write_harmony};
 use super::turns::{Part, parts};
 use super::value::Json;
 use super::whole::{self, Message, MessageBody};
-use super::{AnswerChoice, Settings, Style, Thinking};
+use super::{AnswerChoice, Settings, Style, Turns};
 use crate::json::{PythonFormatter, write_string};
 
 /// The name under which reasoning that is not written is counted.
@@ -35,29 +35,20 @@ pub struct Conversations {
     systems: [Result<Vec<u8>, String>; 2],
 }
 
-/// One conversation of a chat.
-#[derive(Debug)]
-pub struct ConversationText {
-    /// Its number among the conversations of the chat, from 1, if there may be several.
-    pub turn: Option<usize>,
-    /// Where the text of `{"messages": [...]}` was written.
-    pub text: Range<usize>,
-}
-
 impl Conversations {
     pub fn new(settings: Settings) -> Conversations {
         let systems = [false, true].map(|has_tools| system(&settings, has_tools));
         Conversations { settings, systems }
     }
 
-    /// Writes the conversations of a record to `out`, one after another. The error says why the record is not
+    /// Writes the conversations of a record to `out`, one after another, and returns the place of each. The error says why the record is not
     /// a chat. If unwanted answers are left out, a record with such an answer gives no conversation.
     pub fn of(
         &self,
         record: Json<'_>,
         left_out: &mut LeftOutCounts,
         out: &mut Vec<u8>,
-    ) -> Result<Vec<ConversationText>, String> {
+    ) -> Result<Vec<Range<usize>>, String> {
         let record = normalize(record, &self.settings.read, left_out)?;
         if self.settings.read.take.contains(&AnswerChoice::Wanted) && whole::is_unwanted(&record) {
             left_out.count(UNWANTED, true);
@@ -73,40 +64,41 @@ impl Conversations {
             Cow::Owned(own) => system(own, has_tools)?,
         };
         developer(&mut begin, &settings, &instructions, &chat.tools)?;
-        let (style, thinking) = (settings.style, settings.thinking);
-        let is_split = thinking == Thinking::Split;
+        let style = settings.style;
+        let is_split = settings.turns == Turns::Fit;
+        let last = chat.messages.iter().rposition(Message::is_assistant);
         let mut all = Vec::new();
         for part in parts(&chat, is_split, settings.read.train, left_out) {
             let start = out.len();
             out.extend_from_slice(&begin);
             for (place, message) in chat.messages[..part.end].iter().enumerate() {
-                let keeps = keeps(&part, thinking, message, place);
-                let is_trained = message.is_trained && part.trained.contains(&place);
+                let keeps = settings.keeps_reasoning || keeps(&part, is_split, message, place);
+                let is_wanted = settings.turns != Turns::Last || Some(place) == last;
+                let is_trained = message.is_trained && is_wanted && part.trained.contains(&place);
                 write(out, &chat.messages[..place], message, (style, keeps, is_trained))
                     .map_err(|cause| format!("message {}: {cause}", message.index))?;
-                let is_lost = part.turn.is_none() && !keeps && has_thinking(message, style);
+                let is_lost = !is_split && !keeps && has_thinking(message, style);
                 left_out.count(EARLIER_THINKING, is_lost);
             }
             out.extend_from_slice(b"]}");
             if out.len() > MOST_BYTES {
                 let cause = "the conversations of all turns together are over 256 MiB";
-                return Err(format!("{cause}; try: --thinking last, or all"));
+                return Err(format!("{cause}; try: --turns all"));
             }
-            all.push(ConversationText { turn: part.turn, text: start..out.len() });
+            all.push(start..out.len());
         }
         Ok(all)
     }
 }
 
-/// Whether the reasoning of a message is written.
-fn keeps(part: &Part, thinking: Thinking, message: &Message<'_>, place: usize) -> bool {
-    match thinking {
-        Thinking::All => true,
-        Thinking::Split => part.own.contains(&place),
+/// Whether the reasoning of a message is written, which the model sees when it answers.
+fn keeps(part: &Part, is_split: bool, message: &Message<'_>, place: usize) -> bool {
+    match is_split {
+        true => part.own.contains(&place),
         // As in the template: an answer's reasoning is written if it is the last message, a
         // call's if no answer follows.
-        Thinking::Last if message.is_answer() => place + 1 == part.end,
-        Thinking::Last => part.last_answer.is_none_or(|answer| answer < place),
+        false if message.is_answer() => place + 1 == part.end,
+        false => part.last_answer.is_none_or(|answer| answer < place),
     }
 }
 

@@ -94,6 +94,18 @@ pub fn turn_id(id: &str, turn: usize) -> String {
     format!("{id}#{turn}")
 }
 
+/// Returns the id of the chat that a record was made of: the id without the number of [`turn_id`].
+pub fn chat_of(id: &str) -> &str {
+    match id.rsplit_once('#') {
+        Some((chat, number))
+            if number.parse::<usize>().is_ok_and(|of| turn_id("", of)[1..] == *number) =>
+        {
+            chat
+        }
+        _ => id,
+    }
+}
+
 /// A batch of conversations, by column.
 #[derive(Debug)]
 pub struct Conversations<'a> {

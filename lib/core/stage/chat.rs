@@ -1,7 +1,9 @@
 //! Chats into conversations.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::builder::{StringBuilder, UInt64Builder};
 use arrow_array::cast::AsArray;
@@ -18,7 +20,7 @@ use crate::json::write_ascii_string;
 use crate::record::columns::TextBuilder;
 use crate::record::conversation::{CONVERSATION, POLICY, raw_place, turn_id};
 use crate::record::declare::ColumnBuilder;
-use crate::wording::times;
+use crate::wording::{counted, grouped, times};
 
 /// Converts chats to conversations.
 pub struct ChatHarmony {
@@ -28,6 +30,8 @@ pub struct ChatHarmony {
     with_places: bool,
     schema: SchemaRef,
     left_out: SharedLeftOutCounts,
+    /// The chats that became conversations, and the conversations.
+    counts: [AtomicU64; 2],
 }
 
 impl ChatHarmony {
@@ -60,7 +64,16 @@ impl ChatHarmony {
             )));
         }
         let (ids, left_out) = (ChatIds::new(id_field), SharedLeftOutCounts::default());
-        Ok(ChatHarmony { conversations, ids, metadata_fields, with_places, schema, left_out })
+        let counts = Default::default();
+        Ok(ChatHarmony {
+            conversations,
+            ids,
+            metadata_fields,
+            with_places,
+            schema,
+            left_out,
+            counts,
+        })
     }
 
     pub fn schema(&self) -> &SchemaRef {
@@ -74,6 +87,19 @@ impl ChatHarmony {
             format!("{name}: left out {}{}", times(count), way_on(name))
         };
         counts.iter().map(warning).collect()
+    }
+
+    /// Returns how many conversations the chats became, if these are more.
+    pub fn summary(&self) -> Option<String> {
+        let [chats, made] = self.counts.each_ref().map(|of| of.load(Ordering::Relaxed));
+        let (few, many) = (counted(chats, "chat"), counted(made, "conversation"));
+        (made > chats).then(|| format!("{few}, {many} ({} with --turns all)", grouped(chats)))
+    }
+
+    fn count(&self, made: &[Range<usize>]) {
+        let [chats, conversations] = &self.counts;
+        chats.fetch_add(u64::from(!made.is_empty()), Ordering::Relaxed);
+        conversations.fetch_add(made.len() as u64, Ordering::Relaxed);
     }
 
     /// Converts a batch of chats to conversations.
@@ -98,9 +124,11 @@ impl ChatHarmony {
             match (done, &id) {
                 (Ok((made, metadata)), Some(id)) => {
                     all_left_out.extend(&left_out);
-                    for made in &made {
+                    self.count(&made);
+                    for (number, text) in made.iter().enumerate() {
                         let place = batch.origin.in_file(row).filter(|_| self.with_places);
-                        rows.push(id, (made.turn, &buffer[made.text.clone()]), &metadata, place);
+                        let number = (made.len() > 1).then_some(number + 1);
+                        rows.push(id, (number, &buffer[text.clone()]), &metadata, place);
                     }
                 }
                 (done, id) => {
@@ -150,7 +178,7 @@ impl ChatHarmony {
 fn way_on(name: &str) -> &'static str {
     match name {
         EARLIER_THINKING => {
-            "; answers after it are trained on without it; --thinking split trains each turn with its own, all keeps it"
+            "; answers after it are trained on without it; --turns fit trains each turn with its own"
         }
         _ => "",
     }

@@ -1,9 +1,17 @@
 //! The arguments that decide how chats become conversations.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
-use crate::chat::{AnswerChoice, NamedFields, ReadSettings, Settings, Style, Thinking, TrainOn};
+use crate::chat::{AnswerChoice, NamedFields, ReadSettings, Settings, Style, TrainOn, Turns};
 use crate::cli::ForPipelines;
+
+/// Names of other times for [`Turns`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Thinking {
+    Last,
+    All,
+    Split,
+}
 
 /// Settings of the conversations, for chats that do not state them themselves.
 #[derive(Debug, Clone, Args)]
@@ -16,15 +24,22 @@ pub struct ChatArgs {
     #[arg(hide_possible_values = true, help_heading = "Conversations")]
     pub style: Style,
 
-    /// Reasoning to keep: last, all or split [default: last]
+    /// The answers that are trained on, and the conversations of a chat: fit, all, or last [default: fit]
     ///
-    /// last: only the reasoning of the last turn is kept, as the official template does; the model sees no
-    /// other when it answers. split: each turn becomes a conversation (ids with #1, #2, ...), which has the
-    /// reasoning of that turn and trains on that turn alone.
-    #[arg(long, value_enum, default_value = "last", value_name = "WHICH")]
+    /// fit: all, in the fewest conversations in which each stands as the model generates it: one for each
+    /// user's turn (ids with #1, #2, ... if a chat becomes several), which has the reasoning of that turn. all:
+    /// one conversation for a chat, in which only the last turn has its reasoning. last: only the last
+    /// answer is trained on. (split is the old name of fit.)
+    #[arg(long, value_enum, default_value = "fit", value_name = "WHICH")]
     #[arg(add = ForPipelines)]
     #[arg(hide_default_value = true, hide_possible_values = true)]
-    pub thinking: Thinking,
+    pub turns: Turns,
+
+    /// The old names: last is --turns all; split is --turns fit; all is --turns all that keeps all reasoning
+    #[arg(long, value_enum, value_name = "WHICH", hide_short_help = true)]
+    #[arg(add = ForPipelines, conflicts_with = "turns")]
+    #[arg(hide_possible_values = true, help_heading = "Conversations")]
+    pub thinking: Option<Thinking>,
 
     /// Reasoning effort in the system message: low, medium or high (a record's own wins)
     #[arg(long, default_value = "medium", value_name = "LEVEL", help_heading = "Conversations")]
@@ -106,7 +121,12 @@ impl ChatArgs {
         Settings {
             read: self.read.settings(),
             style: self.style,
-            thinking: self.thinking,
+            turns: match self.thinking {
+                None => self.turns,
+                Some(Thinking::Split) => Turns::Fit,
+                Some(Thinking::Last | Thinking::All) => Turns::All,
+            },
+            keeps_reasoning: self.thinking == Some(Thinking::All),
             identity: self.model_identity.clone(),
             effort: self.reasoning_effort.clone(),
             date: self.date.clone(),

@@ -5,6 +5,8 @@ use std::str::FromStr;
 use blake2::digest::consts::U8;
 use blake2::{Blake2b, Digest};
 
+use crate::record::conversation::chat_of;
+
 /// A fraction between 0 and 1, with the exact value of its decimal digits (0.001 is not the binary
 /// float nearest to it).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,9 +22,10 @@ impl ValidFraction {
     pub const NONE: ValidFraction = ValidFraction { threshold: 0, float: 0.0 };
 
     /// Whether the conversation with this id is in the valid split: blake2b-8(id), read as a
-    /// big-endian number, is less than floor(fraction × 2^64).
+    /// big-endian number, is less than floor(fraction × 2^64). Conversations that were made of one chat (`ID#1`, `ID#2`)
+    /// are in the split of its id.
     pub fn is_valid(&self, id: &str) -> bool {
-        u128::from(blake2b_8(id.as_bytes())) < self.threshold
+        u128::from(blake2b_8(chat_of(id).as_bytes())) < self.threshold
     }
 
     /// Returns the binary float nearest to the fraction.
