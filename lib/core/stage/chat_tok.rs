@@ -174,8 +174,10 @@ impl ChatTok {
             )
         });
         let otherwise = (otherwise > 0).then(|| {
-            let (turns, verb) = (turns(otherwise), verb(otherwise, "stands", "stand"));
-            format!("{turns} {verb} otherwise than the model generates them; --turns fit makes records for them")
+            let (turns, verb) = (turns(otherwise), verb(otherwise, "is", "are"));
+            format!(
+                "{turns} {verb} trained on otherwise than generated; --turns fit makes records for such turns"
+            )
         });
         let unprinted = self.unprinted.lock().unwrap_or_else(PoisonError::into_inner);
         let unprinted: Vec<String> = unprinted

@@ -33,7 +33,7 @@ fn tokens_are_those_of_chat_harmony() {
         env!("CARGO_MANIFEST_DIR")
     ))
     .ok();
-    let flags = format!("-q --date 2026-01-01 --on-error skip {chats}");
+    let flags = format!("-q --turns all --date 2026-01-01 --on-error skip {chats}");
     let harmony = format!("chat-harmony --style exact {flags} | harmony-tok --policy chat");
     let template = template(&python);
     let tok = format!("chat-tok --model {model} --template {template} {flags}");

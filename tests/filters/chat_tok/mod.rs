@@ -1,6 +1,7 @@
 //! chat-tok: chats through the templates and tokenizers of models, against transformers.
 
 mod downstream;
+mod fit;
 mod gpt_oss;
 mod kept;
 mod refused;
@@ -74,7 +75,7 @@ fn agrees(model: &str, (chats, count): (&str, usize), flags: &str, variables: &[
     let arguments = [&[model, chats], variables].concat();
     let expected = oracle(&python, "chat_tok.py", &arguments).ok().records();
     let pipe = format!(
-        "set -o pipefail; chat-tok --model {model} {flags} {chats} --to arrow |
+        "set -o pipefail; chat-tok --model {model} --turns all {flags} {chats} --to arrow |
             span-mask -q --align token --span commentary=3 --to ndjson"
     );
     let run = bash(&pipe).ok();
@@ -211,7 +212,9 @@ fn turns_are_trained_on_as_asked() {
         ["first<|im_end|>", "<think>\nwhy\n</think>\n\n", "second<|im_end|>"];
     assert_eq!(run(""), json!([["a"], [[first, why, second]]]));
     assert_eq!(run("--turns last"), json!([["a"], [[why, second]]]));
-    assert_eq!(run("--turns split"), json!([["a#1", "a#2"], [[first], [why, second]]]));
+    assert_eq!(run("--turns all"), json!([["a"], [[first, why, second]]]));
+    // (The old name of fit.)
+    assert_eq!(run("--turns split"), run(""));
     // A prompt with its completion.
     let record = json!({"id": "p", "prompt": "one", "completion": "first"});
     dir.write("c.jsonl", format!("{record}\n"));

@@ -89,16 +89,17 @@ fn reasoning_that_does_not_show_is_counted_or_refused() {
     let line = format!("{}\n", json!({"messages": messages}));
     let run =
         |flags: &[&str]| tool("chat-tok").args(&["--model", &model]).args(flags).input(&line).run();
-    let told = run(&[]).ok().stderr;
+    let told = run(&["--turns", "all"]).ok().stderr;
     assert_eq!(
         told,
-        "chat-tok: warning: reasoning that the template does not show: left out once; --turns split makes a record for each \
-         turn, with its own; --reasoning keep refuses such chats\n"
+        "chat-tok: warning: reasoning that the template does not show: left out once; --turns fit makes records in which \
+         each turn has its own; --reasoning keep refuses such chats\n\
+         chat-tok: warning: 1 turn of the assistant is trained on otherwise than generated; --turns fit makes records for \
+         such turns\n"
     );
-    run(&["--turns", "split"]).silent();
-    run(&["--reasoning", "keep"])
+    run(&["--turns", "all", "--reasoning", "keep"])
         .fails(1, &["message 1: the template does not show its reasoning"]);
-    run(&["--reasoning", "keep", "--turns", "split"]).silent();
+    run(&["-q", "--reasoning", "keep"]).silent();
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn rejects_of(text: &str) -> Vec<Value> {
 
 #[test]
 fn what_a_real_template_does_not_show_is_refused_or_counted() {
-    const SPLIT: &str = "; --turns split makes a record for each turn, with its own";
+    const SPLIT: &str = "; --turns fit makes records in which each turn has its own";
     for (name, fates, reasoning) in [
         ("qwen3", [Shown, CONTENT, Shown, Counted, Shown, Shown, Shown, Shown, Counted], "once"),
         (
@@ -91,7 +91,7 @@ fn what_a_real_template_does_not_show_is_refused_or_counted() {
         let chats = dir.write("chats.jsonl", lines.concat());
         let rejects = dir.at("rejects");
         let pipe = format!(
-            "set -o pipefail; chat-tok --model {model} {chats} --to arrow --on-error skip --rejects {rejects} |
+            "set -o pipefail; chat-tok --model {model} --turns all {chats} --to arrow --on-error skip --rejects {rejects} |
                 harmony-tok -q --decode --model {model} --to ndjson"
         );
         let run = bash(&pipe).ok();
