@@ -4,11 +4,15 @@
 use std::ops::Range;
 
 use arrow_array::types::{ArrowPrimitiveType, Int32Type, UInt8Type};
-use arrow_array::{ListArray, PrimitiveArray, UInt8Array};
+use arrow_array::{ListArray, PrimitiveArray, StringArray, UInt8Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 
+use arrow_schema::{FieldRef, SchemaRef};
+
+use super::is_rare;
 use super::prelude::*;
 use crate::stream::NdjsonEncoder;
+use crate::tokenizer::START;
 
 /// Tokens: the fields of [`SequenceFields`] and, once masked, of [`MaskFields`].
 pub const TOKENS: RecordType = RecordType {
@@ -37,6 +41,9 @@ record_fields! {
         input: Option<String>,
         /// Its row in that file, from 0; of NDJSON, its line.
         row: Option<u64>,
+        /// The tokenizer: `hf:` and 16 digits of the sha256 of its `tokenizer.json`; null for o200k. Only NDJSON has it,
+        /// which has no header.
+        tokenizer: Rare<String>,
     }
 }
 
@@ -67,7 +74,7 @@ record_fields! {
 }
 
 /// The number of columns of records without masks.
-const UNMASKED: usize = 5;
+const UNMASKED: usize = 6;
 /// The index of `tokens`.
 const TOKEN_LIST: usize = 1;
 
@@ -163,6 +170,19 @@ impl<'a> Tokens<'a> {
         self.sequences.tokens.rows(rows)
     }
 
+    /// Whether Harmony may have made a row: `<|start|>` begins a message, or stands anywhere if the messages are not
+    /// known.
+    pub fn may_be_harmony(&self, row: usize) -> bool {
+        let tokens = self.tokens(row);
+        let begins = |segment: Segment<'_>| {
+            usize::try_from(segment.start).is_ok_and(|start| tokens.get(start) == Some(&START))
+        };
+        match self.segments(row) {
+            Some(mut segments) if segments.len() > 0 => segments.any(begins),
+            _ => tokens.is_empty() || tokens.contains(&START),
+        }
+    }
+
     /// Returns the segments of a row; `None` if they are null or absent.
     pub fn segments(
         &self,
@@ -216,6 +236,44 @@ impl<'a> Tokens<'a> {
         let masks = self.masks.as_ref()?;
         Some([masks.loss_mask.rows(rows.clone()), masks.span_id.rows(rows)])
     }
+}
+
+/// Returns the tokenizers that records state; `None` if they have no such column.
+pub fn tokenizers(batch: &RecordBatch) -> Option<&StringArray> {
+    let place = batch.schema_ref().fields().iter().position(|field| is_tokenizer(field))?;
+    batch.column(place).as_string_opt()
+}
+
+/// Returns the columns of these records, with the column of the tokenizers behind their place in the source. `None` if
+/// these are no tokens.
+pub fn stating_schema(schema: &Schema) -> Option<Schema> {
+    schema.column_with_name("tokens")?;
+    let own = schema.fields().iter().filter(|field| !is_tokenizer(field));
+    let mut fields: Vec<FieldRef> = own.cloned().collect();
+    let place = fields.iter().position(|field| field.name() == "row");
+    let stated = Arc::new(Rare::<String>::field("tokenizer"));
+    fields.insert(place.map_or(fields.len(), |row| row + 1), stated);
+    Some(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+/// Returns the same records in a schema of [`stating_schema`]; all of them state this tokenizer.
+pub fn with_tokenizer(
+    batch: &RecordBatch,
+    (schema, id): (&SchemaRef, &str),
+) -> Result<RecordBatch, ArrowError> {
+    let all = std::iter::repeat_n(id, batch.num_rows());
+    let own = batch.schema_ref().fields().iter().zip(batch.columns());
+    let mut own = own.filter(|(field, _)| !is_tokenizer(field));
+    let columns = schema.fields().iter().map(|field| match is_tokenizer(field) {
+        true => Some(Arc::new(StringArray::from_iter_values(all.clone())) as ArrayRef),
+        false => own.next().map(|(_, column)| column.clone()),
+    });
+    RecordBatch::try_new(schema.clone(), columns.flatten().collect())
+}
+
+/// Whether this is the column of the tokenizers.
+pub fn is_tokenizer(field: &Field) -> bool {
+    field.name() == "tokenizer" && is_rare(field)
 }
 
 /// Returns the same records with masks: `loss_mask` and `span_id` share the offsets of the tokens,
@@ -358,10 +416,11 @@ impl TokensBuilder {
         identity: Identity<'_>,
         segments_known: bool,
     ) -> Result<(), ArrowError> {
-        let SequenceBuilder { id, tokens, segments, input, row } = &mut self.columns;
+        let SequenceBuilder { id, tokens, segments, input, row, tokenizer } = &mut self.columns;
         id.push(identity.id);
         input.push(identity.input);
         row.push(identity.row);
+        tokenizer.push(None);
         tokens.ends.push(self.tokens.len(), true);
         segments.end_row(segments_known);
         tokens.ends.check()

@@ -6,7 +6,7 @@ use super::sequences::{self, SequenceChecker, SequenceRules};
 use crate::check::{Check, FindingPlace, Findings, Selection, Severity, checks};
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
-use crate::model::Vocabulary;
+use crate::model::{NOT_HARMONY, Vocabulary};
 use crate::record::tokens::Tokens;
 
 checks! {
@@ -18,6 +18,8 @@ checks! {
 pub struct SequenceGate {
     checker: SequenceChecker,
     selection: Selection,
+    /// Whether nothing is stated about the tokenizer.
+    is_assumed: bool,
 }
 
 impl SequenceGate {
@@ -63,12 +65,20 @@ impl SequenceGate {
         let warnings = all.iter().filter(|check| check.severity != Severity::Error);
         let skipped = warnings.chain(others).map(|check| check.id.to_string()).collect();
         let selection = Selection::new(all, Vec::new(), skipped, false)?;
-        Ok(SequenceGate { checker: SequenceChecker::new(&rules), selection })
+        Ok(SequenceGate { checker: SequenceChecker::new(&rules), selection, is_assumed: false })
+    }
+
+    /// Sets whether nothing is stated about the tokenizer: then what Harmony cannot have made is refused.
+    pub fn assuming(self, is_assumed: bool) -> SequenceGate {
+        SequenceGate { is_assumed, ..self }
     }
 
     /// Checks whether a row may be written; the error is the cause. Masks, if there are any, are as
     /// long as the tokens.
     pub fn check(&mut self, view: &Tokens<'_>, row: usize) -> Result<(), String> {
+        if self.is_assumed && !view.may_be_harmony(row) {
+            return Err(NOT_HARMONY.to_string());
+        }
         let mut findings = Findings::of_gate(&self.selection);
         let masks = view.loss_mask(row).zip(view.span_id(row));
         self.checker.expect_weights(view.segments(row).filter(|_| view.has_weights()));

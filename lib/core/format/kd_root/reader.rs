@@ -28,7 +28,7 @@ use crate::format::checked_sum;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
 use crate::format::sequence_records::add_segments;
 use crate::harmony::{Segments, Spans, segments_of};
-use crate::model::Vocabulary;
+use crate::model::{Vocabulary, refuse_two};
 use crate::record::conversation::ID_FIELD;
 use crate::record::conversation::turn_id;
 use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
@@ -122,8 +122,14 @@ impl KdReader {
                 let part = part_of(&prefix, &mut manifests)?;
                 let spans = part.as_ref().and_then(|(part, _)| spans_of_weighted(part));
                 weighted.extend(spans.map(|spans| (prefix.clone(), spans)));
-                let tokenizer = part.as_ref().and_then(|(part, _)| part.source.tokenizer.as_ref());
-                if kept.is_none() && !Vocabulary::of(tokenizer).is_o200k() {
+                let of = |part: &Option<(Arc<KdPart>, String)>| {
+                    part.as_ref().and_then(|(part, _)| part.source.tokenizer.clone())
+                };
+                let tokenizer = of(&part);
+                let before = stated.iter().find_map(of);
+                refuse_two([before.as_ref(), tokenizer.as_ref()])
+                    .map_err(|error| error.at(prefix.as_path()))?;
+                if kept.is_none() && !Vocabulary::of(tokenizer.as_ref()).is_o200k() {
                     kept = tokenizer_beside(&prefix)?;
                 }
                 stated.push(part);

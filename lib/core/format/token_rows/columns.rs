@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::manifest::Labels;
-use super::store::{Sequences, end_inside, no_end, not_at_end, outside, wrong_mask};
+use super::store::{OF_MODEL, Sequences, end_inside, no_end, not_at_end, outside, wrong_mask};
 use crate::error::{Error, Result};
 use crate::model::Vocabulary;
 use crate::packing::{Overflow, Packing, Piece, RowUnit};
@@ -296,7 +296,9 @@ impl GroupColumns {
         // (Our own writer refuses such tokens; triples of other writers are read as they are.)
         let tokens = &self.tokens[begin..];
         if let (false, Some(cause)) = (source.no_check, outside(tokens, source.vocabulary)) {
-            return Err(bad(cause).hint("--no-check, if it is meant so"));
+            let error = bad(cause);
+            let is_o200k = source.vocabulary.is_o200k();
+            return Err(if is_o200k { error.hint(OF_MODEL) } else { error });
         }
         let masks = self.mask.len();
         let next = self.masks(piece, source)?;

@@ -235,7 +235,7 @@ impl Output {
             provenance: header.provenance,
         };
         if let Some(cause) = made.unsupervised().filter(|_| !allow_unsupervised) {
-            let hint = "span-mask --span CHANNEL=ID, or --allow-unsupervised";
+            let hint = "span-mask --span CHANNEL=ID";
             return Err(Error::data(cause).at(target.manifest().as_path()).hint(hint));
         }
         let text = |manifest: &RowsManifest| serde_json::to_string(manifest).map_err(Error::data);

@@ -21,6 +21,7 @@ use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
 use crate::format::sequence_records::add_segments;
 use crate::format::{checked_sum, json_file};
 use crate::harmony::{Alignment, Segments, Spans, segments_of};
+use crate::model::refuse_two;
 use crate::packing::Overflow;
 use crate::record::tokens::{Identity, TokensBuilder};
 use crate::record::{RecordType, TOKENS};
@@ -199,7 +200,9 @@ impl RowsReader {
         let mut first = all.next().ok_or_else(|| Error::usage("no file is named"))?;
         let row_length = |manifest: &RowsManifest| manifest.packing().row_length();
         let (mut form, mut seq_length) = (Some(first.form), row_length(&first).map(u64::from));
-        for next in all {
+        for (path, next) in paths.iter().skip(1).zip(all) {
+            let stated = [&first, &next].map(|manifest| manifest.parameters.get("tokenizer"));
+            refuse_two(stated).map_err(|error| error.at(path.as_path()))?;
             first.parameters = joined_parameters(&first.parameters, &next.parameters);
             if !first.provenance.ends_with(&next.provenance) {
                 first.provenance.extend(next.provenance.iter().cloned());

@@ -54,7 +54,7 @@ pub(crate) trait Sequences: Sync {
 
 /// Returns the error for a sequence that lacks the end of document which is to be left out.
 pub(super) fn no_end(place: &Place) -> Error {
-    Error::data(no_end_in_words()).at(place).hint(KEEP_EOD)
+    Error::data(no_end_in_words()).at(place).hint(OF_MODEL)
 }
 
 /// Returns the cause if the tokens of a document, without its end, contain an end of document.
@@ -66,14 +66,15 @@ pub(super) fn end_inside(tokens: &[i32]) -> Option<String> {
 
 /// Returns the error for a sequence for which [`end_inside`] has a cause.
 pub(super) fn not_at_end(cause: String, place: &Place) -> Error {
-    Error::data(cause).at(place).hint(KEEP_EOD)
+    Error::data(cause).at(place).hint(OF_MODEL)
 }
 
 pub(super) fn no_end_in_words() -> String {
     format!("does not end in <|endoftext|> ({EOD})")
 }
 
-pub(super) const KEEP_EOD: &str = "--keep-eod, which takes every token as it is";
+/// What helps where tokens are not as o200k's.
+pub(super) const OF_MODEL: &str = "--model DIR, if they are tokens of another model";
 
 /// Returns the cause if a token is not in the vocabulary.
 pub(super) fn outside(tokens: &[i32], vocabulary: Vocabulary) -> Option<String> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::json;
 
-use super::store::{Ids, KEEP_EOD, Sequences, Starts, end_inside, no_end_in_words, wrong_mask};
+use super::store::{Ids, OF_MODEL, Sequences, Starts, end_inside, no_end_in_words, wrong_mask};
 use crate::cli::RejectedContent;
 use crate::error::{Place, Result};
 use crate::format::kd_root::RowRule;
@@ -67,7 +67,7 @@ impl Window {
         if let (false, Some((last, before))) = (keep_eod, tokens.split_last()) {
             let no_end = (*last != EOD).then(no_end_in_words);
             if let Some(cause) = no_end.or_else(|| end_inside(before)) {
-                return Err(format!("{cause}; try: {KEEP_EOD}"));
+                return Err(format!("{cause}; try: {OF_MODEL}"));
             }
         }
         let length = u32::try_from(tokens.len()).map_err(|_| "has 2^32 tokens".to_string())?;

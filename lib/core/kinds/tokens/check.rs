@@ -11,7 +11,7 @@ use crate::check::{
 };
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
-use crate::model::{Vocabulary, end_of};
+use crate::model::{Vocabulary, end_of, is_assumed};
 use crate::record::tokens::Tokens;
 use crate::wording::exactly;
 
@@ -20,6 +20,9 @@ checks! {
         "a sequence without tokens, or with only one of the two masks";
     LENGTHS: Error Content "stream.tokens.lengths",
         "a mask that is longer or shorter than its tokens: all after it would be shifted";
+    UNKNOWN: Error Content "stream.tokens.unknown",
+        "tokens that Harmony does not make, in a stream that does not state their tokenizer",
+        hint "--model DIR, the folder of their model";
     ALIGNMENT: Error Structure "stream.tokens.alignment",
         "masks that are aligned to their own token: a Megatron dataset needs them for the next one",
         hint "try: span-mask without --align token";
@@ -44,6 +47,8 @@ impl CheckView for Tokens<'_> {
 struct TokensChecker {
     sequences: SequenceChecker,
     rules: SequenceRules,
+    /// Whether nothing is stated about the tokenizer.
+    is_assumed: bool,
 }
 
 impl TokensChecker {
@@ -58,7 +63,8 @@ impl TokensChecker {
         let end = end_of(header);
         let rules =
             SequenceRules { policy, spans, alignment, is_weighted, vocabulary, tokenizer, end };
-        TokensChecker { sequences: SequenceChecker::new(&rules), rules }
+        let sequences = SequenceChecker::new(&rules);
+        TokensChecker { sequences, rules, is_assumed: is_assumed(header) }
     }
 }
 
@@ -89,6 +95,10 @@ impl RecordChecker for TokensChecker {
             let tokens = view.tokens(row);
             if tokens.is_empty() {
                 batch.findings.add(&NULL, at, "has no tokens");
+                continue;
+            }
+            if self.is_assumed && !view.may_be_harmony(row) {
+                batch.findings.add(&UNKNOWN, at, "no message begins with <|start|> (200006)");
                 continue;
             }
             let masks = match (view.loss_mask(row), view.span_id(row)) {
