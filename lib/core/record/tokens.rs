@@ -187,20 +187,8 @@ impl<'a> Tokens<'a> {
     pub fn segments(
         &self,
         row: usize,
-    ) -> Option<impl ExactSizeIterator<Item = Segment<'a>> + use<'a>> {
-        let segments = self.sequences.segments;
-        if segments.is_null(row) {
-            return None;
-        }
-        let SegmentColumns { role, channel, start, end, train } = segments.items;
-        let (start, end) = (start.values(), end.values());
-        Some(segments.range(row..row + 1).map(move |index| Segment {
-            role: role.value(index),
-            channel: channel.get(index),
-            start: start[index],
-            end: end[index],
-            is_trained: train.get(index).unwrap_or(true),
-        }))
+    ) -> Option<impl ExactSizeIterator<Item = Segment<'a>> + Clone + use<'a>> {
+        row_segments(self.sequences.segments, row)
     }
 
     /// Whether any of its messages states a weight.
@@ -235,6 +223,35 @@ impl<'a> Tokens<'a> {
     pub fn masks_of(&self, rows: Range<usize>) -> Option<[&'a [u8]; 2]> {
         let masks = self.masks.as_ref()?;
         Some([masks.loss_mask.rows(rows.clone()), masks.span_id.rows(rows)])
+    }
+}
+
+/// Returns the segments in a row of a column; `None` if they are null.
+pub(super) fn row_segments<'a>(
+    segments: ListView<'a, SegmentColumns<'a>>,
+    row: usize,
+) -> Option<impl ExactSizeIterator<Item = Segment<'a>> + Clone + use<'a>> {
+    if segments.is_null(row) {
+        return None;
+    }
+    let SegmentColumns { role, channel, start, end, train } = segments.items;
+    let (start, end) = (start.values(), end.values());
+    Some(segments.range(row..row + 1).map(move |index| Segment {
+        role: role.value(index),
+        channel: channel.get(index),
+        start: start[index],
+        end: end[index],
+        is_trained: train.get(index).unwrap_or(true),
+    }))
+}
+
+impl SegmentBuilder {
+    pub fn push(&mut self, segment: &Segment<'_>) {
+        self.role.push(Some(segment.role));
+        self.channel.push(segment.channel);
+        self.start.push(Some(segment.start));
+        self.end.push(Some(segment.end));
+        self.train.push((!segment.is_trained).then_some(false));
     }
 }
 
@@ -388,12 +405,7 @@ impl TokensBuilder {
 
     /// Adds a segment to the record that the next [`TokensBuilder::finish_record`] ends.
     pub fn segment(&mut self, segment: &Segment<'_>) {
-        let segments = &mut self.columns.segments.items;
-        segments.role.push(Some(segment.role));
-        segments.channel.push(segment.channel);
-        segments.start.push(Some(segment.start));
-        segments.end.push(Some(segment.end));
-        segments.train.push((!segment.is_trained).then_some(false));
+        self.columns.segments.items.push(segment);
     }
 
     /// Ends a record whose segments have been added: the tokens added since the last record are its

@@ -3,16 +3,11 @@
 use std::path::Path;
 
 use super::sequences::{self, SequenceChecker, SequenceRules};
-use crate::check::{Check, FindingPlace, Findings, Selection, Severity, checks};
+use crate::check::{Check, FindingPlace, Findings, Selection, Severity};
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
 use crate::model::{NOT_HARMONY, Vocabulary};
 use crate::record::tokens::Tokens;
-
-checks! {
-    pub(crate) SEGMENTS: Error Content "stream.tokens.segments",
-        "segments that are not the messages in the tokens: masks are made from segments";
-}
 
 /// Refuses sequences in which the checks would find an error.
 pub struct SequenceGate {
@@ -40,10 +35,10 @@ impl SequenceGate {
         policy: Option<Policy>,
         spans: Option<Spans>,
         keep_eod: bool,
-        vocabulary: Vocabulary,
+        of: (Vocabulary, Option<i32>),
     ) -> Result<SequenceGate> {
         let others = if keep_eod { sequences::ENDS } else { &[] };
-        SequenceGate::besides(others, policy, spans, (vocabulary, None))
+        SequenceGate::besides(others, policy, spans, of)
     }
 
     fn besides(
@@ -60,6 +55,7 @@ impl SequenceGate {
             vocabulary,
             tokenizer: None,
             end,
+            may_have_end: end.is_some(),
         };
         let all = sequences::all();
         let warnings = all.iter().filter(|check| check.severity != Severity::Error);
@@ -81,19 +77,8 @@ impl SequenceGate {
         }
         let mut findings = Findings::of_gate(&self.selection);
         let masks = view.loss_mask(row).zip(view.span_id(row));
-        self.checker.expect_weights(view.segments(row).filter(|_| view.has_weights()));
-        self.checker.check(
-            FindingPlace::file(Path::new("")),
-            view.tokens(row),
-            masks,
-            &mut findings,
-        );
-        findings.refusal()?;
-        let are_its = |stated| self.checker.are_its_segments(stated);
-        if view.segments(row).is_none_or(are_its) {
-            Ok(())
-        } else {
-            Err(SEGMENTS.refusal("its segments are not its messages"))
-        }
+        let at = FindingPlace::file(Path::new(""));
+        self.checker.check(at, view.tokens(row), masks, view.segments(row), &mut findings);
+        findings.refusal()
     }
 }

@@ -1,6 +1,6 @@
 //! Reads datasets back into token sequences: prefixes, or all shards of a root. Ids come from the ids
-//! files, and are null without such a file. Segments are derived from the tokens, and are null if the
-//! tokens are not a Harmony conversation.
+//! files, and are null without such a file. So do segments, if the file has them; otherwise they are derived from the
+//! tokens, and are null if the tokens are not a Harmony conversation.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
@@ -437,19 +437,25 @@ impl OpenPrefix {
                 dataset.read_sequence(offset?, length, target)?;
             }
             append_tokens(tokens, &bytes, &mut builder.tokens)?;
-            segments.clear();
-            let known = segments_of(&builder.tokens[begin..], &mut segments).is_ok();
-            add_segments(builder, begin, &segments, self.weighted.as_ref());
-            let mut finish = |identity: Identity<'_>| {
-                if known {
-                    builder.finish_record(identity)
-                } else {
-                    builder.finish_record_without_segments(identity)
+            let weighted = self.weighted.as_ref();
+            let mut of_tokens = |builder: &mut TokensBuilder, identity: Identity<'_>| {
+                segments.clear();
+                let known = segments_of(&builder.tokens[begin..], &mut segments).is_ok();
+                add_segments(builder, begin, segments.records(), weighted);
+                match known {
+                    true => builder.finish_record(identity),
+                    false => builder.finish_record_without_segments(identity),
                 }
             };
             match &mut self.id_rows {
-                Some(rows) => rows.next_of(length, finish)??,
-                None => finish(Identity::default())?,
+                Some(rows) => rows.next_of(length, |ids, row| match ids.segments(row) {
+                    Some(stored) => {
+                        add_segments(builder, begin, stored, None);
+                        builder.finish_record(ids.identity(row))
+                    }
+                    None => of_tokens(builder, ids.identity(row)),
+                })??,
+                None => of_tokens(builder, Identity::default())?,
             }
             self.rows.start += 1;
         }

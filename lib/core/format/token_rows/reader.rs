@@ -496,7 +496,7 @@ fn add_record(
             builder.span_id.resize(begin + length, 0);
         }
     }
-    add_segments(builder, begin, segments, spans);
+    add_segments(builder, begin, segments.records(), spans);
     match known {
         true => builder.finish_record(identity)?,
         false => builder.finish_record_without_segments(identity)?,

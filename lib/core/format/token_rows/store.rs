@@ -16,7 +16,6 @@ use crate::files::{self, changed, open_member};
 use crate::format::kd_root::{IdRows, IdsFile, KdListing, find_ids};
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
 use crate::model::Vocabulary;
-use crate::record::tokens::Identity;
 use crate::tokenizer::EOD;
 use crate::wording::exactly;
 
@@ -217,7 +216,7 @@ impl PrefixStore {
             let mut rows: IdRows = file.read(std::slice::from_ref(&(0..sequences)))?;
             for &length in own {
                 let length = i32::try_from(length).unwrap_or(i32::MAX);
-                rows.next_of(length, |identity: Identity<'_>| ids.push(identity.id))?;
+                rows.next_of(length, |columns, row| ids.push(columns.identity(row).id))?;
             }
         }
         self.prefixes.push((first, prefix, datasets));
@@ -405,8 +404,9 @@ impl Sequences for PrefixStore {
             let mut rows = IdsFile::open(&path)?.of_sequences(count)?.read(&runs)?;
             for &sequence in own {
                 let length = i32::try_from(self.lengths[sequence as usize]).unwrap_or(i32::MAX);
-                let id = |identity: Identity<'_>| identity.id.map(str::to_string);
-                ids.push(rows.next_of(length, id)?);
+                let id = rows
+                    .next_of(length, |columns, row| columns.identity(row).id.map(str::to_string))?;
+                ids.push(id);
             }
         }
         Ok(ids)
