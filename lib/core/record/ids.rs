@@ -1,5 +1,5 @@
 //! The rows of an ids file, which stands beside a Megatron triple and says which record each sequence is.
-//! They exist only in Parquet; no stream carries them.
+//! They exist only in Parquet; no stream carries them. And the messages of pieces in rows for trainers.
 
 use super::prelude::*;
 use super::tokens::{Identity, Segment, SegmentFields, row_segments};
@@ -70,5 +70,45 @@ impl<'a> IdColumns<'a> {
 
     pub fn identity(&self, row: usize) -> Identity<'a> {
         Identity { id: self.id.get(row), input: self.input.get(row), row: self.row.get(row) }
+    }
+}
+
+record_fields! {
+    /// One piece in a row for trainers.
+    PieceFields(PieceColumns, PieceBuilder) {
+        /// The messages of which it has a token, counted in the sequence.
+        segments: Option<List<SegmentFields>>,
+    }
+}
+
+/// Returns the schema of the pieces' messages.
+pub fn piece_schema() -> Schema {
+    schema_of(PieceFields::declared())
+}
+
+impl PieceBuilder {
+    pub fn push<'a>(&mut self, segments: Option<impl Iterator<Item = Segment<'a>>>) {
+        let is_known = segments.is_some();
+        segments.into_iter().flatten().for_each(|segment| self.segments.items.push(&segment));
+        self.segments.end_row(is_known);
+    }
+
+    pub fn finish(self) -> Result<RecordBatch, ArrowError> {
+        RecordBatch::try_new(Arc::new(piece_schema()), self.columns()?)
+    }
+}
+
+impl<'a> PieceColumns<'a> {
+    /// Returns the view of a batch in [`piece_schema`].
+    pub fn of(batch: &'a RecordBatch) -> Result<PieceColumns<'a>, ArrowError> {
+        PieceColumns::of_columns(batch.columns())
+    }
+
+    /// Returns the segments of a row; `None` if they are not known.
+    pub fn segments(
+        &self,
+        row: usize,
+    ) -> Option<impl ExactSizeIterator<Item = Segment<'a>> + Clone + use<'a>> {
+        row_segments(self.segments, row)
     }
 }

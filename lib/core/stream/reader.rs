@@ -17,7 +17,7 @@ use super::input_queue::InputQueue;
 use super::typed::with_stated;
 use crate::batch::{Batch, DroppedRecords, Header, RecordSource, WantedRecords};
 use crate::cli::{Choice, InputArgs, SelectArgs, records_in};
-use crate::error::Result;
+use crate::error::{Position, Result};
 use crate::format::stated::Comparison;
 use crate::format::unchanged::InputSnapshot;
 use crate::model::{is_stated_by_records, tokenizer_id};
@@ -504,7 +504,11 @@ impl Iterator for Reader {
 fn refuse_others(batch: &mut Batch, header: &Header) -> Result<()> {
     let records = batch.records.clone();
     let Some(stated) = tokens::tokenizers(&records) else { return Ok(()) };
-    let (own, is_by_records) = (tokenizer_id(header), is_stated_by_records(header));
+    // (Only lines of NDJSON state it in each record.)
+    let are_lines =
+        !batch.is_empty() && matches!(batch.origin.place(0).position, Position::Line(_));
+    let own = tokenizer_id(header);
+    let is_by_records = are_lines && is_stated_by_records(header);
     if stated.null_count() == stated.len() && !is_by_records {
         return Ok(());
     }

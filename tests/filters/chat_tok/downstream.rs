@@ -86,8 +86,6 @@ fn ids_are_not_read_as_those_of_another_tokenizer() {
         for message in chat["messages"].as_array().unwrap() {
             assert!(text.contains(message["content"].as_str().unwrap()), "{text}");
         }
-        // (Files of a root have no segments.)
-        assert_eq!(decoded["messages"], json!([]));
     }
     let of_stream = ["--decode", "--model", &model, "--to", "ndjson", &dir.at("masked.arrows")];
     for (stream, root) in
@@ -101,6 +99,7 @@ fn ids_are_not_read_as_those_of_another_tokenizer() {
         );
         let is_trained = |of: &Value| !of["spans"].as_array().unwrap().is_empty();
         assert_eq!(is_trained(stream), is_trained(root));
+        assert_eq!(stream["messages"], root["messages"]);
     }
 }
 

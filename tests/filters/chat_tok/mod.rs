@@ -3,6 +3,7 @@
 mod downstream;
 mod gpt_oss;
 mod kept;
+mod moved;
 mod refused;
 mod shown;
 

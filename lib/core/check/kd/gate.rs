@@ -37,7 +37,8 @@ impl SequenceGate {
         keep_eod: bool,
         of: (Vocabulary, Option<i32>),
     ) -> Result<SequenceGate> {
-        let others = if keep_eod { sequences::ENDS } else { &[] };
+        // (Tokens of another tokenizer have no end but the one that is stated.)
+        let others = if keep_eod && of.0.is_o200k() { sequences::ENDS } else { &[] };
         SequenceGate::besides(others, policy, spans, of)
     }
 
