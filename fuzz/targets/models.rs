@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::LazyLock;
 
 use gristmill_models::{EngineChoice, Folder, Special};
-use gristmill_template::{Chat, Date, Finder, Limits, Template, Value};
+use gristmill_template::{Chat, Date, Finder, Limits, Records, Template, Value};
 use tempfile::TempDir;
 
 use super::memory;
@@ -63,8 +63,9 @@ fn template(bytes: &[u8]) -> Result<(), String> {
     template.set("bos_token", Value::text("<s>")).expect("a name of its own");
     let rendered = template.render_marked(&CHAT, true);
     let finder = Finder::new(template, vec!["<|im_end|>".to_owned(), "</s>".to_owned()]);
-    let found = finder.find(&CHAT, |_| true);
-    if let Ok(found) = &found {
+    let fewest = finder.find(&CHAT, Records::Fewest, |_| true);
+    let one = finder.find(&CHAT, Records::One, |_| true);
+    for found in fewest.iter().chain(&one).flatten() {
         let mut at = 0;
         for segment in &found.segments {
             assert_eq!(segment.range.start, at);
@@ -73,7 +74,7 @@ fn template(bytes: &[u8]) -> Result<(), String> {
         }
         assert_eq!(at, found.text.len());
     }
-    rendered.map(drop).and(found.map(drop)).map_err(|error| error.to_string())
+    rendered.map(drop).and(fewest.map(drop)).and(one.map(drop)).map_err(|error| error.to_string())
 }
 
 thread_local! {

@@ -31,7 +31,7 @@ pub fn tokens(place: &mut Place, bytes: &[u8]) -> Result<()> {
     let alignment = if bytes.len().is_multiple_of(2) { Alignment::Label } else { Alignment::Token };
     let masking = MaskRules::new(&[], alignment);
     records(&path, &TOKENS, &mut |batch| masking.mask(batch))?;
-    records(&path, &TOKENS, &mut |batch| decode(batch, alignment, None))
+    records(&path, &TOKENS, &mut |batch| decode(batch, alignment, (None, false)))
 }
 
 pub fn conversations(place: &mut Place, bytes: &[u8]) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Conversations as text and as tokens, without files.
 
 use gristmill::chat::{
-    AnswerChoice, Conversations, Json, LeftOutCounts, ReadSettings, Settings, Style, Thinking,
+    AnswerChoice, Conversations, Json, LeftOutCounts, ReadSettings, Settings, Style, Turns,
 };
 use gristmill::error::{Error, Result};
 use gristmill::harmony::{
@@ -39,19 +39,20 @@ pub fn messages(_: &mut Place, bytes: &[u8]) -> Result<()> {
 pub fn chats(_: &mut Place, bytes: &[u8]) -> Result<()> {
     let text = std::str::from_utf8(bytes).map_err(Error::data)?;
     let mut last = Ok(());
-    for (style, thinking) in [
-        (Style::Harmony, Thinking::Last),
-        (Style::Exact, Thinking::All),
-        (Style::Harmony, Thinking::Split),
+    for (style, turns, keeps_reasoning) in [
+        (Style::Harmony, Turns::All, false),
+        (Style::Exact, Turns::All, true),
+        (Style::Harmony, Turns::Fit, false),
     ] {
         // Each turn repeats those before it.
-        if thinking == Thinking::Split && text.len() > 1 << 14 {
+        if turns == Turns::Fit && text.len() > 1 << 14 {
             continue;
         }
         let record = Json::parse(text).map_err(Error::data)?;
         let conversations = Conversations::new(Settings {
             style,
-            thinking,
+            turns,
+            keeps_reasoning,
             identity: "I".to_string(),
             effort: "low".to_string(),
             date: "2026-01-01".to_string(),
@@ -69,7 +70,7 @@ pub fn chats(_: &mut Place, bytes: &[u8]) -> Result<()> {
             Ok(all) => {
                 assert!(!all.is_empty());
                 for one in all {
-                    let text = std::str::from_utf8(&made[one.text]).unwrap();
+                    let text = std::str::from_utf8(&made[one]).unwrap();
                     let rendered =
                         Renderer::new(Policy::Chat).render(text, &mut RenderOutput::default());
                     // Only schemas hold what it cannot show.

@@ -331,6 +331,57 @@ fn mutated_templates_do_as_in_transformers() {
     compare("mutations.py", "render", "4000");
 }
 
+/// Each beginning of a chat, rendered with the others and by itself. The templates look at what is a turn's own
+/// business otherwise: the prompt, later messages, their number, objects that change.
+#[test]
+fn beginnings_are_rendered_as_if_nothing_followed() {
+    let messages = r#"[{"role":"system","content":"s"},{"role":"user","content":"a"},
+        {"role":"assistant","content":"b"},{"role":"tool","content":"c"},{"role":"assistant","content":"d"},
+        {"role":"user","content":"stop"},{"role":"assistant","content":"e"},{"role":"user","content":"a"},
+        {"role":"assistant","content":"f"}]"#;
+    let body = "{% for m in messages %}{{ m.role }}={{ m.content }};{% endfor %}";
+    let scan = |test: &str, set: &str| {
+        format!(
+            "{{% set ns = namespace(on=true, last=messages|length - 1, n=0) %}}\
+             {{% for m in messages[::-1] %}}{{% set index = (messages|length - 1) - loop.index0 %}}\
+             {{% if {test} %}}{set}{{% endif %}}{{% endfor %}}\
+             {{% for m in messages %}}{{{{ m.content }}}}{{{{ '!' if loop.index0 > ns.last }}}}{{{{ ns.n }}}}{{% endfor %}}"
+        )
+    };
+    for source in [
+        format!("{{% if add_generation_prompt %}}P{{% endif %}}{body}"),
+        "{% for m in messages %}{{ m.content }}{{ '!' if add_generation_prompt }}{% endfor %}".into(),
+        "{% for m in messages %}{{ 'L' if add_generation_prompt and loop.last }}{{ m.content }}{% endfor %}".into(),
+        "{% macro p() %}{{ add_generation_prompt }}{% endmacro %}{% for m in messages %}{{ p() }}{% endfor %}".into(),
+        "{% for m in messages %}{% if not loop.last and messages[loop.index0 + 1].role == 'user' %}u{% endif %}{{ m.content }}{% endfor %}".into(),
+        "{% for m in messages[1:] %}{{ loop.nextitem.content if not loop.last }}{{ loop.length if loop.first }}{% endfor %}".into(),
+        "{% for m in messages %}{% for n in messages[loop.index0 + 1:] %}{% if n.role == 'assistant' %}{{ n.content }}{% break %}{% endif %}{% endfor %}{% endfor %}".into(),
+        "{% set j = joiner(',') %}{% set c = cycler('x', 'y') %}{% for m in messages %}{{ j() }}{{ c.next() }}{% endfor %}{{ j() }}{{ c.current }}".into(),
+        "{% set ns = namespace(n=0) %}{% set other = ns %}{% for m in messages %}{% set ns.n = other.n + 1 %}{{ other.n }}{% endfor %}{{ ns.n }}/{{ messages|length }}".into(),
+        "{% for m in messages %}{% if m.content == 'stop' %}{% break %}{% endif %}{{ m.content }}{% else %}none{% endfor %}{{ messages[-1].content }}".into(),
+        "{% set ns = namespace(last=0) %}{% for m in messages %}{% if m.role == 'user' %}{% set ns.last = loop.index0 %}{% endif %}{% endfor %}{% for m in messages %}{{ m.content if loop.index0 >= ns.last }}{% endfor %}".into(),
+        "{% for m in messages if m.role != 'tool' %}{{ loop.index }}{{ loop.changed(m.role) }}{{ m.content }}{% endfor %}{{ messages|map(attribute='role')|join }}".into(),
+        "{% if messages[0].role == 'system' %}{% set rest = messages[1:] %}{% else %}{% set rest = messages %}{% endif %}{% for m in rest %}{{ raise_exception('no') if m.content == 'e' and loop.last }}{{ m.content }}{% endfor %}".into(),
+        "{% generation %}{{ messages[0].content }}{% endgeneration %}{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}".into(),
+        scan("ns.on and m.role == 'user'", "{% set ns.on = false %}{% set ns.last = index %}"),
+        scan("m.role == 'user'", "{% set ns.n = ns.n + 1 %}{% set ns.last = index %}"),
+        scan("m.role == 'user'", "{% set ns.last = index %}{% break %}"),
+        scan("ns.n < 2", "{% set ns.n = ns.n + 1 %}{% set ns.last = loop.index0 %}"),
+        scan("m.role == 'user' and ns.last == index + 2", "{% set ns.n = index %}"),
+    ] {
+        let template = Template::new(&source).unwrap();
+        let chat = chat(messages);
+        let prefixes = (1..=9).flat_map(|count| [false, true].map(|has_prompt| Prefix { count, has_prompt }));
+        let wanted: Vec<Prefix> = prefixes.collect();
+        let found = template.render_prefixes(&chat, &wanted).unwrap();
+        for (number, prefix) in wanted.iter().enumerate() {
+            let alone = template.render(&chat.until(prefix.count - 1), prefix.has_prompt);
+            let together = found.text(number).map(|text| text.parts.concat());
+            assert_eq!(together, alone, "{prefix:?} of {source}");
+        }
+    }
+}
+
 #[test]
 fn beginnings_of_chats_are_rendered_as_each_by_itself() {
     compare("prefixes.py", "prefixes", "4000");

@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Parser;
 
 use gristmill::cli::{self, Tool};
-use gristmill::error::{Error, Kind, Result};
+use gristmill::error::{Error, Result};
 use gristmill::files;
 use gristmill::format::kd_root::{KdRootManifest, RootSettings};
 use gristmill::format::parquet::{MANIFEST, compare_inputs};
@@ -116,11 +116,7 @@ fn check_input(directory: &Path) -> Result<()> {
     let place = directory.join(MANIFEST);
     let found = match () {
         _ if files::is_directory(directory)? && files::is_member(&place)? => {
-            let again = "the shards again, or synth-kd.sh --no-input-check";
-            return compare_inputs(&[directory]).map_err(|error| match error.kind() {
-                Kind::Data => error.hint(again),
-                _ => error,
-            });
+            return compare_inputs(&[directory]);
         }
         _ if files::is_directory(directory)? => "one without it",
         _ if files::exists(directory)? => "a file",

@@ -16,7 +16,7 @@ use gristmill::error::{Error, Result};
 use gristmill::format::parquet::compare_inputs;
 use gristmill::format::synth_shards::CONVERSION;
 use gristmill::harmony::{Alignment, IgnoredFields, Policy, Renderer};
-use gristmill::model::{Vocabulary, open_of_header};
+use gristmill::model::{Vocabulary, is_assumed, open_of_header};
 use gristmill::record::{CONVERSATION, DECODED, TOKENS, conversation, tokens};
 use gristmill::runner::Runner;
 use gristmill::stage::{Budget, SourceArgs, decode, describe_tokenizer, render};
@@ -169,17 +169,14 @@ fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
             return Err(Error::usage(cause).hint("--model DIR, the folder of their model"));
         }
     };
+    let is_assumed = is_assumed(reader.header());
     let stated = reader.header().text("alignment");
     let alignment = Alignment::of(stated, args.align).map_err(Error::usage)?;
     let header = reader.header().through(&DECODED, args.output.entry(tool));
     let writer = Writer::stdout(&args.output, &DECODED.schema(), &header)?;
     let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
-    let tokenizer = tokenizer.as_ref();
-    runner.jobs(args.jobs.jobs).run(
-        reader,
-        || move |batch| decode(batch, alignment, tokenizer),
-        writer,
-    )
+    let of = (tokenizer.as_ref(), is_assumed);
+    runner.jobs(args.jobs.jobs).run(reader, || move |batch| decode(batch, alignment, of), writer)
 }
 
 /// Returns the header for the filters that follow.

@@ -16,7 +16,7 @@ use gristmill::format::kd_root::{
     publish_part,
 };
 use gristmill::format::mmidx::{MmidxDtype, PrefixLayout};
-use gristmill::model::{Vocabulary, state_end, state_model};
+use gristmill::model::{Vocabulary, is_assumed, state_end, state_model};
 use gristmill::provenance::BuildRun;
 use gristmill::publish::refuse_existing;
 use gristmill::record::TOKENS;
@@ -124,6 +124,7 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
     let mut header = reader.header().through(&TOKENS, Some(tool.entry()));
     let end = args.state(&mut header)?;
     let overwrite = args.sink.overwrite;
+    let is_assumed = is_assumed(&header);
     let vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
     let form @ (layout, dtype) = args.target.layout(vocabulary);
     let mut sink =
@@ -134,7 +135,8 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
     let is_checked = layout == PrefixLayout::Triple || dtype == MmidxDtype::Int32;
     if !args.no_check && is_checked {
         let mut gate =
-            SequenceGate::new(sink.policy(), sink.spans(), sink.vocabulary(), sink.end())?;
+            SequenceGate::new(sink.policy(), sink.spans(), sink.vocabulary(), sink.end())?
+                .assuming(is_assumed);
         sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));
     }
     let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
@@ -179,7 +181,7 @@ fn concat(args: &Args, tool: &Tool) -> Result<()> {
     let mut part = KdPart { run: BuildRun::since(start), ..part };
     let nothing = part.unsupervised();
     if let Some(cause) = nothing.as_deref().filter(|_| !args.allow_unsupervised) {
-        let hint = "span-mask --span CHANNEL=ID, or --allow-unsupervised";
+        let hint = "span-mask --span CHANNEL=ID";
         return Err(Error::data(cause).at(target.name()).hint(hint));
     }
     keep_joined(&args.concat, &target, &mut part)?;

@@ -22,7 +22,7 @@ use gristmill::format::token_rows::{
 };
 use gristmill::harmony::{Policy, Spans};
 use gristmill::inputs;
-use gristmill::model::{Vocabulary, eos_of, state_model};
+use gristmill::model::{Vocabulary, end_of, eos_of, is_assumed, state_model};
 use gristmill::packing::{Algorithm, Overflow, Packing};
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
@@ -206,10 +206,12 @@ fn from_records(
     let policy = header.text("policy").and_then(Policy::from_name);
     let spans = header.parameters.get("spans").filter(|spans| !spans.is_null());
     let spans = spans.map(Spans::from_json);
+    let (is_assumed, end) = (is_assumed(&header), end_of(&header));
     let mut sink = WindowSink::create(settings, target, header)?;
     if !settings.no_check {
         let mut gate =
-            SequenceGate::of_rows(policy, spans, settings.keep_eod, settings.vocabulary)?;
+            SequenceGate::of_rows(policy, spans, settings.keep_eod, (settings.vocabulary, end))?
+                .assuming(is_assumed);
         sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));
     }
     let rejects = Rejects::open_for_any(&args.on_error)?;

@@ -460,6 +460,13 @@ const STREAMS: &[Defect] = &[
             line["span_id"].as_array_mut().unwrap().push(json!(0));
         })
     }),
+    defect("stream.tokens.unknown", "m.ndjson", |dir| {
+        // (As of another tokenizer.)
+        edit_line(dir, "m.ndjson", 5, |line| {
+            let tokens = line["tokens"].as_array_mut().unwrap();
+            tokens.iter_mut().for_each(|token| *token = json!(token.as_u64().unwrap() % 100_000));
+        })
+    }),
     defect("stream.tokens.alignment", "own.arrows", |dir| {
         dir.bash("span-mask t.arrows --align token --to arrow > own.arrows").ok();
     }),

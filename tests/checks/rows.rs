@@ -13,8 +13,9 @@ use parquet::file::metadata::KeyValue;
 use serde_json::Value;
 
 use super::defects::{Defect, defect};
-use super::edit::patch;
+use super::edit::{edit_line, patch};
 use crate::common::TempDir;
+use crate::common::models::{CHATML, write_model_at};
 
 const KEY: &str = "gristmill.rows";
 const TRL: &str = "rows/trl.parquet";
@@ -95,7 +96,23 @@ fn padded(tokens: &[i64]) -> usize {
     tokens.windows(2).position(|pair| pair == [200_002; 2]).unwrap() + 1
 }
 
+/// Rows of another model, of one sequence that is changed.
+fn other(dir: &TempDir, change: fn(&mut Value)) {
+    write_model_at(&dir.path().join("model"), CHATML, &[]);
+    let messages = serde_json::json!([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]);
+    dir.write("x.jsonl", format!("{}\n", serde_json::json!({"id": "x", "messages": messages})));
+    dir.bash("set -o pipefail; chat-tok -q --model model x.jsonl | span-mask > x.ndjson").ok();
+    edit_line(dir, "x.ndjson", 0, change);
+    dir.bash("seq-pack -q --no-check x.ndjson --model model -o rows/other.parquet").ok();
+}
+
 pub const ROWS: &[Defect] = &[
+    defect("rows.mask", "rows/other.parquet", |dir| {
+        other(dir, |line| line["loss_mask"].as_array_mut().unwrap().rotate_right(1))
+    }),
+    defect("rows.segments", "rows/other.parquet", |dir| {
+        other(dir, |line| line["segments"][0]["end"] = 2.into())
+    }),
     defect("rows.form", TRL, |dir| {
         change_manifest(dir, TRL, |made| made["schema_version"] = "v9".into())
     }),

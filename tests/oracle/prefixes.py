@@ -19,6 +19,7 @@ def main():
     path, count, seed = sys.argv[1], int((sys.argv[2:] + ["2000"])[0]), int((sys.argv[3:] + ["1"])[0])
     rng = random.Random(seed)
     sources = chats.templates()
+    names = {source: name for name, source in sources.items()}
     cases = []
     for _ in range(count):
         case = chats.case(rng, sources) | {"date": templates.DATE}
@@ -31,7 +32,7 @@ def main():
         kind = line.split(":")[0]
         found[kind] += 1
         if kind == "differs" and found[kind] <= 5:
-            print(sources[json.loads(case)["template"]], line[:2000])
+            print(names[json.loads(case)["template"]], line[:2000])
     print(f"prefixes: {dict(found)}, {len(sources)} templates")
     sys.exit(1 if found["differs"] or not found["same"] else 0)
 

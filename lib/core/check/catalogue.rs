@@ -31,7 +31,7 @@ pub struct Check {
 impl Check {
     /// Returns the error of a sink that refuses a record because of this check.
     pub fn refusal(&self, cause: &str) -> String {
-        format!("{cause} ({}); try: --no-check, if it is meant so", self.id)
+        format!("{cause} ({})", self.id)
     }
 }
 

@@ -1,15 +1,15 @@
 //! What readers of token sequences share: the messages in the tokens of a sequence become the segments of
 //! its record.
 
-use crate::harmony::{Segments, Spans};
+use crate::harmony::Spans;
 use crate::record::tokens::{Segment, TokensBuilder};
 
 /// Adds the segments of the record that ends next and whose tokens begin at `begin`. `weighted`: the
 /// spans, if some messages have none because of their weights.
-pub(super) fn add_segments(
+pub(super) fn add_segments<'a>(
     builder: &mut TokensBuilder,
     begin: usize,
-    segments: &Segments,
+    segments: impl Iterator<Item = Segment<'a>> + Clone,
     weighted: Option<&Spans>,
 ) {
     let spans = builder.span_id.get(begin..).unwrap_or_default();
@@ -18,8 +18,8 @@ pub(super) fn add_segments(
         let has_span = spans.get(position).is_none_or(|&id| id > 0);
         has_span || weighted.is_none_or(|spans| spans.of(segment) == 0)
     };
-    let all: Vec<bool> = segments.records().map(|segment| is_trained(&segment)).collect();
-    for (segment, is_trained) in segments.records().zip(all) {
-        builder.segment(&Segment { is_trained, ..segment });
+    let all: Vec<bool> = segments.clone().map(|segment| is_trained(&segment)).collect();
+    for (segment, is_weighted) in segments.zip(all) {
+        builder.segment(&Segment { is_trained: is_weighted && segment.is_trained, ..segment });
     }
 }

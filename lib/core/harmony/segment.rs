@@ -47,7 +47,7 @@ impl Segments {
     }
 
     /// Returns all segments in the form of records.
-    pub fn records(&self) -> impl ExactSizeIterator<Item = tokens::Segment<'_>> {
+    pub fn records(&self) -> impl ExactSizeIterator<Item = tokens::Segment<'_>> + Clone {
         self.list.iter().map(|segment| tokens::Segment {
             role: segment.role.as_str(),
             channel: self.channel(segment),

@@ -105,6 +105,23 @@ impl Spans {
         &self.channels
     }
 
+    /// Appends the span ids that follow from the messages of a sequence: the rule of all masks. `stated` are the span ids
+    /// that it has, or its loss mask; without spans a message has the id that these have at its beginning.
+    /// `is_weighted`: messages may have no span because of weights that are not known.
+    pub fn derive<'a>(
+        spans: Option<&Spans>,
+        segments: impl Iterator<Item = Segment<'a>>,
+        (stated, is_weighted): (&[u8], bool),
+        alignment: Alignment,
+        out: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        match spans {
+            Some(spans) if is_weighted => spans.append_weighted(segments, stated, alignment, out),
+            Some(spans) => spans.append(segments, stated.len(), alignment, out),
+            None => Spans::append_stated(segments, stated, alignment, out),
+        }
+    }
+
     /// Returns the span id of a message by its role and channel.
     pub fn of(&self, segment: &Segment<'_>) -> u8 {
         let channel = segment.channel.filter(|_| segment.role == "assistant");

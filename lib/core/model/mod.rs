@@ -30,8 +30,9 @@ use crate::visible;
 pub use encode::{EncodedText, TextSegment, encode};
 pub use probe::ArgumentForms;
 pub use stated::{
-    NOT_CHECKED, TokenizerName, Vocabulary, end_of, eos_of, locate, open_of_header, open_stated,
-    state_end, state_model, stated_files,
+    NOT_CHECKED, NOT_HARMONY, TokenizerName, Vocabulary, end_of, eos_of, is_assumed,
+    is_stated_by_records, locate, open_of_header, open_stated, refuse_two, state_end, state_id,
+    state_model, stated_files, tokenizer_id,
 };
 
 /// What the user states about a model besides its folder.

@@ -85,7 +85,7 @@ impl Vocabulary {
 
 /// Says what cannot be checked here if the tokens are of another tokenizer.
 pub const NOT_CHECKED: &str = "tokens of another tokenizer than o200k: their ids and masks are checked, \
-     not their texts, control tokens and ends of documents";
+     not their texts, control tokens and ends of documents; try: --model DIR";
 
 /// States the model of the tokens in a header, if the user names one (NDJSON has no header). Returns the model. A
 /// header that states another `tokenizer.json` is refused.
@@ -93,7 +93,7 @@ pub fn state_model(header: &mut Header, model: Option<&Path>) -> Result<Option<F
     let Some(path) = model else { return Ok(None) };
     let stated = header.parameters.get(TOKENIZER).filter(|stated| !stated.is_null());
     let folder = open_stated(path, stated)?;
-    if stated.is_none() {
+    if stated.is_none_or(|stated| stated.get("model_sha256").is_none()) {
         header.set(
             TOKENIZER,
             json!({
@@ -110,6 +110,60 @@ pub fn state_model(header: &mut Header, model: Option<&Path>) -> Result<Option<F
 
 /// The parameter of a header that states the tokenizer.
 const TOKENIZER: &str = "tokenizer";
+/// Its member with the short name that records of NDJSON carry, if nothing else is known.
+const ID: &str = "id";
+
+/// Returns the short name of the tokenizer that a header states; `None` for o200k, and if it states none.
+pub fn tokenizer_id(header: &Header) -> Option<String> {
+    let stated = header.parameters.get(TOKENIZER);
+    let is_named = TokenizerName::of(stated) == Some(TokenizerName::HuggingFace);
+    stated.filter(|_| is_named).and_then(short_name_of)
+}
+
+/// Returns the short name of a tokenizer that is stated.
+fn short_name_of(stated: &Value) -> Option<String> {
+    let text = |name: &str| stated.get(name).and_then(Value::as_str);
+    text("model_sha256").map(short_name).or_else(|| text(ID).map(str::to_string))
+}
+
+/// States in a header the tokenizer whose short name the records carry.
+pub fn state_id(header: &mut Header, id: &str) {
+    header.set(TOKENIZER, json!({"type": TokenizerName::HuggingFace.name(), ID: id}));
+}
+
+/// Whether only the records themselves say whose tokens they are.
+pub fn is_stated_by_records(header: &Header) -> bool {
+    header.parameters.get(TOKENIZER).is_some_and(|stated| stated.get(ID).is_some())
+}
+
+/// Whether nothing is stated about the tokenizer: then it is o200k, if Harmony can have made the tokens.
+pub fn is_assumed(header: &Header) -> bool {
+    header.parameters.get(TOKENIZER).is_none_or(Value::is_null)
+}
+
+/// Fails if different tokenizers are stated.
+pub fn refuse_two(stated: [Option<&Value>; 2]) -> Result<()> {
+    let name = |stated: Option<&Value>| match TokenizerName::of(stated)? {
+        TokenizerName::HuggingFace => stated.and_then(short_name_of),
+        of => Some(of.name().to_string()),
+    };
+    match stated.map(name) {
+        [Some(own), Some(other)] if own != other => {
+            Err(Error::usage(format!("tokens of two tokenizers, {own} and {other}"))
+                .hint("each alone"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the short name of a `tokenizer.json`.
+fn short_name(sha256: &str) -> String {
+    format!("hf:{}", sha256.get(..16).unwrap_or(sha256))
+}
+
+/// Says so of a record for whose tokens no tokenizer is stated.
+pub const NOT_HARMONY: &str =
+    "these are no tokens of Harmony, and it is not known whose they are; try: --model DIR";
 
 /// Opens the folder of the tokenizer that a header states; refuses another `tokenizer.json`.
 pub fn open_stated(path: &Path, stated: Option<&Value>) -> Result<Folder> {
@@ -122,8 +176,13 @@ pub fn open_stated(path: &Path, stated: Option<&Value>) -> Result<Folder> {
 
 /// Returns the cause if the stated SHA-256 is not the one that was found.
 fn other_sha256(stated: Option<&Value>, name: &str, found: &str) -> Option<String> {
-    let sha256 = stated?.get(name)?.as_str()?;
-    (sha256 != found).then(|| format!("its sha256 is {found}; the tokens are of {sha256}"))
+    let text = |name: &str| stated?.get(name)?.as_str();
+    let (sha256, is_other) = match (text(name), text(ID).filter(|_| name == "model_sha256")) {
+        (Some(sha256), _) => (sha256, sha256 != found),
+        (None, Some(id)) => (id, id != short_name(found)),
+        (None, None) => return None,
+    };
+    is_other.then(|| format!("its sha256 is {found}; the tokens are of {sha256}"))
 }
 
 /// Returns the place of a header's tokenizer: the one that the user names, or else the one that the stream names;

@@ -4,11 +4,15 @@
 use std::ops::Range;
 
 use arrow_array::types::{ArrowPrimitiveType, Int32Type, UInt8Type};
-use arrow_array::{ListArray, PrimitiveArray, UInt8Array};
+use arrow_array::{ListArray, PrimitiveArray, StringArray, UInt8Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 
+use arrow_schema::{FieldRef, SchemaRef};
+
+use super::is_rare;
 use super::prelude::*;
 use crate::stream::NdjsonEncoder;
+use crate::tokenizer::START;
 
 /// Tokens: the fields of [`SequenceFields`] and, once masked, of [`MaskFields`].
 pub const TOKENS: RecordType = RecordType {
@@ -37,6 +41,9 @@ record_fields! {
         input: Option<String>,
         /// Its row in that file, from 0; of NDJSON, its line.
         row: Option<u64>,
+        /// The tokenizer: `hf:` and 16 digits of the sha256 of its `tokenizer.json`; null for o200k. Only NDJSON has it,
+        /// which has no header.
+        tokenizer: Rare<String>,
     }
 }
 
@@ -67,7 +74,7 @@ record_fields! {
 }
 
 /// The number of columns of records without masks.
-const UNMASKED: usize = 5;
+const UNMASKED: usize = 6;
 /// The index of `tokens`.
 const TOKEN_LIST: usize = 1;
 
@@ -163,24 +170,25 @@ impl<'a> Tokens<'a> {
         self.sequences.tokens.rows(rows)
     }
 
+    /// Whether Harmony may have made a row: `<|start|>` begins a message, or stands anywhere if the messages are not
+    /// known.
+    pub fn may_be_harmony(&self, row: usize) -> bool {
+        let tokens = self.tokens(row);
+        let begins = |segment: Segment<'_>| {
+            usize::try_from(segment.start).is_ok_and(|start| tokens.get(start) == Some(&START))
+        };
+        match self.segments(row) {
+            Some(mut segments) if segments.len() > 0 => segments.any(begins),
+            _ => tokens.is_empty() || tokens.contains(&START),
+        }
+    }
+
     /// Returns the segments of a row; `None` if they are null or absent.
     pub fn segments(
         &self,
         row: usize,
-    ) -> Option<impl ExactSizeIterator<Item = Segment<'a>> + use<'a>> {
-        let segments = self.sequences.segments;
-        if segments.is_null(row) {
-            return None;
-        }
-        let SegmentColumns { role, channel, start, end, train } = segments.items;
-        let (start, end) = (start.values(), end.values());
-        Some(segments.range(row..row + 1).map(move |index| Segment {
-            role: role.value(index),
-            channel: channel.get(index),
-            start: start[index],
-            end: end[index],
-            is_trained: train.get(index).unwrap_or(true),
-        }))
+    ) -> Option<impl ExactSizeIterator<Item = Segment<'a>> + Clone + use<'a>> {
+        row_segments(self.sequences.segments, row)
     }
 
     /// Whether any of its messages states a weight.
@@ -216,6 +224,73 @@ impl<'a> Tokens<'a> {
         let masks = self.masks.as_ref()?;
         Some([masks.loss_mask.rows(rows.clone()), masks.span_id.rows(rows)])
     }
+}
+
+/// Returns the segments in a row of a column; `None` if they are null.
+pub(super) fn row_segments<'a>(
+    segments: ListView<'a, SegmentColumns<'a>>,
+    row: usize,
+) -> Option<impl ExactSizeIterator<Item = Segment<'a>> + Clone + use<'a>> {
+    if segments.is_null(row) {
+        return None;
+    }
+    let SegmentColumns { role, channel, start, end, train } = segments.items;
+    let (start, end) = (start.values(), end.values());
+    Some(segments.range(row..row + 1).map(move |index| Segment {
+        role: role.value(index),
+        channel: channel.get(index),
+        start: start[index],
+        end: end[index],
+        is_trained: train.get(index).unwrap_or(true),
+    }))
+}
+
+impl SegmentBuilder {
+    pub fn push(&mut self, segment: &Segment<'_>) {
+        self.role.push(Some(segment.role));
+        self.channel.push(segment.channel);
+        self.start.push(Some(segment.start));
+        self.end.push(Some(segment.end));
+        self.train.push((!segment.is_trained).then_some(false));
+    }
+}
+
+/// Returns the tokenizers that records state; `None` if they have no such column.
+pub fn tokenizers(batch: &RecordBatch) -> Option<&StringArray> {
+    let place = batch.schema_ref().fields().iter().position(|field| is_tokenizer(field))?;
+    batch.column(place).as_string_opt()
+}
+
+/// Returns the columns of these records, with the column of the tokenizers behind their place in the source. `None` if
+/// these are no tokens.
+pub fn stating_schema(schema: &Schema) -> Option<Schema> {
+    schema.column_with_name("tokens")?;
+    let own = schema.fields().iter().filter(|field| !is_tokenizer(field));
+    let mut fields: Vec<FieldRef> = own.cloned().collect();
+    let place = fields.iter().position(|field| field.name() == "row");
+    let stated = Arc::new(Rare::<String>::field("tokenizer"));
+    fields.insert(place.map_or(fields.len(), |row| row + 1), stated);
+    Some(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+/// Returns the same records in a schema of [`stating_schema`]; all of them state this tokenizer.
+pub fn with_tokenizer(
+    batch: &RecordBatch,
+    (schema, id): (&SchemaRef, &str),
+) -> Result<RecordBatch, ArrowError> {
+    let all = std::iter::repeat_n(id, batch.num_rows());
+    let own = batch.schema_ref().fields().iter().zip(batch.columns());
+    let mut own = own.filter(|(field, _)| !is_tokenizer(field));
+    let columns = schema.fields().iter().map(|field| match is_tokenizer(field) {
+        true => Some(Arc::new(StringArray::from_iter_values(all.clone())) as ArrayRef),
+        false => own.next().map(|(_, column)| column.clone()),
+    });
+    RecordBatch::try_new(schema.clone(), columns.flatten().collect())
+}
+
+/// Whether this is the column of the tokenizers.
+pub fn is_tokenizer(field: &Field) -> bool {
+    field.name() == "tokenizer" && is_rare(field)
 }
 
 /// Returns the same records with masks: `loss_mask` and `span_id` share the offsets of the tokens,
@@ -330,12 +405,7 @@ impl TokensBuilder {
 
     /// Adds a segment to the record that the next [`TokensBuilder::finish_record`] ends.
     pub fn segment(&mut self, segment: &Segment<'_>) {
-        let segments = &mut self.columns.segments.items;
-        segments.role.push(Some(segment.role));
-        segments.channel.push(segment.channel);
-        segments.start.push(Some(segment.start));
-        segments.end.push(Some(segment.end));
-        segments.train.push((!segment.is_trained).then_some(false));
+        self.columns.segments.items.push(segment);
     }
 
     /// Ends a record whose segments have been added: the tokens added since the last record are its
@@ -358,10 +428,11 @@ impl TokensBuilder {
         identity: Identity<'_>,
         segments_known: bool,
     ) -> Result<(), ArrowError> {
-        let SequenceBuilder { id, tokens, segments, input, row } = &mut self.columns;
+        let SequenceBuilder { id, tokens, segments, input, row, tokenizer } = &mut self.columns;
         id.push(identity.id);
         input.push(identity.input);
         row.push(identity.row);
+        tokenizer.push(None);
         tokens.ends.push(self.tokens.len(), true);
         segments.end_row(segments_known);
         tokens.ends.check()

@@ -9,16 +9,17 @@ use crate::error::Result;
 use crate::harmony::{
     self, Alignment, DecodedConversation, DecodedMessage, StructureError, spans_of, text_spans,
 };
+use crate::model::NOT_HARMONY;
 use crate::record::decoded::{DecodedBuilder, Message, Span};
 use crate::record::tokens::{self, Tokens};
 use crate::wording::exactly;
 
 /// Decodes a batch of token sequences, with a model's tokenizer if one is given. `alignment` is the alignment of their
-/// masks.
+/// masks; `is_assumed`: nothing is stated about their tokenizer.
 pub fn decode(
     mut batch: Batch,
     alignment: Alignment,
-    tokenizer: Option<&Tokenizer>,
+    (tokenizer, is_assumed): (Option<&Tokenizer>, bool),
 ) -> Result<Batch> {
     let records = batch.records.clone();
     let view = Tokens::of(&records)?;
@@ -28,6 +29,11 @@ pub fn decode(
             if let Err(reason) = push_of_model(&mut builder, &view, row, alignment, tokenizer) {
                 batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);
             }
+            continue;
+        }
+        if is_assumed && !view.may_be_harmony(row) {
+            let reason = NOT_HARMONY.to_string();
+            batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);
             continue;
         }
         match decode_sequence(&view, row, alignment) {

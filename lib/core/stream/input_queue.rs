@@ -24,6 +24,7 @@ use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::parquet::describe;
+use crate::model::refuse_two;
 use crate::record::RecordType;
 use crate::wording::size;
 
@@ -163,7 +164,11 @@ impl InputQueue {
             }
             let header = open(opened, &input, self.most, None)?.begin(None)?.0;
             all = Some(match all {
-                Some(all) => all.and(&header),
+                Some(all) => {
+                    let stated = [&all, &header].map(|header| header.parameters.get("tokenizer"));
+                    refuse_two(stated).map_err(|error| error.at(path.as_path()))?;
+                    all.and(&header)
+                }
                 None => header,
             });
         }

@@ -48,6 +48,7 @@ pub use choose::StreamChooser;
 pub use conform::ColumnMapping;
 pub use input::open_bytes;
 pub use ndjson_printers::json_member;
+pub(crate) use ndjson_reader::NdjsonDecoder;
 pub use ndjson_reader::project;
 pub use ndjson_writer::NdjsonEncoder;
 pub use output::{FileEncoding, FileOutputArgs, Output};

@@ -25,8 +25,11 @@ use crate::cli::{RejectedContent, Rejection};
 use crate::error::{Error, Place, Result};
 use crate::files::changed;
 use crate::json::{self, Kind, Reader};
+use crate::model::state_id;
 use crate::record::conversation::POLICY;
-use crate::record::{CONVERSATION, RECORD_TYPES, RecordType, named_type_with, record_type_with};
+use crate::record::{
+    CONVERSATION, RECORD_TYPES, RecordType, TOKENS, named_type_with, record_type_with,
+};
 use crate::way_on;
 
 pub(super) struct NdjsonSource {
@@ -306,26 +309,30 @@ impl RecordSource for NdjsonSource {
     }
 }
 
-/// Sets in a header what the first records show about all: whether messages may have weights, and the
-/// policy for which conversations were made.
+/// Sets in a header what the first records show about all: whether messages may have weights, the
+/// policy for which conversations were made, and the tokenizer of tokens.
 fn announce(header: &mut Header, record: &RecordType, block: &[u8]) {
     announce_in_lines(header, block);
-    if record.name != CONVERSATION.name {
-        return;
-    }
+    let member = match record.name {
+        name if name == CONVERSATION.name => POLICY,
+        name if name == TOKENS.name => "tokenizer",
+        _ => return,
+    };
     let Some(Ok(line)) = first_filled(block).map(|(_, line)| std::str::from_utf8(line)) else {
         return;
     };
     let mut stated = None;
     let read: Result<(), json::Error> = Reader::lenient(line).object(|reader, key| {
         match reader.peek()? {
-            Kind::String if key.eq_str(POLICY) => stated = reader.string()?.plain(),
+            Kind::String if key.eq_str(member) => stated = reader.string()?.plain(),
             _ => reader.skip()?,
         }
         Ok(())
     });
-    if let (Ok(()), Some(policy)) = (read, stated) {
-        header.set(POLICY, policy);
+    match (read, stated) {
+        (Ok(()), Some(policy)) if member == POLICY => header.set(POLICY, policy),
+        (Ok(()), Some(id)) => state_id(header, id),
+        _ => {}
     }
 }
 

@@ -1,5 +1,6 @@
 //! Fields that few records have. An Arrow stream has columns for them only if its header says so
-//! ([`WEIGHTS`]), so that all other streams look the same as before to every reader.
+//! ([`WEIGHTS`]), so that all other streams look the same as before to every reader. The tokenizer of tokens is
+//! stated by the header itself; only NDJSON has it in each record.
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use serde_json::Value;
 
 use crate::batch::{Header, WEIGHTS};
 use crate::record::is_rare;
+use crate::record::tokens::is_tokenizer;
 
 /// The member of a message.
 const TRAIN: &str = "train";
@@ -17,17 +19,21 @@ const TRAIN: &str = "train";
 /// The columns of a stream: the columns of its records, except rare columns that the stream does not have.
 pub struct PresentFields {
     schema: SchemaRef,
+    /// Whether the records have more columns.
     drops: bool,
+    has_weights: bool,
 }
 
 impl PresentFields {
     pub fn of(schema: &Schema, header: &Header) -> PresentFields {
         let has_weights = header.parameters.get(WEIGHTS) == Some(&Value::Bool(true));
-        let fields: Vec<FieldRef> = schema.fields().iter().map(without_rare).collect();
+        let own = schema.fields().iter().filter(|field| !is_tokenizer(field));
+        let fields: Vec<FieldRef> = match has_weights {
+            true => own.cloned().collect(),
+            false => own.map(without_rare).collect(),
+        };
         let kept = Schema::new_with_metadata(fields, schema.metadata().clone());
-        let drops = !has_weights && kept != *schema;
-        let schema = SchemaRef::new(if drops { kept } else { schema.clone() });
-        PresentFields { schema, drops }
+        PresentFields { drops: kept != *schema, has_weights, schema: SchemaRef::new(kept) }
     }
 
     pub fn schema(&self) -> &SchemaRef {
@@ -40,7 +46,11 @@ impl PresentFields {
         if !self.drops {
             return batch.clone().with_schema(self.schema.clone());
         }
-        let columns = batch.columns().iter().map(kept).collect::<Result<Vec<ArrayRef>, _>>()?;
+        let columns = batch.schema_ref().fields().iter().zip(batch.columns());
+        let columns = columns
+            .filter(|(field, _)| !is_tokenizer(field))
+            .map(|(_, column)| if self.has_weights { Ok(column.clone()) } else { kept(column) });
+        let columns = columns.collect::<Result<Vec<ArrayRef>, _>>()?;
         RecordBatch::try_new(self.schema.clone(), columns)
     }
 }

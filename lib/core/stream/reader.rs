@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use serde_json::Value;
 
@@ -17,9 +17,11 @@ use super::input_queue::InputQueue;
 use super::typed::with_stated;
 use crate::batch::{Batch, DroppedRecords, Header, RecordSource, WantedRecords};
 use crate::cli::{Choice, InputArgs, SelectArgs, records_in};
-use crate::error::Result;
+use crate::error::{Position, Result};
 use crate::format::stated::Comparison;
 use crate::format::unchanged::InputSnapshot;
+use crate::model::{is_stated_by_records, tokenizer_id};
+use crate::record::tokens;
 use crate::record::{JsonForm, RecordType, ndjson_name, record_type, record_type_with};
 
 /// Which records the caller wants.
@@ -451,6 +453,7 @@ impl Reader {
                     if let Some(dataset) = &mut self.dataset {
                         dataset.apply(&mut batch, &self.schema)?;
                     }
+                    refuse_others(&mut batch, &self.header)?;
                     if let Some(taken) = self.selection.take(batch)? {
                         return Ok(Some(taken));
                     }
@@ -495,6 +498,37 @@ impl Iterator for Reader {
     fn next(&mut self) -> Option<Result<Batch>> {
         self.next_batch().transpose()
     }
+}
+
+/// Rejects records of another tokenizer than the first: nothing behind a filter could tell them apart.
+fn refuse_others(batch: &mut Batch, header: &Header) -> Result<()> {
+    let records = batch.records.clone();
+    let Some(stated) = tokens::tokenizers(&records) else { return Ok(()) };
+    // (Only lines of NDJSON state it in each record.)
+    let are_lines =
+        !batch.is_empty() && matches!(batch.origin.place(0).position, Position::Line(_));
+    let own = tokenizer_id(header);
+    let is_by_records = are_lines && is_stated_by_records(header);
+    if stated.null_count() == stated.len() && !is_by_records {
+        return Ok(());
+    }
+    let name = |row: usize| stated.is_valid(row).then(|| stated.value(row));
+    let is_other = |row: &usize| match name(*row) {
+        Some(name) => Some(name) != own.as_deref(),
+        None => is_by_records,
+    };
+    let (others, kept): (Vec<usize>, Vec<usize>) = (0..stated.len()).partition(is_other);
+    for row in &others {
+        let [name, first] = [name(*row), own.as_deref()].map(|name| name.unwrap_or("not stated"));
+        let reason = format!("its tokenizer is {name}, the first record's is {first}");
+        batch.reject_row((&records, *row), None, reason, tokens::to_json);
+    }
+    if others.is_empty() {
+        return Ok(());
+    }
+    batch.keep_rows(&kept)?;
+    batch.rejected.sort_by_key(|rejection| rejection.place.position);
+    Ok(())
 }
 
 /// Returns some columns of a batch.

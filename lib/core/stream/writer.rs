@@ -15,7 +15,9 @@ use crate::batch::{Batch, Counts, Header, Origin, Sink, SinkSummary};
 use crate::chain;
 use crate::cli::{self, Encoding, OutputArgs, Rejects};
 use crate::error::{Error, Result};
+use crate::model::tokenizer_id;
 use crate::ordered::Flow;
+use crate::record::tokens::{stating_schema, with_tokenizer};
 
 /// About how large the written pieces of NDJSON are.
 const BUFFER: usize = 1 << 20;
@@ -30,6 +32,8 @@ pub struct Writer<W: Write> {
     schema: SchemaRef,
     /// The columns of an Arrow stream.
     fields: Option<PresentFields>,
+    /// The tokenizer that each record of tokens states in NDJSON.
+    tokenizer: Option<String>,
     name: String,
     /// Whether this is the stream of a filter to the next.
     is_stdout: bool,
@@ -66,8 +70,9 @@ impl Writer<File> {
             let fields = PresentFields::of(&header.put_into(schema), header);
             let schema = fields.schema().clone();
             let form = Form::Linked(LinkWriter::begin(link, &schema)?, file);
-            let (fields, name) = (Some(fields), "stdout".to_string());
-            return Ok(Writer { form, schema, fields, name, is_stdout: true });
+            let (fields, tokenizer) = (Some(fields), None);
+            let name = "stdout".to_string();
+            return Ok(Writer { form, schema, fields, tokenizer, name, is_stdout: true });
         }
         super::widen_pipe(&file);
         let is_terminal = file.is_terminal();
@@ -92,6 +97,11 @@ impl<W: Write> Writer<W> {
             Encoding::Ndjson => None,
             Encoding::Arrow => Some(PresentFields::of(&header.put_into(schema), header)),
         };
+        // (An Arrow stream states the tokenizer of tokens in its header.)
+        let tokenizer = tokenizer_id(header).filter(|_| fields.is_none());
+        let stating = tokenizer.as_ref().and_then(|_| stating_schema(schema));
+        let tokenizer = tokenizer.filter(|_| stating.is_some());
+        let schema = stating.as_ref().unwrap_or(schema);
         let schema =
             fields.as_ref().map_or_else(|| header.put_into(schema), |f| f.schema().clone());
         let form = match to {
@@ -108,7 +118,7 @@ impl<W: Write> Writer<W> {
                 Form::Arrow(Box::new(writer))
             }
         };
-        Ok(Writer { form, schema, fields, name: name.to_string(), is_stdout: false })
+        Ok(Writer { form, schema, fields, tokenizer, name: name.to_string(), is_stdout: false })
     }
 
     /// Writes a batch of the writer's schema (its metadata does not matter).
@@ -125,7 +135,14 @@ impl<W: Write> Writer<W> {
             batch.map_err(|e| arrow_error(name, e))
         };
         match &mut self.form {
-            Form::Ndjson(lines) => lines.write(batch).map_err(|e| arrow_error(name, e)),
+            Form::Ndjson(lines) => {
+                let written = match &self.tokenizer {
+                    Some(id) => with_tokenizer(batch, (&self.schema, id))
+                        .and_then(|batch| lines.write(&batch)),
+                    None => lines.write(batch),
+                };
+                written.map_err(|e| arrow_error(name, e))
+            }
             Form::Arrow(writer) => {
                 let written = writer.write(&stated()?).and_then(|()| writer.flush());
                 written.map_err(|e| arrow_error(name, e))

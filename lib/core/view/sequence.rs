@@ -51,7 +51,9 @@ pub fn of_tokens(
         true => find_places(tokens),
         false => vec![Place::new(0..tokens.len())],
     });
-    let masks = rows.loss_mask(row).zip(rows.span_id(row));
+    // (Where the spans are not known, the mask alone is shown.)
+    let has_spans = rows.span_id(row).is_some();
+    let masks = rows.loss_mask(row).map(|mask| (mask, rows.span_id(row).unwrap_or(mask)));
     shown.notes.extend(masks.and_then(|masks| wrong_masks(masks, alignment, tokens.len())));
     let mut trained = masks.map(|masks| by_token(masks, alignment, tokens.len()));
     if let Some(trained) = &mut trained {
@@ -62,7 +64,11 @@ pub fn of_tokens(
         }
     }
     let stated = masks.map(|(_, span)| span).zip(trained.as_deref());
-    let expected = expected_masks(&places, spans, stated, alignment, tokens.len());
+    let mut expected = expected_masks(&places, spans, stated, alignment, tokens.len());
+    if !has_spans {
+        let all = trained.iter_mut().flatten().chain(&mut expected);
+        all.for_each(|training| *training = training.without_span());
+    }
     let has_messages = places.iter().any(|place| place.role.is_some());
     // Without messages the masks cannot be checked.
     let expected = match &trained {

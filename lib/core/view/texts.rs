@@ -9,7 +9,8 @@ use gristmill_models::Tokenizer;
 use super::PieceKind;
 use crate::batch::Header;
 use crate::error::Result;
-use crate::model::{Vocabulary, open_of_header};
+use crate::model::{Vocabulary, is_assumed, open_of_header};
+use crate::record::tokens::Tokens;
 use crate::tokenizer::{EOD, is_produced, special_name, token_bytes};
 
 /// The texts of tokens.
@@ -17,6 +18,8 @@ use crate::tokenizer::{EOD, is_produced, special_name, token_bytes};
 pub enum TokenTexts {
     #[default]
     O200k,
+    /// Nothing is stated: o200k's, if Harmony can have made the record.
+    Assumed,
     /// A model's, and its special tokens.
     Model(Tokenizer, HashSet<i32>),
     /// The tokenizer is not at hand: tokens are shown as their ids.
@@ -27,13 +30,25 @@ impl TokenTexts {
     /// Returns the texts of the tokens of a header; `model` is the folder of their model, if the user names one.
     pub fn of(header: &Header, model: Option<&Path>) -> Result<TokenTexts> {
         let Some(folder) = open_of_header(header, model)? else {
-            let is_o200k = Vocabulary::of(header.parameters.get("tokenizer")).is_o200k();
-            return Ok(if is_o200k { TokenTexts::O200k } else { TokenTexts::Ids });
+            return Ok(match Vocabulary::of(header.parameters.get("tokenizer")).is_o200k() {
+                true if is_assumed(header) => TokenTexts::Assumed,
+                true => TokenTexts::O200k,
+                false => TokenTexts::Ids,
+            });
         };
         let tokenizer = folder.tokenizer().clone();
         let special = tokenizer.added_tokens().iter().filter(|token| token.special);
         let special = special.filter_map(|token| i32::try_from(token.id).ok()).collect();
         Ok(TokenTexts::Model(tokenizer, special))
+    }
+
+    /// Returns the texts of the tokens of a record.
+    pub fn of_record(&self, rows: &Tokens<'_>, row: usize) -> &TokenTexts {
+        match self {
+            TokenTexts::Assumed if rows.may_be_harmony(row) => &TokenTexts::O200k,
+            TokenTexts::Assumed => &TokenTexts::Ids,
+            known => known,
+        }
     }
 
     /// Whether the texts are known.
@@ -42,13 +57,13 @@ impl TokenTexts {
     }
 
     pub(super) fn is_o200k(&self) -> bool {
-        matches!(self, TokenTexts::O200k)
+        matches!(self, TokenTexts::O200k | TokenTexts::Assumed)
     }
 
     /// Returns the bytes of a token; `None` if no token has this id.
     pub fn bytes(&self, id: i32) -> Option<Cow<'_, [u8]>> {
         match self {
-            TokenTexts::O200k => token_bytes(id).map(Cow::Borrowed),
+            TokenTexts::O200k | TokenTexts::Assumed => token_bytes(id).map(Cow::Borrowed),
             TokenTexts::Model(tokenizer, _) => tokenizer.token_bytes(u32::try_from(id).ok()?),
             TokenTexts::Ids => Some(Cow::Owned(format!("<{id}>").into_bytes())),
         }
@@ -56,7 +71,7 @@ impl TokenTexts {
 
     pub(super) fn kind(&self, id: i32) -> PieceKind {
         match self {
-            TokenTexts::O200k => match id {
+            TokenTexts::O200k | TokenTexts::Assumed => match id {
                 EOD => PieceKind::Eod,
                 _ if !is_produced(id) => PieceKind::Unknown,
                 _ if special_name(id).is_some() => PieceKind::Control,

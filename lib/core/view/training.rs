@@ -14,6 +14,8 @@ pub enum TokenTraining {
     Not,
     /// Not trained on because of a weight, though its channel is.
     ByWeight,
+    /// Trained on; with which span id is not known.
+    Trained,
     /// Trained on with this span id.
     As(u8),
     /// Masks that contradict each other (1 and span 0, 0 and span 1), or are neither 0 nor 1.
@@ -33,13 +35,22 @@ impl TokenTraining {
         }
     }
 
-    /// Returns one character: R for reasoning, F for final, the digit of another span, W for a token that
-    /// is not trained on because of a weight, `!` for masks that contradict themselves.
+    /// Returns how a token is trained on if the spans are not known, only the loss mask.
+    pub fn without_span(self) -> TokenTraining {
+        match self {
+            TokenTraining::As(_) => TokenTraining::Trained,
+            other => other,
+        }
+    }
+
+    /// Returns one character: R for reasoning, F for final, the digit of another span, T if the span is not known, W for a
+    /// token that is not trained on because of a weight, `!` for masks that contradict themselves.
     pub fn letter(self) -> char {
         match self {
             TokenTraining::Unknown => ' ',
             TokenTraining::Not => '·',
             TokenTraining::ByWeight => 'W',
+            TokenTraining::Trained => 'T',
             TokenTraining::As(1) => 'R',
             TokenTraining::As(2) => 'F',
             TokenTraining::As(span @ 0..=9) => char::from(b'0' + span),
@@ -54,6 +65,7 @@ impl TokenTraining {
             TokenTraining::Unknown => "not known".to_string(),
             TokenTraining::Not => "not trained on".to_string(),
             TokenTraining::ByWeight => "not trained on, by weight".to_string(),
+            TokenTraining::Trained => "trained on, span not known".to_string(),
             TokenTraining::As(span) => super::span_name(span),
             TokenTraining::Odd { mask, span } => format!("odd (mask {mask}, span {span})"),
         }

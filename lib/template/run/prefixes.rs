@@ -64,7 +64,10 @@ impl Prefixes {
     /// The text of a prefix, by its place among those that were wanted.
     pub fn text(&self, number: usize) -> std::result::Result<Parts<'_>, Error> {
         let text = self.texts[number].as_ref().map_err(Error::clone)?;
-        let parts = [&self.wholes[text.whole][..text.shared], text.rest.as_str()];
+        let Some(shared) = self.wholes[text.whole].get(..text.shared) else {
+            return Err(Error::Limit { line: 1, cause: TOO_LONG });
+        };
+        let parts = [shared, text.rest.as_str()];
         Ok(Parts { whole: self.first + text.whole, parts })
     }
 
@@ -194,7 +197,14 @@ struct Explorer<'c, 'w> {
     groups: Vec<Group<'c>>,
     wholes: Vec<String>,
     texts: Vec<Option<std::result::Result<PrefixText, Error>>>,
+    /// The bytes that are stored.
+    stored: usize,
 }
+
+/// The most bytes that are stored: where earlier turns change, each turn repeats the chat before it.
+const MOST_STORED: usize = 1 << 28;
+
+const TOO_LONG: &str = "the texts of all turns together are over 256 MiB";
 
 /// Renders prefixes of the messages in `context`, which see as many messages as `extent` says.
 pub fn render_prefixes(
@@ -211,7 +221,7 @@ pub fn render_prefixes(
     let run = Run::new(program, context);
     let texts = wanted.iter().map(|_| None).collect();
     let (groups, wholes) = (Vec::new(), Vec::new());
-    let mut explorer = Explorer { run, extent, wanted, own, groups, wholes, texts };
+    let mut explorer = Explorer { run, extent, wanted, own, groups, wholes, texts, stored: 0 };
     if !wanted.is_empty() {
         explorer.open();
     }
@@ -302,6 +312,12 @@ impl<'c> Explorer<'c, '_> {
                 return;
             }
             Ok(Stop::End) => {
+                self.stored += (self.run.out.len() - shared) * members.len();
+                if self.stored > MOST_STORED {
+                    let error = Error::Limit { line: self.run.line, cause: TOO_LONG };
+                    members.iter().for_each(|member| self.texts[*member] = Some(Err(error.clone())));
+                    return;
+                }
                 for member in members {
                     let rest = self.run.out[shared..].to_string();
                     // (The text that is stored has all.)
@@ -397,7 +413,10 @@ impl<'c> Explorer<'c, '_> {
         // (What is open here is as long as the longest, or follows an error or a break.)
         let (main, others): (Vec<usize>, Vec<usize>) =
             open.into_iter().partition(|member| self.wanted[*member] == longest);
-        self.wholes[whole].clone_from(self.run.written());
+        self.stored += self.run.written().len();
+        if self.stored <= MOST_STORED {
+            self.wholes[whole].clone_from(self.run.written());
+        }
         if !main.is_empty() {
             let shared = match &done {
                 Ok(Stop::End) => self.wholes[whole].len(),

@@ -86,8 +86,6 @@ fn ids_are_not_read_as_those_of_another_tokenizer() {
         for message in chat["messages"].as_array().unwrap() {
             assert!(text.contains(message["content"].as_str().unwrap()), "{text}");
         }
-        // (Files of a root have no segments.)
-        assert_eq!(decoded["messages"], json!([]));
     }
     let of_stream = ["--decode", "--model", &model, "--to", "ndjson", &dir.at("masked.arrows")];
     for (stream, root) in
@@ -101,6 +99,7 @@ fn ids_are_not_read_as_those_of_another_tokenizer() {
         );
         let is_trained = |of: &Value| !of["spans"].as_array().unwrap().is_empty();
         assert_eq!(is_trained(stream), is_trained(root));
+        assert_eq!(stream["messages"], root["messages"]);
     }
 }
 
@@ -127,21 +126,85 @@ fn without_a_header_the_model_is_named() {
     let [_, model, other, _] = root(&dir);
     let masked = dir.at("masked.ndjson");
     bash(&format!("ds-cat {} -o {masked}", dir.at("masked.arrows"))).silent();
+    // Each record says whose tokens it has. Older ones do not.
+    let unnamed = dir.at("unnamed.ndjson");
+    let lines = dir.text("masked.ndjson");
+    let lines: Vec<String> = lines
+        .lines()
+        .map(|line| {
+            let mut record: Value = serde_json::from_str(line).unwrap();
+            let name = record.as_object_mut().unwrap().remove("tokenizer").unwrap();
+            assert!(name.as_str().unwrap().starts_with("hf:"), "{name}");
+            record.to_string() + "\n"
+        })
+        .collect();
+    dir.write("unnamed.ndjson", lines.concat());
     let out = dir.at("named/p");
-    let write =
-        |flags: &[&str]| tool("mmidx-write").args(&["--prefix", &out, &masked]).args(flags).run();
-    write(&[]).fails(1, &["kd.eod.missing"]);
-    write(&["--model", &model]).ok();
+    let write = |input: &str, flags: &[&str]| {
+        tool("mmidx-write").args(&["--prefix", &out, input]).args(flags).run()
+    };
+    let told =
+        "these are no tokens of Harmony, and it is not known whose they are; try: --model DIR";
+    write(&unnamed, &[]).fails(1, &[told]);
+    write(&unnamed, &["--model", &model]).ok();
+    write(&masked, &["--overwrite"]).ok();
+    assert_eq!(dir.json("named/p.part.json")["source"]["tokenizer"]["type"], "huggingface");
+    write(&masked, &["--overwrite", "--model", &model]).ok();
     let part = dir.json("named/p.part.json");
     let wanted = dir.json("root/parts/s.json");
     assert_eq!(
         part["source"]["tokenizer"]["model_sha256"],
         wanted["source"]["tokenizer"]["model_sha256"]
     );
-    tool("ds-check").args(&[&masked, "--model", &model]).run().ok();
-    assert_eq!(tool("ds-check").args(&[&masked]).run().code(), Some(1));
+    for input in [&masked, &unnamed] {
+        tool("ds-check").args(&[input, "--model", &model]).run().ok();
+    }
+    let found = tool("ds-check").args(&[&masked]).run().ok().text();
+    assert!(found.contains("tokens of another tokenizer"), "{found}");
+    let found = tool("ds-check").args(&[&unnamed]).run();
+    assert!(found.code() == Some(1) && found.text().contains("stream.tokens.unknown"), "{found:?}");
     let refused = tool("mmidx-write").args(&["--prefix", &dir.at("x"), "--model", &other]);
     refused.args(&[&dir.at("masked.arrows")]).run().fails(2, &["its sha256 is "]);
+    // Nobody takes them for o200k's.
+    for (input, model_flags) in [(&masked, &["--model", &other]), (&unnamed, &["--model", &model])]
+    {
+        let is_other = input == &masked;
+        for viewer in ["ds-view", "harmony-tok --decode"] {
+            let run = |flags: &[&str]| bash(&format!("{viewer} {input} {}", flags.join(" ")));
+            let shown = run(&[]);
+            assert!(
+                shown.stderr.contains("try: --model DIR")
+                    || shown.text().contains("try: --model DIR")
+            );
+            assert!(!shown.text().contains("im_start"), "{shown:?}");
+            let named = run(model_flags);
+            match is_other {
+                true => drop(named.fails(2, &["other/tokenizer.json: its sha256 is "])),
+                false => assert!(named.ok().text().contains("im_start")),
+            }
+        }
+    }
+    let pack = |input: &str, flags: &[&str]| {
+        tool("seq-pack").args(&["-o", &dir.at("u.parquet"), input]).args(flags).run()
+    };
+    pack(&unnamed, &[]).fails(1, &["; try: --model DIR"]);
+    pack(&unnamed, &["--keep-eod"]).fails(1, &[told]);
+    pack(&masked, &[]).ok();
+    // One stream has tokens of one tokenizer.
+    let harmony = r#"{"id":"h","messages":[{"role":"user","content":"hi"}]}"#;
+    let harmony = bash(&format!("harmony-tok --policy chat <<< '{harmony}'")).ok().text();
+    dir.write("two.ndjson", format!("{harmony}{}", lines[0]));
+    dir.write(
+        "owt.ndjson",
+        format!("{}{harmony}", lines[0].replacen('{', "{\"tokenizer\":\"hf:1\",", 1)),
+    );
+    for (input, line) in [("two", 2), ("owt", 2)] {
+        let input = dir.at(&format!("{input}.ndjson"));
+        let cause = format!("{input}:{line}: its tokenizer is ");
+        if input.ends_with("owt.ndjson") {
+            tool("ds-cat").args(&[&input]).run().fails(1, &[&cause]);
+        }
+    }
     let rows =
         ["--form", "trl", "--seq-length", "4096", "-o", &dir.at("r.parquet"), "--model", &model];
     tool("seq-pack").args(&rows).args(&[&masked]).run().ok();

@@ -4,6 +4,7 @@ mod downstream;
 mod fit;
 mod gpt_oss;
 mod kept;
+mod moved;
 mod refused;
 mod shown;
 

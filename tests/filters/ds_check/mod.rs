@@ -73,7 +73,7 @@ fn the_sink_refuses_what_is_an_error_in_one_record() {
                 tool("mmidx-write").args(&all).args(flags).input(&records).run()
             };
             let stated = ["--policy", "synth-kd-v1", "--span", "analysis=1"];
-            let id = format!("({}); try: --no-check", defect.id);
+            let id = format!("({})\n", defect.id);
             write(&stated).fails(1, &[told.unwrap_or(&id)]);
             assert!(!dir.path().join("out").join(to).exists(), "{}", defect.id);
             // Where nothing is stated, what is wrong by itself still is.
@@ -125,7 +125,7 @@ fn nothing_supervised_is_refused() {
                  mmidx-write --root {to}/{file} --shard s {flags}"
             ))
         };
-        let way = "; try: span-mask --span CHANNEL=ID, or --allow-unsupervised\n";
+        let way = "; try: span-mask --span CHANNEL=ID\n";
         let cause = format!("nothing is supervised in any of its 2 sequences{way}");
         assert_eq!(pipe("none", "").fails(1, &[&cause]).stderr.lines().count(), 1);
         pipe("one", "").fails(1, &["nothing is supervised in its one sequence"]);

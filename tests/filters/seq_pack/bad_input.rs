@@ -77,7 +77,7 @@ fn what_cannot_be_packed_is_told_in_a_line() {
         .args(&["-o", &out])
         .input(masked_line("a", &[1, 2, 3]))
         .run()
-        .fails(1, &["stdin:1: (a) does not end in <|endoftext|> (199999)", "--keep-eod"]);
+        .fails(1, &["stdin:1: (a) does not end in <|endoftext|> (199999)", "try: --model DIR"]);
     seq_pack(&[&train, "-o", &dir.at("r.bin")]).fails(2, &["r.bin", "ends in .parquet"]);
     pack(&[&dir.at("nowhere")]).fails(2, &["nowhere"]);
     let piped = bash(&format!(
@@ -256,7 +256,7 @@ fn what_is_left_out_is_looked_at() {
         .ok();
     let out = dir.at("inside.parquet");
     seq_pack(&[&inside, "-o", &out])
-        .fails(1, &["inside", "record 2: token 1 is <|endoftext|> (199999)", "--keep-eod"]);
+        .fails(1, &["inside", "record 2: token 1 is <|endoftext|> (199999)", "try: --model DIR"]);
     seq_pack(&[&inside, "-o", &out, "--keep-eod", "-q"]).silent();
     clean(&out);
     // An index of a slice answers for its own sequences.
@@ -340,7 +340,7 @@ fn what_ds_check_calls_wrong_is_refused() {
         let mut records = good.clone();
         records[4]["segments"] = Value::Null;
         change(&mut records[4]);
-        let cause = format!("({id}); try: --no-check, if it is meant so");
+        let cause = format!("({id})");
         let told = ["stdin:5: (id-", cause.as_str()];
         pack(&records, &[]).fails(1, &told);
         pack(&records, &["--on-error", "skip", "--rejects", &rejects]).ok();
@@ -381,7 +381,7 @@ fn what_ds_check_calls_wrong_is_refused() {
         bin[8..12].copy_from_slice(&token.to_le_bytes());
         dir.write("foreign/a_tokens.bin", bin);
         let cause = format!("record 1: expected tokens from 0 to 201087, got {token}");
-        rows(&[]).fails(1, &[&cause, "try: --no-check"]);
+        rows(&[]).fails(1, &[&cause, "try: --model DIR"]);
         rows(&["--no-check"]).silent();
     }
 }
@@ -438,7 +438,7 @@ fn rows_that_teach_nothing_are_refused() {
          mmidx-write m.arrows --prefix a --allow-unsupervised -q
          mmidx-write m.arrows --prefix single --tokens-only -q")
     .ok();
-    let way = "try: span-mask --span CHANNEL=ID, or --allow-unsupervised";
+    let way = "try: span-mask --span CHANNEL=ID\n";
     for input in ["m.arrows", "a"] {
         let pack = format!("seq-pack {input} -o {input}.parquet");
         run(&pack).fails(1, &["nothing is supervised in its 2 rows", way]);

@@ -1,13 +1,15 @@
 //! Checks every sequence of a prefix, in chunks on all threads.
 
+use std::iter::Empty;
 use std::os::unix::fs::FileExt;
+use std::slice;
 
 use super::frames::ValidPrefix;
 use super::sequences::{SequenceChecker, SequenceRules};
 use crate::check::repeats::{Repeats, hash};
 use crate::check::{CheckContext, CheckedChunk, FindingPlace, Findings};
 use crate::error::{Error, Result, shown};
-use crate::format::kd_root::count_spans;
+use crate::format::kd_root::{IdsFile, count_spans};
 use crate::format::mmidx::{MmidxDataset, MmidxDtype};
 
 /// About how many tokens a chunk has (1 MiB), unless one sequence has more.
@@ -22,11 +24,11 @@ struct Chunk {
     lengths: Vec<i32>,
 }
 
-/// Checks all sequences of a prefix, which is number `number` of its set, and adds their hashes to
-/// `repeats`. Returns the number of positions by span id.
+/// Checks all sequences of a prefix, which is number `number` of its set and has these segments, and adds their hashes
+/// to `repeats`. Returns the number of positions by span id.
 pub(super) fn check(
     prefix: &ValidPrefix,
-    number: usize,
+    (number, ids): (usize, Option<&IdsFile>),
     rules: &SequenceRules,
     mut repeats: Option<&mut Repeats>,
     context: &mut CheckContext<'_>,
@@ -38,8 +40,8 @@ pub(super) fn check(
     let hashed = repeats.is_some();
     let make_worker = || {
         let checker = SequenceChecker::new(rules);
-        let mut worker =
-            ChunkReader { prefix, tokens, checker, hashed, bytes: Vec::new(), values: Vec::new() };
+        let (bytes, values) = (Vec::new(), Vec::new());
+        let mut worker = ChunkReader { prefix, tokens, ids, checker, hashed, bytes, values };
         move |chunk: Chunk, findings: &mut Findings<'_>| worker.check(&chunk, findings)
     };
     context.check_chunks(chunks, make_worker, findings, |chunk, _| {
@@ -98,6 +100,8 @@ struct ChunkSummary {
 struct ChunkReader<'a> {
     prefix: &'a ValidPrefix,
     tokens: &'a MmidxDataset,
+    /// The ids file, if it has the segments.
+    ids: Option<&'a IdsFile>,
     checker: SequenceChecker,
     hashed: bool,
     /// The bytes of the tokens, and of the masks if there are any.
@@ -139,13 +143,22 @@ impl ChunkReader<'_> {
         if let Some((_, span)) = masks {
             count_spans(span, &mut summary.spans);
         }
+        let end = chunk.first + chunk.lengths.len() as u64;
+        let rows = self.ids.map(|ids| ids.read(slice::from_ref(&(chunk.first..end))));
+        let mut rows = rows.transpose()?;
         let mut start = 0;
         for (sequence, &length) in (chunk.first..).zip(&chunk.lengths) {
             let range = start..start + length.max(0) as usize;
             start = range.end;
             let at = FindingPlace::file(self.tokens.bin_path()).record("sequence", sequence);
             let masks = masks.map(|(mask, span)| (&mask[range.clone()], &span[range.clone()]));
-            self.checker.check(at, &tokens[range.clone()], masks, findings);
+            let (checker, own) = (&mut self.checker, &tokens[range.clone()]);
+            match &mut rows {
+                Some(rows) => rows.next(|columns, row| {
+                    checker.check(at, own, masks, columns.segments(row), findings);
+                })?,
+                None => checker.check(at, own, masks, None::<Empty<_>>, findings),
+            }
             if self.hashed {
                 summary.hashes.push(hash(&[&token_bytes[range.start * size..range.end * size]]));
             }

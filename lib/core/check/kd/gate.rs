@@ -3,21 +3,18 @@
 use std::path::Path;
 
 use super::sequences::{self, SequenceChecker, SequenceRules};
-use crate::check::{Check, FindingPlace, Findings, Selection, Severity, checks};
+use crate::check::{Check, FindingPlace, Findings, Selection, Severity};
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
-use crate::model::Vocabulary;
+use crate::model::{NOT_HARMONY, Vocabulary};
 use crate::record::tokens::Tokens;
-
-checks! {
-    pub(crate) SEGMENTS: Error Content "stream.tokens.segments",
-        "segments that are not the messages in the tokens: masks are made from segments";
-}
 
 /// Refuses sequences in which the checks would find an error.
 pub struct SequenceGate {
     checker: SequenceChecker,
     selection: Selection,
+    /// Whether nothing is stated about the tokenizer.
+    is_assumed: bool,
 }
 
 impl SequenceGate {
@@ -38,10 +35,11 @@ impl SequenceGate {
         policy: Option<Policy>,
         spans: Option<Spans>,
         keep_eod: bool,
-        vocabulary: Vocabulary,
+        of: (Vocabulary, Option<i32>),
     ) -> Result<SequenceGate> {
-        let others = if keep_eod { sequences::ENDS } else { &[] };
-        SequenceGate::besides(others, policy, spans, (vocabulary, None))
+        // (Tokens of another tokenizer have no end but the one that is stated.)
+        let others = if keep_eod && of.0.is_o200k() { sequences::ENDS } else { &[] };
+        SequenceGate::besides(others, policy, spans, of)
     }
 
     fn besides(
@@ -58,32 +56,30 @@ impl SequenceGate {
             vocabulary,
             tokenizer: None,
             end,
+            may_have_end: end.is_some(),
         };
         let all = sequences::all();
         let warnings = all.iter().filter(|check| check.severity != Severity::Error);
         let skipped = warnings.chain(others).map(|check| check.id.to_string()).collect();
         let selection = Selection::new(all, Vec::new(), skipped, false)?;
-        Ok(SequenceGate { checker: SequenceChecker::new(&rules), selection })
+        Ok(SequenceGate { checker: SequenceChecker::new(&rules), selection, is_assumed: false })
+    }
+
+    /// Sets whether nothing is stated about the tokenizer: then what Harmony cannot have made is refused.
+    pub fn assuming(self, is_assumed: bool) -> SequenceGate {
+        SequenceGate { is_assumed, ..self }
     }
 
     /// Checks whether a row may be written; the error is the cause. Masks, if there are any, are as
     /// long as the tokens.
     pub fn check(&mut self, view: &Tokens<'_>, row: usize) -> Result<(), String> {
+        if self.is_assumed && !view.may_be_harmony(row) {
+            return Err(NOT_HARMONY.to_string());
+        }
         let mut findings = Findings::of_gate(&self.selection);
         let masks = view.loss_mask(row).zip(view.span_id(row));
-        self.checker.expect_weights(view.segments(row).filter(|_| view.has_weights()));
-        self.checker.check(
-            FindingPlace::file(Path::new("")),
-            view.tokens(row),
-            masks,
-            &mut findings,
-        );
-        findings.refusal()?;
-        let are_its = |stated| self.checker.are_its_segments(stated);
-        if view.segments(row).is_none_or(are_its) {
-            Ok(())
-        } else {
-            Err(SEGMENTS.refusal("its segments are not its messages"))
-        }
+        let at = FindingPlace::file(Path::new(""));
+        self.checker.check(at, view.tokens(row), masks, view.segments(row), &mut findings);
+        findings.refusal()
     }
 }

@@ -84,7 +84,8 @@ impl IdChecker {
         let mut rows = file.read(slice::from_ref(&(0..sequences)))?;
         for (number, length) in (0..).zip(tokens.lengths()) {
             let length = length?;
-            rows.next(|identity, tokens| -> Result<()> {
+            rows.next(|columns, row| -> Result<()> {
+                let (identity, tokens) = (columns.identity(row), columns.tokens.values()[row]);
                 let at = FindingPlace::file(file.path()).record("row", number).id(identity.id);
                 if tokens != length {
                     let message = format_args!(
@@ -152,6 +153,17 @@ impl IdChecker {
             Ok(())
         })?;
         surplus(set, files, findings)
+    }
+}
+
+/// Returns the ids file of a prefix, if it has a row with the segments of each sequence. (Other faults of it are found
+/// elsewhere.)
+pub(super) fn with_segments(prefix: &KdPrefix, valid: &ValidPrefix) -> Result<Option<IdsFile>> {
+    let Some(path) = find_ids(&prefix.path)? else { return Ok(None) };
+    match IdsFile::open(&path) {
+        Ok(file) => Ok(Some(file).filter(|f| f.has_segments() && f.rows() == valid.sequences)),
+        Err(error) if error.failure().is_some() => Err(error),
+        Err(_) => Ok(None),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::frames::ValidPrefix;
-use super::ids::IdChecker;
+use super::ids::{IdChecker, with_segments};
 use super::manifest::{Manifests, SeenPrefix};
 use super::{caches, contents, frames, sequences, tokenizer};
 use crate::check::inventory;
@@ -88,7 +88,9 @@ pub(super) fn check(
                 notes.push(NOT_CHECKED.to_string());
             }
             let repeats = repeats.as_mut();
-            let found = contents::check(&valid, number, &rules, repeats, context, &mut findings)?;
+            let stored = with_segments(prefix, &valid)?;
+            let of = (number, stored.as_ref());
+            let found = contents::check(&valid, of, &rules, repeats, context, &mut findings)?;
             spans = (prefix.layout == PrefixLayout::Triple).then_some(found);
         }
         let dtype = valid.datasets.first().map_or("", |dataset| dataset.index.dtype.name());

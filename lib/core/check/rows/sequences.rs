@@ -136,7 +136,7 @@ fn data(
         return Ok(None);
     };
     let paths: Vec<PathBuf> = stated.iter().map(|input| folder.join(&input.path)).collect();
-    let opened = PrefixStore::open(&paths, false).and_then(|store| {
+    let opened = PrefixStore::open(&paths, (false, false)).and_then(|store| {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         store.inputs(folder).map(|inputs| (store, inputs))
     });

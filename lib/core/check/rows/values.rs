@@ -11,10 +11,13 @@ use super::{FORM, readable};
 use crate::check::{CheckContext, CheckedChunk, FindingPlace, Findings, checks};
 use crate::error::{Error, Result};
 use crate::format::token_rows::{
-    DecodedRows, IGNORED, OpenedRows, PAD, RowPiece, RowsManifest, piece_hash,
+    DecodedRows, Form, IGNORED, OpenedRows, PAD, PieceSegments, RowPiece, RowsManifest,
+    SegmentReader, piece_hash,
 };
+use crate::harmony::{Alignment, Spans};
 use crate::model::Vocabulary;
 use crate::packing::Packing;
+use crate::record::tokens::Segment;
 use crate::tokenizer::EOD;
 use crate::wording::exactly;
 
@@ -29,6 +32,10 @@ checks! {
         "a label on the first token of a sequence, or a mask on the last of a piece: the loss would cross a seam";
     pub(super) PADDING: Error Content "rows.padding",
         "padding behind a piece that is not <|return|> (200002) with masks of 0, up to the next multiple";
+    MASK: Error Content "rows.mask",
+        "labels, masks or span ids that do not follow from the roles and channels of the messages";
+    SEGMENTS: Error Content "rows.segments",
+        "messages that do not cover the tokens of their piece: masks are made from them";
     TOKEN: Error Content "rows.token",
         "a token that is not in the vocabulary, or an <|endoftext|> where none is kept";
     UNSUPERVISED: Warning Content "rows.unsupervised",
@@ -78,15 +85,25 @@ pub(super) fn rows(
     let path = opened.path.as_path();
     let batches = readable(path, opened.rows(0..opened.file.rows()), findings)?;
     let Some(batches) = batches else { return Ok(None) };
+    let Some(mut stored) = readable(path, SegmentReader::open(opened), findings)? else {
+        return Ok(None);
+    };
     let mut first = 0;
     let numbered = batches.map(|batch| {
         let batch = batch.map_err(|e| e.at(path))?;
         let row = first;
         first += batch.num_rows() as u64;
-        Ok((row, batch))
+        let pieces = stored.as_mut().map_or(0, |_| pieces_of(&batch, manifest.form));
+        let next = |_| stored.as_mut().map(SegmentReader::next_piece);
+        let segments = (0..pieces).filter_map(next).collect::<Result<Vec<PieceSegments>>>()?;
+        Ok((row, batch, segments))
     });
+    let spans = manifest.parameters.get("spans").filter(|spans| !spans.is_null());
+    let spans = spans.map(Spans::from_json);
+    let spans = spans.as_ref();
     let make_worker = || {
-        move |(first, batch): (u64, RecordBatch), findings: &mut Findings<'_>| {
+        move |(first, batch, segments): (u64, RecordBatch, Vec<PieceSegments>),
+              findings: &mut Findings<'_>| {
             let columns = (manifest.form, manifest.padding.is_some());
             let rows = DecodedRows::of(&batch, columns).map_err(Error::data)?;
             let mut checker = RowChecker {
@@ -96,6 +113,8 @@ pub(super) fn rows(
                 findings,
                 sums: RowSums::default(),
                 places: Vec::new(),
+                spans,
+                segments: segments.into_iter(),
             };
             attention(&batch, first, &mut checker);
             for row in 0..rows.len() {
@@ -114,6 +133,17 @@ pub(super) fn rows(
         Ok(())
     });
     readable(path, outcome.map(|()| sums), findings)
+}
+
+/// Returns how many pieces a batch of rows has.
+fn pieces_of(batch: &RecordBatch, form: Form) -> usize {
+    let list = |name: &str| batch.column_by_name(name).and_then(|c| c.as_list_opt::<i32>());
+    match form {
+        Form::Rows => batch.num_rows(),
+        _ => list("seq_lengths")
+            .or_else(|| list("seq_start_id"))
+            .map_or(0, |list| list.values().len()),
+    }
 }
 
 /// Checks that every position of a row is attended to.
@@ -152,6 +182,9 @@ struct RowChecker<'a, 'f, 's> {
     sums: RowSums,
     /// The place of each piece in its sequence, if the rows state it.
     places: Vec<Place>,
+    spans: Option<&'a Spans>,
+    /// The messages of the pieces that come next, if they stand in the file.
+    segments: std::vec::IntoIter<PieceSegments>,
 }
 
 impl RowChecker<'_, '_, '_> {
@@ -182,6 +215,8 @@ impl RowChecker<'_, '_, '_> {
             Ok(pieces) => pieces,
             Err(cause) => {
                 self.findings.add(&PIECES, at, cause);
+                // (Which messages belong to the pieces behind it is not known.)
+                self.segments = Vec::new().into_iter();
                 return;
             }
         };
@@ -221,8 +256,65 @@ impl RowChecker<'_, '_, '_> {
         self.findings.add(&PADDING, at, format_args!("piece {}: {cause}", piece.number));
     }
 
+    /// Checks the masks of a piece, which follow from its messages.
+    fn messages(&mut self, at: FindingPlace<'_>, piece: &RowPiece<'_>) {
+        let Some(stored) = self.segments.next() else { return };
+        let Some(segments) = stored.list() else { return };
+        let start = piece.place.map_or(0, |(_, start, _)| start);
+        let length = piece.tokens.len() as i32;
+        let inside = |position: i32| (position - start).clamp(0, length);
+        let within = segments.iter().map(|segment| Segment {
+            start: inside(segment.start),
+            end: inside(segment.end),
+            ..*segment
+        });
+        let mut end = 0;
+        for segment in within.clone() {
+            if segment.start != end || segment.end <= end {
+                let cause =
+                    format!("piece {}: a message begins at {}", piece.number, segment.start);
+                self.findings.add(&SEGMENTS, at, format_args!("{cause}, not at {end}"));
+                return;
+            }
+            end = segment.end;
+        }
+        // (Behind the last message an appended end may stand.)
+        if end != length && end + 1 != length {
+            let cause = format!("piece {}: its messages end at {end} of {length}", piece.number);
+            self.findings.add(&SEGMENTS, at, cause);
+            return;
+        }
+        let is_token_aligned = self.manifest.form.is_token_aligned();
+        let alignment = if is_token_aligned { Alignment::Token } else { Alignment::Label };
+        let stated = piece.spans.unwrap_or(piece.mask);
+        let mut derived = Vec::new();
+        if let Err(cause) =
+            Spans::derive(self.spans, within, (stated, false), alignment, &mut derived)
+        {
+            self.findings.add(&SEGMENTS, at, format_args!("piece {}: {cause}", piece.number));
+            return;
+        }
+        // (Nothing predicts the first token of a sequence, and the last of a piece has nothing to predict.)
+        let ends = if is_token_aligned { derived.first_mut() } else { derived.last_mut() };
+        ends.filter(|_| !is_token_aligned || start == 0).into_iter().for_each(|id| *id = 0);
+        let is_right = |place: &usize| match piece.spans {
+            Some(spans) => spans[*place] == derived[*place],
+            None => (piece.mask[*place] > 0) == (derived[*place] > 0),
+        };
+        if let Some(place) = (0..derived.len()).find(|place| !is_right(place)) {
+            let (position, expected) = (piece.at + place, derived[place]);
+            let message = match piece.spans {
+                Some(spans) => format!("has span id {}; its message has {expected}", spans[place]),
+                None if expected > 0 => "is not trained on; its message is".to_string(),
+                None => "is trained on; its message is not".to_string(),
+            };
+            self.findings.add(&MASK, at, format_args!("position {position} {message}"));
+        }
+    }
+
     fn piece(&mut self, number: u64, piece: &RowPiece<'_>) {
         self.padding(number, piece);
+        self.messages(FindingPlace::file(self.path).record("row", number), piece);
         let at = FindingPlace::file(self.path).record("row", number);
         let RowPiece { tokens, mask, place, .. } = piece;
         if let Some(&other) = mask.iter().find(|mask| **mask > 1) {

@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, BinaryViewArray, RecordBatch};
-use arrow_schema::SchemaRef;
+use arrow_array::{Array, BinaryViewArray, RecordBatch, new_null_array};
+use arrow_schema::{Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 
 use super::place::PlaceInRoot;
@@ -24,8 +24,8 @@ use crate::format::parquet::{
     writer_properties,
 };
 use crate::record::declare::ColumnBuilder;
-use crate::record::ids::{IdBuilder, IdColumns, schema};
-use crate::record::tokens::Identity;
+use crate::record::ids::{IdBuilder, IdColumns, SEGMENTS, schema};
+use crate::record::tokens::{Identity, Segment};
 use crate::wording::exactly;
 
 /// The key of the ids file among the files of a split in manifests.
@@ -65,13 +65,15 @@ pub struct IdsWriter {
     path: String,
     /// Rows that wait for the encoder.
     waiting: IdBuilder,
+    with_segments: bool,
     /// Rows in the row group.
     rows: usize,
     bytes: usize,
 }
 
 impl IdsWriter {
-    pub fn create(path: &Path) -> Result<IdsWriter> {
+    /// Creates the file, with or without a column of segments.
+    pub fn create(path: &Path, with_segments: bool) -> Result<IdsWriter> {
         let file = HashedFile::create(path)?;
         let path = shown(path);
         // A row group of few ids has all of them in its dictionary, and needs no filter.
@@ -80,14 +82,21 @@ impl IdsWriter {
             .set_column_bloom_filter_fpp(ID.into(), FALSE_POSITIVES)
             .set_column_bloom_filter_max_ndv(ID.into(), ROW_GROUP_ROWS as u64)
             .build();
-        let writer = ArrowWriter::try_new(file, SchemaRef::new(schema()), Some(properties));
+        let schema = SchemaRef::new(schema(with_segments));
+        let writer = ArrowWriter::try_new(file, schema, Some(properties));
         let writer = writer.map_err(|e| write_error(&path, e))?;
-        Ok(IdsWriter { writer, path, waiting: IdBuilder::default(), rows: 0, bytes: 0 })
+        let waiting = IdBuilder::default();
+        Ok(IdsWriter { writer, path, waiting, with_segments, rows: 0, bytes: 0 })
     }
 
     /// Adds a sequence of `tokens` tokens.
-    pub fn push(&mut self, identity: Identity<'_>, tokens: i32) -> Result<()> {
-        self.waiting.push(identity, tokens);
+    pub fn push<'a>(
+        &mut self,
+        identity: Identity<'_>,
+        tokens: i32,
+        segments: Option<impl Iterator<Item = Segment<'a>>>,
+    ) -> Result<()> {
+        self.waiting.push(identity, tokens, segments.filter(|_| self.with_segments));
         let text = self.waiting.id.bytes.len() + self.waiting.input.bytes.len();
         if self.waiting.rows() >= CHUNK_ROWS || text >= CHUNK_BYTES {
             self.encode()
@@ -101,7 +110,7 @@ impl IdsWriter {
         self.rows += rows.rows();
         self.bytes += rows.id.bytes.len() + rows.input.bytes.len();
         let failed = |e| write_error(&self.path, e);
-        self.writer.write(&rows.finish()?).map_err(failed)?;
+        self.writer.write(&rows.finish(self.with_segments)?).map_err(failed)?;
         if self.rows >= ROW_GROUP_ROWS || self.bytes >= ROW_GROUP_BYTES {
             self.writer.flush().map_err(failed)?;
             (self.rows, self.bytes) = (0, 0);
@@ -128,11 +137,11 @@ impl IdsFile {
     pub fn open(path: &Path) -> Result<IdsFile> {
         let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
         let file = ParquetFile::open(file).map_err(|e| read_error(&e).at(path))?;
-        let schema = schema();
         let there = file.schema();
+        let schema = schema(has_segments(there));
         let known = |name: &String| there.field_with_name(name).map(|field| field.data_type());
         for field in schema.fields() {
-            if known(field.name()).ok() != Some(field.data_type()) {
+            if !known(field.name()).is_ok_and(|found| found.equals_datatype(field.data_type())) {
                 let wanted = field.data_type().to_string().to_lowercase();
                 let cause = format!("is no ids file: no column {} of {wanted}", field.name());
                 return Err(Error::data(cause).at(path));
@@ -147,9 +156,11 @@ impl IdsFile {
         if path.extension().is_none_or(|ending| ending != "parquet") || !files::is_file(path)? {
             return Ok(None);
         }
-        let columns = schema().fields().len();
         match IdsFile::open(path) {
-            Ok(ids) => Ok(Some(ids).filter(|ids| ids.file.schema().fields().len() == columns)),
+            Ok(ids) => {
+                let columns = schema(ids.has_segments()).fields().len();
+                Ok(Some(ids).filter(|ids| ids.file.schema().fields().len() == columns))
+            }
             Err(error) if error.kind() == Kind::Data => Ok(None),
             Err(error) => Err(error),
         }
@@ -162,6 +173,11 @@ impl IdsFile {
     /// The number of sequences.
     pub fn rows(&self) -> u64 {
         self.file.rows()
+    }
+
+    /// Whether it has the messages of the sequences.
+    pub fn has_segments(&self) -> bool {
+        has_segments(self.file.schema())
     }
 
     /// Returns the file if it has this number of sequences; else it is bad data.
@@ -186,10 +202,10 @@ impl IdsFile {
 
     /// Reads the rows of ascending runs, one after another.
     pub fn read(&self, runs: &[Range<u64>]) -> Result<IdRows> {
-        let names: Vec<String> =
-            schema().fields().iter().map(|field| field.name().clone()).collect();
+        let schema = schema(self.has_segments());
+        let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
         let batches = self.batches(runs, &names, Text::Plain)?;
-        let batch = RecordBatch::new_empty(SchemaRef::new(schema()));
+        let batch = RecordBatch::new_empty(SchemaRef::new(schema));
         let numbers = runs.iter().cloned().collect();
         Ok(IdRows { path: self.path.clone(), batches, batch, row: 0, numbers })
     }
@@ -230,6 +246,22 @@ impl IdsFile {
     }
 }
 
+fn has_segments(schema: &Schema) -> bool {
+    schema.column_with_name(SEGMENTS).is_some()
+}
+
+/// Returns a batch of an ids file with segments, which are null if the file has none.
+fn with_segments(batch: RecordBatch) -> Result<RecordBatch> {
+    if has_segments(batch.schema_ref()) {
+        return Ok(batch);
+    }
+    let schema = SchemaRef::new(schema(true));
+    let last =
+        schema.fields().last().map(|field| new_null_array(field.data_type(), batch.num_rows()));
+    let columns = batch.columns().iter().cloned().chain(last).collect();
+    Ok(RecordBatch::try_new(schema, columns)?)
+}
+
 /// Returns the rows of a column that hold an id.
 fn rows_with(id: &str, column: &BinaryViewArray) -> impl Iterator<Item = usize> {
     // Length and first bytes are in the view; ids of one dataset differ at their end.
@@ -263,14 +295,14 @@ impl IdRows {
         self.numbers.front().map_or(0, |run| run.start)
     }
 
-    /// Calls `each` with the identity and the number of tokens of the next row.
-    pub fn next<R>(&mut self, each: impl FnOnce(Identity<'_>, i32) -> R) -> Result<R> {
+    /// Calls `each` with the columns in which the next row is, and its place there.
+    pub fn next<R>(&mut self, each: impl FnOnce(&IdColumns<'_>, usize) -> R) -> Result<R> {
         while self.row >= self.batch.num_rows() {
             let Some(batch) = self.batches.next() else {
                 let cause = format!("ends at row {}; the file is damaged", self.number());
                 return Err(Error::data(cause).at(self.path.as_path()));
             };
-            self.batch = batch.map_err(|e| e.at(self.path.as_path()))?;
+            self.batch = with_segments(batch.map_err(|e| e.at(self.path.as_path()))?)?;
             self.row = 0;
         }
         let columns = IdColumns::of(&self.batch)?;
@@ -282,14 +314,18 @@ impl IdRows {
                 self.numbers.pop_front();
             }
         }
-        Ok(each(columns.identity(row), columns.tokens.get(row).unwrap_or(-1)))
+        Ok(each(&columns, row))
     }
 
-    /// Calls `each` with the next identity, which must be of a sequence of `length` tokens; another
-    /// number of tokens is bad data.
-    pub fn next_of<R>(&mut self, length: i32, each: impl FnOnce(Identity<'_>) -> R) -> Result<R> {
+    /// Does the same for a row that must be of a sequence of `length` tokens; another number of tokens is bad data.
+    pub fn next_of<R>(
+        &mut self,
+        length: i32,
+        each: impl FnOnce(&IdColumns<'_>, usize) -> R,
+    ) -> Result<R> {
         let number = self.number();
-        let (tokens, answer) = self.next(|identity, tokens| (tokens, each(identity)))?;
+        let (tokens, answer) =
+            self.next(|columns, row| (columns.tokens.get(row).unwrap_or(-1), each(columns, row)))?;
         if tokens != length {
             let cause = format!(
                 "row {number} is of {tokens}, the sequence has {length}",

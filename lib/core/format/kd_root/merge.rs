@@ -1,5 +1,6 @@
 //! Concatenates parts: only if they belong together, are complete, and agree with their manifests.
 
+use std::iter::Empty;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{io, thread};
@@ -219,19 +220,23 @@ fn join_ids(
     if files::find(&inputs.iter().collect::<Vec<_>>(), has_ids)?.is_none() {
         return Ok(None);
     }
-    let mut ids = IdsWriter::create(out)?;
+    let files = inputs.iter().map(|input| input.ids()).collect::<Result<Vec<_>>>()?;
+    let with_segments = files.iter().flatten().any(IdsFile::has_segments);
+    let mut ids = IdsWriter::create(out, with_segments)?;
     let suffix = layout.members().first().map_or("", |(suffix, ..)| suffix);
-    for input in inputs {
+    for (input, file) in inputs.iter().zip(files) {
         let tokens = MmidxDataset::open(&with_suffix(&input.prefix, suffix))?;
         let sequences = tokens.index.sequences;
-        let file = input.ids()?.map(|file| file.of_sequences(sequences)).transpose()?;
+        let file = file.map(|file| file.of_sequences(sequences)).transpose()?;
         let rows = file.map(|file| file.read(std::slice::from_ref(&(0..sequences))));
         let mut rows = rows.transpose()?;
         for length in tokens.lengths() {
             let length = length?;
             match &mut rows {
-                Some(rows) => rows.next_of(length, |identity| ids.push(identity, length))??,
-                None => ids.push(Identity::default(), length)?,
+                Some(rows) => rows.next_of(length, |columns, row| {
+                    ids.push(columns.identity(row), length, columns.segments(row))
+                })??,
+                None => ids.push(Identity::default(), length, None::<Empty<_>>)?,
             }
         }
     }

@@ -223,7 +223,7 @@ impl PartSink {
         let (without, all) = (self.sequences.unsupervised(), self.written);
         let Some(cause) = unsupervised(without, all) else { return Ok(Vec::new()) };
         if without == all && !self.allow_unsupervised {
-            Err(Error::data(cause).hint("span-mask --span CHANNEL=ID, or --allow-unsupervised"))
+            Err(Error::data(cause).hint("span-mask --span CHANNEL=ID"))
         } else {
             Ok(vec![cause])
         }

@@ -1,6 +1,6 @@
 //! Reads datasets back into token sequences: prefixes, or all shards of a root. Ids come from the ids
-//! files, and are null without such a file. Segments are derived from the tokens, and are null if the
-//! tokens are not a Harmony conversation.
+//! files, and are null without such a file. So do segments, if the file has them; otherwise they are derived from the
+//! tokens, and are null if the tokens are not a Harmony conversation.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
@@ -28,7 +28,7 @@ use crate::format::checked_sum;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
 use crate::format::sequence_records::add_segments;
 use crate::harmony::{Segments, Spans, segments_of};
-use crate::model::Vocabulary;
+use crate::model::{Vocabulary, refuse_two};
 use crate::record::conversation::ID_FIELD;
 use crate::record::conversation::turn_id;
 use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
@@ -122,8 +122,14 @@ impl KdReader {
                 let part = part_of(&prefix, &mut manifests)?;
                 let spans = part.as_ref().and_then(|(part, _)| spans_of_weighted(part));
                 weighted.extend(spans.map(|spans| (prefix.clone(), spans)));
-                let tokenizer = part.as_ref().and_then(|(part, _)| part.source.tokenizer.as_ref());
-                if kept.is_none() && !Vocabulary::of(tokenizer).is_o200k() {
+                let of = |part: &Option<(Arc<KdPart>, String)>| {
+                    part.as_ref().and_then(|(part, _)| part.source.tokenizer.clone())
+                };
+                let tokenizer = of(&part);
+                let before = stated.iter().find_map(of);
+                refuse_two([before.as_ref(), tokenizer.as_ref()])
+                    .map_err(|error| error.at(prefix.as_path()))?;
+                if kept.is_none() && !Vocabulary::of(tokenizer.as_ref()).is_o200k() {
                     kept = tokenizer_beside(&prefix)?;
                 }
                 stated.push(part);
@@ -431,19 +437,25 @@ impl OpenPrefix {
                 dataset.read_sequence(offset?, length, target)?;
             }
             append_tokens(tokens, &bytes, &mut builder.tokens)?;
-            segments.clear();
-            let known = segments_of(&builder.tokens[begin..], &mut segments).is_ok();
-            add_segments(builder, begin, &segments, self.weighted.as_ref());
-            let mut finish = |identity: Identity<'_>| {
-                if known {
-                    builder.finish_record(identity)
-                } else {
-                    builder.finish_record_without_segments(identity)
+            let weighted = self.weighted.as_ref();
+            let mut of_tokens = |builder: &mut TokensBuilder, identity: Identity<'_>| {
+                segments.clear();
+                let known = segments_of(&builder.tokens[begin..], &mut segments).is_ok();
+                add_segments(builder, begin, segments.records(), weighted);
+                match known {
+                    true => builder.finish_record(identity),
+                    false => builder.finish_record_without_segments(identity),
                 }
             };
             match &mut self.id_rows {
-                Some(rows) => rows.next_of(length, finish)??,
-                None => finish(Identity::default())?,
+                Some(rows) => rows.next_of(length, |ids, row| match ids.segments(row) {
+                    Some(stored) => {
+                        add_segments(builder, begin, stored, None);
+                        builder.finish_record(ids.identity(row))
+                    }
+                    None => of_tokens(builder, ids.identity(row)),
+                })??,
+                None => of_tokens(builder, Identity::default())?,
             }
             self.rows.start += 1;
         }

@@ -184,6 +184,8 @@ struct SplitOutput {
     ids_path: Option<PathBuf>,
     /// Created with the first sequence.
     ids: Option<IdsWriter>,
+    /// Whether the messages stand beside the ids: only the tokens of o200k show them.
+    with_segments: bool,
     /// Supervised tokens by span id.
     supervised: [u64; 256],
     /// Messages that are not trained on because of their weights.
@@ -205,6 +207,7 @@ impl KdSink {
             writer: SplitWriter::new(&prefix, layout, dtype),
             ids_path: ids.then(|| target.ids(split)),
             ids: None,
+            with_segments: !vocabulary.is_o200k(),
             supervised: [0; 256],
             untrained: 0,
         };
@@ -362,12 +365,12 @@ impl SplitOutput {
         let Some(path) = &self.ids_path else { return Ok(()) };
         let ids = match &mut self.ids {
             Some(ids) => ids,
-            None => self.ids.insert(IdsWriter::create(path)?),
+            None => self.ids.insert(IdsWriter::create(path, self.with_segments)?),
         };
         for row in rows {
             // A longer sequence is refused when its tokens are written.
             let tokens = i32::try_from(view.tokens(row).len()).unwrap_or(i32::MAX);
-            ids.push(view.identity(row), tokens)?;
+            ids.push(view.identity(row), tokens, view.segments(row))?;
         }
         Ok(())
     }

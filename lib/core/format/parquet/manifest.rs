@@ -126,7 +126,5 @@ fn compare<'a>(
         causes.push(format!("and {more} more differ"));
     }
     let cause = format!("the inputs are not those that it names: {}", causes.join(", "));
-    Err(Error::data(cause)
-        .at(directory.join(MANIFEST).as_path())
-        .hint("--no-input-check, if that is meant"))
+    Err(Error::data(cause).at(directory.join(MANIFEST).as_path()).hint("the shards again"))
 }

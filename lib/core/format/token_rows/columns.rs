@@ -14,10 +14,12 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::manifest::Labels;
-use super::store::{Sequences, end_inside, no_end, not_at_end, outside, wrong_mask};
+use super::store::{OF_MODEL, Sequences, end_inside, no_end, not_at_end, outside, wrong_mask};
 use crate::error::{Error, Result};
 use crate::model::Vocabulary;
 use crate::packing::{Overflow, Packing, Piece, RowUnit};
+use crate::record::ids::PieceBuilder;
+use crate::record::tokens::Segment;
 use crate::tokenizer::{EOD, RETURN};
 
 /// The trainer for which rows are written.
@@ -248,11 +250,13 @@ pub(super) struct GroupColumns {
     sequences: Vec<i64>,
     starts: Vec<i32>,
     left: Vec<i32>,
+    /// The messages of each piece, if the tokens do not show them.
+    segments: Option<PieceBuilder>,
     totals: GroupTotals,
 }
 
 impl GroupColumns {
-    pub fn new(layout: Layout, tokens: usize) -> GroupColumns {
+    pub fn new(layout: Layout, tokens: usize, with_segments: bool) -> GroupColumns {
         let with = |is: bool| if is { tokens + 1 } else { 0 };
         GroupColumns {
             layout,
@@ -268,6 +272,7 @@ impl GroupColumns {
             sequences: Vec::new(),
             starts: Vec::new(),
             left: Vec::new(),
+            segments: with_segments.then(PieceBuilder::default),
             totals: GroupTotals::default(),
         }
     }
@@ -296,7 +301,9 @@ impl GroupColumns {
         // (Our own writer refuses such tokens; triples of other writers are read as they are.)
         let tokens = &self.tokens[begin..];
         if let (false, Some(cause)) = (source.no_check, outside(tokens, source.vocabulary)) {
-            return Err(bad(cause).hint("--no-check, if it is meant so"));
+            let error = bad(cause);
+            let is_o200k = source.vocabulary.is_o200k();
+            return Err(if is_o200k { error.hint(OF_MODEL) } else { error });
         }
         let masks = self.mask.len();
         let next = self.masks(piece, source)?;
@@ -328,6 +335,12 @@ impl GroupColumns {
         };
         self.totals.hash = self.totals.hash.wrapping_add(piece_hash(tokens, mask));
         self.pad(length, source.packing.padding(length), source.pad);
+        if let Some(pieces) = &mut self.segments {
+            let (from, to) = (start as i32, end as i32);
+            let is_inside = |segment: &Segment<'_>| segment.start < to && from < segment.end;
+            let all = source.store.segments(sequence);
+            pieces.push(all.map(|all| all.into_iter().filter(is_inside)));
+        }
         if self.layout.ids {
             self.ids.append_option(source.store.id(sequence));
         }
@@ -376,10 +389,10 @@ impl GroupColumns {
         Ok(next)
     }
 
-    /// Returns the columns in the order of the schema.
-    pub fn finish(self) -> Result<(Vec<ArrayRef>, GroupTotals)> {
-        let totals = self.totals;
-        self.columns().map(|columns| (columns, totals)).map_err(Error::from)
+    /// Returns the columns in the order of the schema, and the messages of the pieces.
+    pub fn finish(mut self) -> Result<(Vec<ArrayRef>, GroupTotals, Option<PieceBuilder>)> {
+        let (totals, segments) = (self.totals, self.segments.take());
+        Ok((self.columns()?, totals, segments))
     }
 
     fn columns(mut self) -> Result<Vec<ArrayRef>, ArrowError> {

@@ -9,6 +9,7 @@
 //! | `store.rs`, `window.rs` | sequences that pieces are taken from: triples on disk, a window of records |
 //! | `columns.rs` | the columns of each form, built row by row |
 //! | `pages.rs` | column chunks of tokens and masks |
+//! | `segments.rs` | the messages of pieces, beside the columns |
 //! | `sink.rs` | writing row groups, encoded on several threads |
 //! | `index.rs` | writing and reading indices |
 //! | `pack.rs` | the two ways through: datasets in two passes, records in windows |
@@ -23,6 +24,7 @@ mod pack;
 mod pages;
 mod reader;
 mod sample;
+mod segments;
 mod settings;
 mod sink;
 mod store;
@@ -44,6 +46,7 @@ pub use manifest::{
 };
 pub use pack::{WindowSink, pack_datasets};
 pub(crate) use reader::OpenedRows;
+pub(crate) use segments::{PieceSegments, SegmentReader};
 pub use settings::{RowCompression, RowsSettings, RowsTarget};
 pub(crate) use store::PrefixStore;
 

@@ -235,7 +235,7 @@ impl Output {
             provenance: header.provenance,
         };
         if let Some(cause) = made.unsupervised().filter(|_| !allow_unsupervised) {
-            let hint = "span-mask --span CHANNEL=ID, or --allow-unsupervised";
+            let hint = "span-mask --span CHANNEL=ID";
             return Err(Error::data(cause).at(target.manifest().as_path()).hint(hint));
         }
         let text = |manifest: &RowsManifest| serde_json::to_string(manifest).map_err(Error::data);
@@ -285,7 +285,9 @@ pub fn pack_datasets(
 ) -> Result<RowsManifest> {
     let unchanged = InputSnapshot::of(paths)?;
     let with_ids = settings.extras.contains(&ExtraColumn::Id) && target.rows.is_some();
-    let store = unchanged.confirm(PrefixStore::open(paths, with_ids))?;
+    // (The tokens of o200k show their messages.)
+    let with_segments = !settings.vocabulary.is_o200k() && target.rows.is_some();
+    let store = unchanged.confirm(PrefixStore::open(paths, (with_ids, with_segments)))?;
     let range = slice.map_or(0..store.sequences(), |slice| slice.of(store.sequences()));
     let stated: Result<Vec<Vec<FileEntry>>> =
         paths.iter().map(|path| (kd_root::FORMAT.stated)(path)).collect();
@@ -383,7 +385,8 @@ impl Sink for WindowSink {
         let records = batch.records.clone();
         let view = Tokens::of(&records)?;
         let settings = &self.output.settings;
-        let columns = (settings.keep_eod, settings.extras.contains(&ExtraColumn::SpanId));
+        let with_spans = settings.extras.contains(&ExtraColumn::SpanId);
+        let columns = (settings.keep_eod, with_spans, !settings.vocabulary.is_o200k());
         for row in 0..view.len() {
             let place = batch.origin.place(row);
             if let Err(cause) = self.window.push(&view, row, place, columns, &mut self.rule) {

@@ -13,6 +13,7 @@ use serde_json::json;
 use super::columns::Form;
 use super::decode::{DecodedRows, RowPiece};
 use super::manifest::{Contents, HAS_EOD, KEY, PACKED, RowsManifest, SCHEMA};
+use super::segments::{PieceSegments, SegmentReader};
 use crate::batch::{Batch, Header, Origin, RecordSource, WantedRecords, joined_parameters};
 use crate::cli::{Slice, runs_within};
 use crate::error::{Error, Kind, Result, shown};
@@ -21,8 +22,9 @@ use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
 use crate::format::sequence_records::add_segments;
 use crate::format::{checked_sum, json_file};
 use crate::harmony::{Alignment, Segments, Spans, segments_of};
+use crate::model::refuse_two;
 use crate::packing::Overflow;
-use crate::record::tokens::{Identity, TokensBuilder};
+use crate::record::tokens::{Identity, Segment, TokensBuilder};
 use crate::record::{RecordType, TOKENS};
 use crate::tokenizer::EOD;
 use crate::wording::{exactly, grouped};
@@ -132,6 +134,8 @@ struct OpenFile {
     spans: Option<Spans>,
     parts: HashMap<i64, PartialSequence>,
     segments: Segments,
+    /// The messages that stand in the file.
+    stored: Option<SegmentReader>,
 }
 
 /// A sequence that still lacks some of its pieces.
@@ -150,22 +154,39 @@ struct Sequence {
     mask: Vec<u8>,
     spans: Option<Vec<u8>>,
     id: Option<String>,
+    /// The messages of each piece, if they stand in the file.
+    segments: Vec<PieceSegments>,
 }
 
 impl Sequence {
-    fn of(piece: &RowPiece<'_>) -> Sequence {
+    fn of(piece: &RowPiece<'_>, segments: Option<PieceSegments>) -> Sequence {
         Sequence {
             tokens: piece.tokens.to_vec(),
             mask: piece.mask.to_vec(),
             spans: piece.spans.map(<[u8]>::to_vec),
             id: piece.id.map(str::to_string),
+            segments: segments.into_iter().collect(),
         }
     }
 
     fn goes_on(&mut self, with: Sequence) {
         self.tokens.extend(with.tokens);
         self.mask.extend(with.mask);
+        self.segments.extend(with.segments);
         self.spans = self.spans.take().zip(with.spans).map(|(a, b)| [a, b].concat());
+    }
+
+    /// Returns the messages that stand in the file; `None` if those of a piece are not known. (A message of two pieces
+    /// stands with both; what was cut off has no tokens.)
+    fn stored(&self) -> Option<Vec<Segment<'_>>> {
+        let mut all: Vec<Segment<'_>> = Vec::new();
+        for piece in &self.segments {
+            all.extend(piece.list()?);
+        }
+        all.dedup();
+        let length = self.tokens.len() as i32;
+        all.iter_mut().for_each(|segment| segment.end = segment.end.min(length));
+        Some(all).filter(|_| !self.segments.is_empty())
     }
 }
 
@@ -199,7 +220,9 @@ impl RowsReader {
         let mut first = all.next().ok_or_else(|| Error::usage("no file is named"))?;
         let row_length = |manifest: &RowsManifest| manifest.packing().row_length();
         let (mut form, mut seq_length) = (Some(first.form), row_length(&first).map(u64::from));
-        for next in all {
+        for (path, next) in paths.iter().skip(1).zip(all) {
+            let stated = [&first, &next].map(|manifest| manifest.parameters.get("tokenizer"));
+            refuse_two(stated).map_err(|error| error.at(path.as_path()))?;
             first.parameters = joined_parameters(&first.parameters, &next.parameters);
             if !first.provenance.ends_with(&next.provenance) {
                 first.provenance.extend(next.provenance.iter().cloned());
@@ -342,8 +365,9 @@ impl OpenFile {
         let spans = manifest.parameters.get("spans").map(Spans::from_json);
         let name = path.file_name().unwrap_or_default().to_string_lossy().as_ref().into();
         let (parts, segments) = (HashMap::new(), Segments::default());
-        let path = path.to_path_buf();
-        Ok(OpenFile { path, name, manifest, batches, row: 0, record: 0, spans, parts, segments })
+        let stored = SegmentReader::open(&opened)?;
+        let (path, row, record) = (path.to_path_buf(), 0, 0);
+        Ok(OpenFile { path, name, manifest, batches, row, record, spans, parts, segments, stored })
     }
 
     /// Reads the sequences of some rows; `None` at the end.
@@ -364,7 +388,9 @@ impl OpenFile {
                 let (count, row) = (pieces.len(), self.row);
                 for piece in pieces {
                     let positions = piece.at..piece.at + piece.tokens.len();
-                    let joined = join(&mut self.parts, &self.manifest, &piece, row).map_err(at)?;
+                    let stored = self.stored.as_mut().map(SegmentReader::next_piece).transpose()?;
+                    let of = (&piece, stored);
+                    let joined = join(&mut self.parts, &self.manifest, of, row).map_err(at)?;
                     let Some((sequence, is_whole, others)) = joined else { continue };
                     remarks.push(match others.as_slice() {
                         [] => remark((row, piece.number, count), positions),
@@ -421,10 +447,10 @@ type JoinedSequence = (Sequence, bool, Vec<u64>);
 fn join(
     parts: &mut HashMap<i64, PartialSequence>,
     manifest: &RowsManifest,
-    piece: &RowPiece<'_>,
+    (piece, stored): (&RowPiece<'_>, Option<PieceSegments>),
     row: u64,
 ) -> std::result::Result<Option<JoinedSequence>, String> {
-    let sequence = Sequence::of(piece);
+    let sequence = Sequence::of(piece, stored);
     let whole = Vec::new();
     let Some((number, start, left)) = piece.place else { return Ok(Some((sequence, true, whole))) };
     let is_cut = manifest.overflow == Overflow::Cut;
@@ -474,14 +500,20 @@ fn add_record(
     };
     aligned(&sequence.mask, &mut builder.loss_mask);
     segments.clear();
-    let known = segments_of(&builder.tokens[begin..], segments).is_ok();
+    let stored = sequence.stored();
+    let weighted = spans.filter(|_| stored.is_none());
+    let messages: Option<Vec<Segment<'_>>> = stored.or_else(|| {
+        let known = segments_of(&builder.tokens[begin..], segments).is_ok();
+        known.then(|| segments.records().collect())
+    });
     match (&sequence.spans, spans) {
         (Some(own), _) => aligned(own, &mut builder.span_id),
         (None, spans) => {
             let mut ids = Vec::new();
             let mask = &builder.loss_mask[begin..];
-            let made = spans.filter(|_| known).map(|spans| {
-                spans.append_weighted(segments.records(), mask, Alignment::Label, &mut ids)
+            let made = spans.zip(messages.as_ref()).map(|(spans, messages)| {
+                let messages = messages.iter().copied();
+                spans.append_weighted(messages, mask, Alignment::Label, &mut ids)
             });
             // A token has a span if and only if it is trained on.
             let fits = |ids: &[u8]| ids.iter().zip(mask).all(|(id, mask)| (*id > 0) == (*mask > 0));
@@ -493,10 +525,12 @@ fn add_record(
             builder.span_id.resize(begin + length, 0);
         }
     }
-    add_segments(builder, begin, segments, spans);
-    match known {
-        true => builder.finish_record(identity)?,
-        false => builder.finish_record_without_segments(identity)?,
+    match messages {
+        Some(messages) => {
+            add_segments(builder, begin, messages.iter().copied(), weighted);
+            builder.finish_record(identity)?;
+        }
+        None => builder.finish_record_without_segments(identity)?,
     }
     Ok(())
 }

@@ -19,6 +19,7 @@ use parquet::schema::types::ColumnDescPtr;
 use super::columns::{GroupColumns, GroupTotals, Layout, Source};
 use super::manifest::KEY;
 use super::pages::{Chunk, chunk, is_of_tokens};
+use super::segments::{self, Block, block};
 use crate::error::{Error, Result, shown};
 use crate::format::hashed_file::HashedFile;
 use crate::format::parquet::{end_error, write_error, writer_properties};
@@ -37,6 +38,8 @@ pub(super) struct RowsFile {
     layout: Layout,
     compression: Compression,
     path: String,
+    /// The blocks of messages behind the row groups.
+    blocks: Vec<Block>,
 }
 
 /// An encoded column of a row group.
@@ -52,6 +55,8 @@ struct EncodedGroup {
     rows: u64,
     tokens: u64,
     totals: GroupTotals,
+    /// The block of its messages, and its bytes before compression.
+    segments: Option<(Vec<u8>, u64)>,
 }
 
 impl RowsFile {
@@ -76,7 +81,8 @@ impl RowsFile {
         let writer = SerializedFileWriter::new(file, root, Arc::new(properties.build()));
         let writer = writer.map_err(failed)?;
         let factory = ArrowRowGroupWriterFactory::new(&writer, schema.clone());
-        Ok(RowsFile { writer, factory, schema, layout, compression, path })
+        let blocks = Vec::new();
+        Ok(RowsFile { writer, factory, schema, layout, compression, path, blocks })
     }
 
     /// Appends rows; calls `done` with the rows and tokens that are written.
@@ -87,7 +93,7 @@ impl RowsFile {
         jobs: NonZeroUsize,
         mut done: impl FnMut(u64, u64),
     ) -> Result<GroupTotals> {
-        let RowsFile { writer, factory, schema, layout, compression, path } = self;
+        let RowsFile { writer, factory, schema, layout, compression, path, blocks } = self;
         let columns = writer.schema_descr().columns().to_vec();
         let (layout, compression, path) = (*layout, *compression, path.as_str());
         let encoder = Encoder { factory, schema, columns, layout, compression, path };
@@ -103,7 +109,7 @@ impl RowsFile {
             groups,
             || one(&encode),
             |encoded: Result<EncodedGroup>| {
-                let EncodedGroup { chunks, rows, tokens, totals } = encoded?;
+                let EncodedGroup { chunks, rows, tokens, totals, segments } = encoded?;
                 let mut group = writer.next_row_group().map_err(failed)?;
                 for chunk in chunks {
                     match chunk {
@@ -115,6 +121,11 @@ impl RowsFile {
                     .map_err(failed)?;
                 }
                 group.close().map_err(failed)?;
+                if let Some((block, raw_bytes)) = segments {
+                    let offset = writer.bytes_written() as u64;
+                    writer.write_all(&block).map_err(|e| Error::write(path, &e))?;
+                    blocks.push(Block::new(offset, (&block, raw_bytes)));
+                }
                 sums.add(&totals);
                 done(rows, tokens);
                 Ok(Flow::Continue)
@@ -126,6 +137,11 @@ impl RowsFile {
     /// Ends the file with its manifest; it does not have its final name yet.
     pub fn finish(mut self, manifest: String) -> Result<PendingFile> {
         self.writer.append_key_value_metadata(KeyValue::new(KEY.to_string(), manifest));
+        if !self.blocks.is_empty() {
+            let blocks = serde_json::to_string(&self.blocks).map_err(Error::data)?;
+            let stated = KeyValue::new(segments::KEY.to_string(), blocks);
+            self.writer.append_key_value_metadata(stated);
+        }
         self.writer.flush().map_err(|e| Error::write(&self.path, &e))?;
         let file = self.writer.into_inner().map_err(|e| end_error(&self.path, e))?;
         file.finish_without_hash()
@@ -147,9 +163,11 @@ impl Encoder<'_> {
         let failed = |e: ParquetError| write_error(self.path, e);
         let pieces = group.clone().flat_map(|row| rows.row(row));
         let tokens: u64 = pieces.map(|piece| stored(piece, &source.packing)).sum();
-        let mut columns = GroupColumns::new(self.layout, tokens as usize);
+        let with_segments = source.store.has_segments();
+        let mut columns = GroupColumns::new(self.layout, tokens as usize, with_segments);
         group.clone().try_for_each(|row| columns.row(rows.row(row), source))?;
-        let (columns, totals) = columns.finish()?;
+        let (columns, totals, segments) = columns.finish()?;
+        let segments = segments.map(block).transpose()?;
         // (The number of a row group matters only to encryption.)
         let writers = self.factory.create_column_writers(0).map_err(failed)?;
         let mut writers = writers.into_iter();
@@ -167,7 +185,7 @@ impl Encoder<'_> {
             }
             chunks.push(Column::Other(writer.close().map_err(failed)?));
         }
-        Ok(EncodedGroup { chunks, rows: group.len() as u64, tokens, totals })
+        Ok(EncodedGroup { chunks, rows: group.len() as u64, tokens, totals, segments })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The sequences from which pieces are taken, in any order: triples on disk, or a window of records.
 
 use std::io;
+use std::iter::Empty;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use byteorder::{ByteOrder, LittleEndian};
 
 use super::manifest::RowsInput;
 use super::sample::sample;
+use super::segments::SegmentStore;
 use crate::cli::RejectedContent;
 use crate::digest::sha256_of;
 use crate::error::{Error, Place, Position, Result, shown};
@@ -16,7 +18,7 @@ use crate::files::{self, changed, open_member};
 use crate::format::kd_root::{IdRows, IdsFile, KdListing, find_ids};
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
 use crate::model::Vocabulary;
-use crate::record::tokens::Identity;
+use crate::record::tokens::Segment;
 use crate::tokenizer::EOD;
 use crate::wording::exactly;
 
@@ -34,6 +36,16 @@ pub(crate) trait Sequences: Sync {
         mask: &mut Vec<u8>,
         spans: Option<&mut Vec<u8>>,
     ) -> Result<()>;
+
+    /// Returns the messages, if the tokens do not show them and they are kept.
+    fn segments(&self, _sequence: u64) -> Option<Vec<Segment<'_>>> {
+        None
+    }
+
+    /// Whether there are messages of any sequence.
+    fn has_segments(&self) -> bool {
+        false
+    }
 
     /// Returns the id, if ids are kept.
     fn id(&self, sequence: u64) -> Option<&str>;
@@ -54,7 +66,7 @@ pub(crate) trait Sequences: Sync {
 
 /// Returns the error for a sequence that lacks the end of document which is to be left out.
 pub(super) fn no_end(place: &Place) -> Error {
-    Error::data(no_end_in_words()).at(place).hint(KEEP_EOD)
+    Error::data(no_end_in_words()).at(place).hint(OF_MODEL)
 }
 
 /// Returns the cause if the tokens of a document, without its end, contain an end of document.
@@ -66,14 +78,15 @@ pub(super) fn end_inside(tokens: &[i32]) -> Option<String> {
 
 /// Returns the error for a sequence for which [`end_inside`] has a cause.
 pub(super) fn not_at_end(cause: String, place: &Place) -> Error {
-    Error::data(cause).at(place).hint(KEEP_EOD)
+    Error::data(cause).at(place).hint(OF_MODEL)
 }
 
 pub(super) fn no_end_in_words() -> String {
     format!("does not end in <|endoftext|> ({EOD})")
 }
 
-pub(super) const KEEP_EOD: &str = "--keep-eod, which takes every token as it is";
+/// What helps where tokens are not as o200k's.
+pub(super) const OF_MODEL: &str = "--model DIR, if they are tokens of another model";
 
 /// Returns the cause if a token is not in the vocabulary.
 pub(super) fn outside(tokens: &[i32], vocabulary: Vocabulary) -> Option<String> {
@@ -123,14 +136,16 @@ pub(crate) struct PrefixStore {
     pub lengths: Vec<u32>,
     starts: Starts,
     ids: Option<Ids>,
+    segments: Option<SegmentStore>,
 }
 
 /// How many lengths, and offsets, are read of an `.idx` at once.
 const BLOCK: usize = 1 << 16;
 
 impl PrefixStore {
-    /// Opens a path: a split, a folder of triples, or a prefix.
-    pub fn open(paths: &[PathBuf], with_ids: bool) -> Result<PrefixStore> {
+    /// Opens a path: a split, a folder of triples, or a prefix. The last argument says whether the ids, and the messages
+    /// that stand beside them, are kept.
+    pub fn open(paths: &[PathBuf], (with_ids, with_segments): (bool, bool)) -> Result<PrefixStore> {
         let mut prefixes = Vec::new();
         for path in paths {
             let listing = KdListing::of(path)?.ok_or_else(|| {
@@ -146,9 +161,10 @@ impl PrefixStore {
                 prefixes.push(prefix.path);
             }
         }
-        let (prefixes, ids) = (prefixes, with_ids.then(Ids::default));
-        let mut store =
-            PrefixStore { prefixes: Vec::new(), lengths: Vec::new(), starts: Vec::new(), ids };
+        let ids = with_ids.then(Ids::default);
+        let segments = with_segments.then(SegmentStore::default);
+        let (lengths, starts) = (Vec::new(), Vec::new());
+        let mut store = PrefixStore { prefixes: Vec::new(), lengths, starts, ids, segments };
         prefixes.into_iter().try_for_each(|prefix| store.add(prefix))?;
         Ok(store)
     }
@@ -206,17 +222,32 @@ impl PrefixStore {
                 return Err(Error::data(cause).at(dataset.bin_path()));
             }
         }
-        if let Some(ids) = &mut self.ids {
-            let own = &self.lengths[first as usize..];
-            let Some(path) = find_ids(&prefix)? else {
-                let cause = "has no ids file, so rows cannot have ids";
-                return Err(Error::usage(cause).at(prefix.as_path()));
-            };
-            let file = IdsFile::open(&path)?.of_sequences(sequences)?;
-            let mut rows: IdRows = file.read(std::slice::from_ref(&(0..sequences)))?;
-            for &length in own {
-                let length = i32::try_from(length).unwrap_or(i32::MAX);
-                rows.next_of(length, |identity: Identity<'_>| ids.push(identity.id))?;
+        let file = match self.ids.is_some() || self.segments.is_some() {
+            true => find_ids(&prefix)?.map(|path| IdsFile::open(&path)?.of_sequences(sequences)),
+            false => None,
+        };
+        let file = file.transpose()?;
+        if self.ids.is_some() && file.is_none() {
+            let cause = "has no ids file, so rows cannot have ids";
+            return Err(Error::usage(cause).at(prefix.as_path()));
+        }
+        let own = &self.lengths[first as usize..];
+        match file.filter(|file| self.ids.is_some() || file.has_segments()) {
+            Some(file) => {
+                let mut rows: IdRows = file.read(std::slice::from_ref(&(0..sequences)))?;
+                for &length in own {
+                    let length = i32::try_from(length).unwrap_or(i32::MAX);
+                    rows.next_of(length, |columns, row| {
+                        let ids = self.ids.iter_mut();
+                        ids.for_each(|ids| ids.push(columns.identity(row).id));
+                        let segments = self.segments.iter_mut();
+                        segments.for_each(|segments| segments.push(columns.segments(row)));
+                    })?;
+                }
+            }
+            None => {
+                let segments = self.segments.iter_mut();
+                segments.for_each(|s| own.iter().for_each(|_| s.push(None::<Empty<_>>)));
             }
         }
         self.prefixes.push((first, prefix, datasets));
@@ -382,6 +413,14 @@ impl Sequences for PrefixStore {
         Ok(())
     }
 
+    fn segments(&self, sequence: u64) -> Option<Vec<Segment<'_>>> {
+        Some(self.segments.as_ref()?.of(sequence as usize)?.collect())
+    }
+
+    fn has_segments(&self) -> bool {
+        self.segments.as_ref().is_some_and(SegmentStore::is_known)
+    }
+
     fn id(&self, sequence: u64) -> Option<&str> {
         self.ids.as_ref()?.get(sequence as usize)
     }
@@ -404,8 +443,9 @@ impl Sequences for PrefixStore {
             let mut rows = IdsFile::open(&path)?.of_sequences(count)?.read(&runs)?;
             for &sequence in own {
                 let length = i32::try_from(self.lengths[sequence as usize]).unwrap_or(i32::MAX);
-                let id = |identity: Identity<'_>| identity.id.map(str::to_string);
-                ids.push(rows.next_of(length, id)?);
+                let id = rows
+                    .next_of(length, |columns, row| columns.identity(row).id.map(str::to_string))?;
+                ids.push(id);
             }
         }
         Ok(ids)

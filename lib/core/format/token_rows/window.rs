@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use serde_json::json;
 
-use super::store::{Ids, KEEP_EOD, Sequences, Starts, end_inside, no_end_in_words, wrong_mask};
+use super::segments::SegmentStore;
+use super::store::{Ids, OF_MODEL, Sequences, Starts, end_inside, no_end_in_words, wrong_mask};
 use crate::cli::RejectedContent;
 use crate::error::{Place, Result};
 use crate::format::kd_root::RowRule;
-use crate::record::tokens::Tokens;
+use crate::record::tokens::{Segment, Tokens};
 use crate::tokenizer::EOD;
 use crate::wording::exactly;
 
@@ -23,6 +24,7 @@ pub(super) struct Window {
     masks: Vec<u8>,
     spans: Vec<u8>,
     ids: Ids,
+    segments: SegmentStore,
     places: Vec<Place>,
 }
 
@@ -43,7 +45,7 @@ impl Window {
         view: &Tokens<'_>,
         row: usize,
         place: Place,
-        (keep_eod, with_spans): (bool, bool),
+        (keep_eod, with_spans, with_segments): (bool, bool, bool),
         rule: &mut Option<RowRule>,
     ) -> std::result::Result<(), String> {
         let tokens = view.tokens(row);
@@ -67,7 +69,7 @@ impl Window {
         if let (false, Some((last, before))) = (keep_eod, tokens.split_last()) {
             let no_end = (*last != EOD).then(no_end_in_words);
             if let Some(cause) = no_end.or_else(|| end_inside(before)) {
-                return Err(format!("{cause}; try: {KEEP_EOD}"));
+                return Err(format!("{cause}; try: {OF_MODEL}"));
             }
         }
         let length = u32::try_from(tokens.len()).map_err(|_| "has 2^32 tokens".to_string())?;
@@ -78,6 +80,7 @@ impl Window {
         self.masks.extend_from_slice(mask);
         self.spans.extend_from_slice(spans.filter(|_| with_spans).unwrap_or_default());
         self.ids.push(view.id(row));
+        self.segments.push(view.segments(row).filter(|_| with_segments));
         self.places.push(place);
         Ok(())
     }
@@ -92,7 +95,7 @@ impl Window {
         masks.clear();
         spans.clear();
         places.clear();
-        (self.first, self.ids) = (first, Ids::default());
+        (self.first, self.ids, self.segments) = (first, Ids::default(), SegmentStore::default());
     }
 
     fn at(&self, sequence: u64) -> usize {
@@ -124,6 +127,14 @@ impl Sequences for Window {
             spans.extend_from_slice(&self.spans[values]);
         }
         Ok(())
+    }
+
+    fn segments(&self, sequence: u64) -> Option<Vec<Segment<'_>>> {
+        Some(self.segments.of(self.at(sequence))?.collect())
+    }
+
+    fn has_segments(&self) -> bool {
+        self.segments.is_known()
     }
 
     fn id(&self, sequence: u64) -> Option<&str> {

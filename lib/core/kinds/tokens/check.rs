@@ -3,15 +3,13 @@
 use std::path::Path;
 
 use crate::batch::Header;
-use crate::check::DERIVED;
-use crate::check::gate::{self, SEGMENTS};
 use crate::check::{
     AssertedRules, BatchCheck, Check, CheckView, Findings, RecordChecker, SequenceChecker,
     SequenceRules, checks,
 };
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
-use crate::model::{Vocabulary, end_of};
+use crate::model::{Vocabulary, end_of, is_assumed, is_stated_by_records};
 use crate::record::tokens::Tokens;
 use crate::wording::exactly;
 
@@ -20,6 +18,9 @@ checks! {
         "a sequence without tokens, or with only one of the two masks";
     LENGTHS: Error Content "stream.tokens.lengths",
         "a mask that is longer or shorter than its tokens: all after it would be shifted";
+    UNKNOWN: Error Content "stream.tokens.unknown",
+        "tokens that Harmony does not make, in a stream that does not state their tokenizer",
+        hint "--model DIR, the folder of their model";
     ALIGNMENT: Error Structure "stream.tokens.alignment",
         "masks that are aligned to their own token: a Megatron dataset needs them for the next one",
         hint "try: span-mask without --align token";
@@ -27,7 +28,7 @@ checks! {
 
 impl CheckView for Tokens<'_> {
     fn checks() -> Vec<&'static Check> {
-        [CHECKS, gate::CHECKS].concat()
+        CHECKS.to_vec()
     }
 
     fn header(path: &Path, header: &Header, findings: &mut Findings<'_>) {
@@ -43,7 +44,8 @@ impl CheckView for Tokens<'_> {
 
 struct TokensChecker {
     sequences: SequenceChecker,
-    rules: SequenceRules,
+    /// Whether nothing is stated about the tokenizer.
+    is_assumed: bool,
 }
 
 impl TokensChecker {
@@ -56,24 +58,18 @@ impl TokensChecker {
         let vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
         let (is_weighted, tokenizer) = (false, said.tokenizer);
         let end = end_of(header);
-        let rules =
-            SequenceRules { policy, spans, alignment, is_weighted, vocabulary, tokenizer, end };
-        TokensChecker { sequences: SequenceChecker::new(&rules), rules }
-    }
-}
-
-impl TokensChecker {
-    /// Returns the first place at which the span ids of a row do not follow from its segments. (For tokens that do
-    /// not show the roles themselves.)
-    fn differs(&self, view: &Tokens<'_>, row: usize, span: &[u8]) -> Option<String> {
-        let (segments, spans) = (view.segments(row)?, self.rules.spans.as_ref()?);
-        let mut derived = Vec::with_capacity(span.len());
-        if let Err(cause) = spans.append(segments, span.len(), self.rules.alignment, &mut derived) {
-            return Some(cause);
-        }
-        let place = derived.iter().zip(span).position(|(a, b)| a != b)?;
-        let (found, expected) = (span[place], derived[place]);
-        Some(format!("position {place} has span id {found}; its label's segment has {expected}"))
+        let rules = SequenceRules {
+            policy,
+            spans,
+            alignment,
+            is_weighted,
+            vocabulary,
+            tokenizer,
+            end,
+            may_have_end: end.is_some() || is_stated_by_records(header) || is_assumed(header),
+        };
+        let sequences = SequenceChecker::new(&rules);
+        TokensChecker { sequences, is_assumed: is_assumed(header) }
     }
 }
 
@@ -89,6 +85,10 @@ impl RecordChecker for TokensChecker {
             let tokens = view.tokens(row);
             if tokens.is_empty() {
                 batch.findings.add(&NULL, at, "has no tokens");
+                continue;
+            }
+            if self.is_assumed && !view.may_be_harmony(row) {
+                batch.findings.add(&UNKNOWN, at, "no message begins with <|start|> (200006)");
                 continue;
             }
             let masks = match (view.loss_mask(row), view.span_id(row)) {
@@ -112,18 +112,7 @@ impl RecordChecker for TokensChecker {
                     None
                 }
             };
-            self.sequences.expect_weights(view.segments(row).filter(|_| view.has_weights()));
-            self.sequences.expect_targets(view.segments(row));
-            self.sequences.check(at, tokens, masks, batch.findings);
-            if let Some((_, span)) = masks.filter(|_| !self.rules.vocabulary.is_o200k())
-                && let Some(cause) = self.differs(&view, row, span)
-            {
-                batch.findings.add(&DERIVED, at, cause);
-            }
-            let are_its = |stated| self.sequences.are_its_segments(stated);
-            if !view.segments(row).is_none_or(are_its) {
-                batch.findings.add(&SEGMENTS, at, "its segments are not its messages");
-            }
+            self.sequences.check(at, tokens, masks, view.segments(row), batch.findings);
         }
         Ok(())
     }

@@ -33,9 +33,10 @@ impl DiffView for Tokens<'_> {
         b: &DiffRecord<'_, Self>,
     ) -> Result<Vec<String>> {
         let (x, y) = (a.rows, b.rows);
-        let of_a = TokenRow { tokens: x.tokens(a.row), texts: a.texts };
+        let of_a = TokenRow { tokens: x.tokens(a.row), texts: a.texts.of_record(x, a.row) };
+        let of_b = TokenRow { tokens: y.tokens(b.row), texts: b.texts.of_record(y, b.row) };
         Ok(match part {
-            "tokens" => shown_tokens(of_a, TokenRow { tokens: y.tokens(b.row), texts: b.texts }),
+            "tokens" => shown_tokens(of_a, of_b),
             "mask" => shown_values(x.loss_mask(a.row), y.loss_mask(b.row), of_a),
             "span" => shown_values(x.span_id(a.row), y.span_id(b.row), of_a),
             "segments" => shown_segments(

@@ -42,7 +42,7 @@ pub fn style_of(trained: TokenTraining) -> Style {
         TokenTraining::Unknown | TokenTraining::Not | TokenTraining::ByWeight => Style::PLAIN,
         TokenTraining::As(1) => Style::REASONING,
         TokenTraining::As(2) => Style::FINAL,
-        TokenTraining::As(_) => Style::OTHER,
+        TokenTraining::Trained | TokenTraining::As(_) => Style::OTHER,
         TokenTraining::Odd { .. } => Style::BAD,
     }
 }

@@ -216,7 +216,17 @@ impl Manifests {
         let is_weighted = part.is_some_and(KdPart::has_weights);
         let alignment = Alignment::Label;
         let end = config.eod_token_id.filter(|_| !vocabulary.is_o200k());
-        SequenceRules { policy, spans, alignment, is_weighted, vocabulary, tokenizer, end }
+        let may_have_end = end.is_some();
+        SequenceRules {
+            policy,
+            spans,
+            alignment,
+            is_weighted,
+            vocabulary,
+            tokenizer,
+            end,
+            may_have_end,
+        }
     }
 
     /// Returns the stated tokenizer, if it is not o200k, and the manifest that states it.

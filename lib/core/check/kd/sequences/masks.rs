@@ -3,7 +3,8 @@
 
 use super::rules::SequenceRules;
 use crate::check::{Check, FindingPlace, Findings, checks};
-use crate::harmony::{Alignment, Segments, Spans, is_unsupervised, loss_mask};
+use crate::harmony::{Alignment, Spans, is_unsupervised, loss_mask};
+use crate::record::tokens::Segment;
 
 checks! {
     UNSHIFTED: Error Content "kd.mask.unshifted",
@@ -23,7 +24,7 @@ checks! {
     MASK_SPAN: Error Content "kd.mask.span",
         "the loss mask is not 1 exactly where the span id is over 0: one of them is wrong";
     pub(crate) DERIVED: Error Content "kd.mask.derived",
-        "the masks do not follow from the roles and channels in the tokens";
+        "the masks do not follow from the roles and channels of the messages";
     UNSUPERVISED: Warning Content "kd.mask.unsupervised",
         "a sequence in which nothing is supervised: it costs time and teaches nothing",
         hint "no assistant message is in a supervised channel; try: span-mask --span CHANNEL=ID";
@@ -41,37 +42,46 @@ pub(super) struct MaskChecker {
 
 impl MaskChecker {
     /// Checks the masks of a sequence. `segments` are its messages; `None` if its spans cannot be derived from them.
-    pub fn check(
+    pub fn check<'a>(
         &mut self,
         at: FindingPlace<'_>,
         rules: &SequenceRules,
-        segments: Option<&Segments>,
+        segments: Option<impl Iterator<Item = Segment<'a>> + Clone>,
         masks: Masks<'_>,
         findings: &mut Findings<'_>,
     ) {
         if is_unsupervised(masks.0) {
             findings.add(&UNSUPERVISED, at, "nothing is supervised");
         }
+        let mut cause = None;
         let segments = segments.filter(|segments| {
-            derive(rules, segments, masks.1, rules.alignment, &mut self.derived)
+            let done = derive(rules, segments.clone(), masks.1, rules.alignment, &mut self.derived);
+            cause = done.err();
+            cause.is_none()
         });
+        // (Messages of Harmony follow one another, as they are read from the tokens.)
+        if let Some(cause) = cause {
+            findings.add(&DERIVED, at, cause);
+            return;
+        }
         let differs = |all: u8, (&mask, &span): (&u8, &u8)| all | (mask ^ u8::from(span > 0));
         let is_mask = || masks.0.iter().zip(masks.1).fold(0, differs) == 0;
         if segments.is_some() && masks.1 == self.derived && is_mask() {
             return;
         }
+        let is_derived = segments.is_some();
         let misplaced = segments.and_then(|segments| self.misplaced(rules, segments, masks));
-        let wrong = || self.wrong_value(rules, masks, segments.is_some());
+        let wrong = || self.wrong_value(rules, masks, is_derived);
         if let Some((check, message)) = misplaced.or_else(wrong) {
             findings.add(check, at, message);
         }
     }
 
     /// Returns the check and the cause if the masks are the derived ones, but shifted or swapped.
-    fn misplaced(
+    fn misplaced<'a>(
         &self,
         rules: &SequenceRules,
-        segments: &Segments,
+        segments: impl Iterator<Item = Segment<'a>>,
         (mask, span): Masks<'_>,
     ) -> Option<(&'static Check, String)> {
         let is = |span_id: &[u8]| span == span_id && mask == loss_mask(span_id);
@@ -82,7 +92,7 @@ impl MaskChecker {
             return None;
         }
         let mut unshifted = Vec::new();
-        let known = derive(rules, segments, span, Alignment::Token, &mut unshifted);
+        let known = derive(rules, segments, span, Alignment::Token, &mut unshifted).is_ok();
         let twice: Vec<u8> = self.derived.iter().skip(1).copied().chain([0]).collect();
         let (check, sign) = if known && is(&unshifted) {
             (&UNSHIFTED, '-')
@@ -134,23 +144,16 @@ impl MaskChecker {
     }
 }
 
-/// Derives the span ids of a sequence from its messages; returns whether that is possible. If the
-/// spans are not known, a message has the id that `stated` has at its beginning.
-fn derive(
+/// Derives the span ids of a sequence from its messages. If the spans are not known, a message has the id that
+/// `stated` has at its beginning.
+fn derive<'a>(
     rules: &SequenceRules,
-    segments: &Segments,
+    segments: impl Iterator<Item = Segment<'a>>,
     stated: &[u8],
     alignment: Alignment,
     span_ids: &mut Vec<u8>,
-) -> bool {
+) -> Result<(), String> {
     span_ids.clear();
-    let list = segments.records();
-    let done = match &rules.spans {
-        Some(spans) if rules.is_weighted => {
-            spans.append_weighted(list, stated, alignment, span_ids)
-        }
-        Some(spans) => spans.append(list, stated.len(), alignment, span_ids),
-        None => Spans::append_stated(list, stated, alignment, span_ids),
-    };
-    done.is_ok()
+    let stated = (stated, rules.is_weighted);
+    Spans::derive(rules.spans.as_ref(), segments, stated, alignment, span_ids)
 }

@@ -10,7 +10,6 @@ mod contents;
 mod masks;
 mod rules;
 
-pub(crate) use masks::DERIVED;
 pub(crate) use rules::SequenceRules;
 
 use self::contents::{KnownContents, Utf8Tokens};
@@ -18,7 +17,6 @@ use self::masks::{MaskChecker, Masks};
 use super::texts::{ModelTexts, Targets, TextFault};
 use crate::check::{Check, FindingPlace, Findings, Severity, checks};
 use crate::harmony::{Channel, Policy, Role, Segment, Segments, places_from, segments_of};
-use crate::model::Vocabulary;
 use crate::record::tokens;
 use crate::tokenizer::{
     EOD, Encoder, MESSAGE, PADDED_VOCABULARY_SIZE, RETURN, START_OF_TEXT, decode_into, is_produced,
@@ -42,6 +40,8 @@ checks! {
         "<|return|> must end a last final message, and no other: it teaches the model when to stop";
     POLICY: Error Content "kd.harmony.policy",
         "a message does not follow the SYNTH policy (its roles, the channels analysis and final)";
+    pub(crate) SEGMENTS: Error Content "stream.tokens.segments",
+        "segments that are not the messages in the tokens, or do not cover them: masks are made from segments";
     CANONICAL: Warning Content "kd.token.canonical",
         "text that the tokenizer would encode differently: the model never meets these again";
 }
@@ -93,11 +93,83 @@ impl SequenceChecker {
         }
     }
 
-    /// Sets the segments of the next sequence of another tokenizer, which state where its text may have been cut.
-    pub fn expect_targets<'a>(
+    /// Checks a sequence. Masks, if there are any, must be as long as the tokens. `stated` are the segments that come
+    /// with it; o200k's tokens show them, too.
+    pub fn check<'a>(
         &mut self,
-        segments: Option<impl Iterator<Item = tokens::Segment<'a>>>,
+        at: FindingPlace<'_>,
+        tokens: &[i32],
+        masks: Option<Masks<'_>>,
+        stated: Option<impl ExactSizeIterator<Item = tokens::Segment<'a>> + Clone>,
+        findings: &mut Findings<'_>,
     ) {
+        if !self.rules.vocabulary.is_o200k() {
+            self.check_of_model(at, tokens, masks, stated, findings);
+            return;
+        }
+        self.weights.clear();
+        self.weights.extend(stated.iter().cloned().flatten().map(|segment| segment.is_trained));
+        if self.weights.iter().all(|is_trained| *is_trained) {
+            self.weights.clear();
+        }
+        self.is_conversation = false;
+        let known = self.tokens(at, tokens, findings) && self.conversation(at, tokens, findings);
+        if let Some(masks) = masks {
+            let segments = known.then(|| self.segments.records());
+            self.masks.check(at, &self.rules, segments, masks, findings);
+        }
+        let are_its = |stated| self.are_its_segments(stated);
+        if !stated.is_none_or(are_its) {
+            findings.add(&SEGMENTS, at, "its segments are not its messages");
+        }
+    }
+
+    /// Checks a sequence of another tokenizer, whose tokens do not show the messages.
+    fn check_of_model<'a>(
+        &mut self,
+        at: FindingPlace<'_>,
+        tokens: &[i32],
+        masks: Option<Masks<'_>>,
+        stated: Option<impl ExactSizeIterator<Item = tokens::Segment<'a>> + Clone>,
+        findings: &mut Findings<'_>,
+    ) {
+        let vocabulary = self.rules.vocabulary;
+        if let Some(place) = tokens.iter().position(|&id| !vocabulary.has(id)) {
+            findings.add(&RANGE, at, format_args!("token {place} is {}", tokens[place]));
+        } else {
+            self.end_of_model(at, tokens, findings);
+            self.expect_targets(stated.clone());
+            self.texts_of_model(at, tokens, masks, findings);
+        }
+        if let Some(masks) = masks {
+            self.masks.check(at, &self.rules, stated.clone(), masks, findings);
+        }
+        if let Some(cause) = stated.and_then(|stated| self.uncovered(tokens, stated)) {
+            findings.add(&SEGMENTS, at, cause);
+        }
+    }
+
+    /// Returns the first token that is in no segment, or in two. (Only the appended end is in none.)
+    fn uncovered<'a>(
+        &self,
+        tokens: &[i32],
+        stated: impl Iterator<Item = tokens::Segment<'a>>,
+    ) -> Option<String> {
+        let mut end = 0;
+        for segment in stated {
+            if segment.start != end || segment.end < end {
+                let (start, to) = (segment.start, segment.end);
+                return Some(format!("segment [{start}, {to}) does not begin at token {end}"));
+            }
+            end = segment.end;
+        }
+        let all = tokens.len() as i32;
+        let has_end = self.rules.may_have_end && end + 1 == all;
+        (end != all && !has_end).then(|| format!("the segments end at token {end} of {all}"))
+    }
+
+    /// Sets the segments of the next sequence of another tokenizer, which state where its text may have been cut.
+    fn expect_targets<'a>(&mut self, segments: Option<impl Iterator<Item = tokens::Segment<'a>>>) {
         self.targets.clear();
         let Some(segments) = segments.filter(|_| self.texts.is_some()) else { return };
         for segment in segments {
@@ -105,47 +177,6 @@ impl SequenceChecker {
             self.targets.push(usize::try_from(segment.start).unwrap_or(0), is_target);
         }
         self.targets.are_all = true;
-    }
-
-    /// Sets the segments of the next sequence, which state its weights.
-    pub fn expect_weights<'a>(
-        &mut self,
-        segments: Option<impl Iterator<Item = tokens::Segment<'a>>>,
-    ) {
-        self.weights.clear();
-        self.weights.extend(segments.into_iter().flatten().map(|segment| segment.is_trained));
-        if self.weights.iter().all(|is_trained| *is_trained) {
-            self.weights.clear();
-        }
-    }
-
-    /// Checks a sequence. Masks, if there are any, must be as long as the tokens.
-    pub fn check(
-        &mut self,
-        at: FindingPlace<'_>,
-        tokens: &[i32],
-        masks: Option<Masks<'_>>,
-        findings: &mut Findings<'_>,
-    ) {
-        self.is_conversation = false;
-        let known = match self.rules.vocabulary {
-            Vocabulary::O200k => {
-                self.tokens(at, tokens, findings) && self.conversation(at, tokens, findings)
-            }
-            other => {
-                if let Some(place) = tokens.iter().position(|&id| !other.has(id)) {
-                    findings.add(&RANGE, at, format_args!("token {place} is {}", tokens[place]));
-                } else {
-                    self.end_of_model(at, tokens, findings);
-                    self.texts_of_model(at, tokens, masks, findings);
-                }
-                false
-            }
-        };
-        if let Some(masks) = masks {
-            let segments = Some(&self.segments).filter(|_| known);
-            self.masks.check(at, &self.rules, segments, masks, findings);
-        }
     }
 
     /// Checks the end of a sequence of another tokenizer, if it has one.
@@ -202,7 +233,7 @@ impl SequenceChecker {
 
     /// Whether these segments are the messages of the sequence that was checked last; true if its
     /// messages are not known.
-    pub fn are_its_segments<'a>(
+    fn are_its_segments<'a>(
         &self,
         stated: impl ExactSizeIterator<Item = tokens::Segment<'a>>,
     ) -> bool {

@@ -22,6 +22,9 @@ pub(crate) struct SequenceRules {
     pub tokenizer: Option<Tokenizer>,
     /// The last token of each sequence, if the tokenizer is not o200k and one is stated.
     pub end: Option<i32>,
+    /// Whether a last token may stand behind the messages of another tokenizer; where it is not known whether one was
+    /// appended, it may.
+    pub may_have_end: bool,
 }
 
 impl SequenceRules {
@@ -36,6 +39,7 @@ impl SequenceRules {
             vocabulary: Vocabulary::O200k,
             tokenizer: None,
             end: None,
+            may_have_end: true,
         }
     }
 

@@ -148,7 +148,7 @@ fn class(trained: TokenTraining) -> Option<&'static str> {
         TokenTraining::ByWeight => "c-weight",
         TokenTraining::As(1) => "c-reasoning",
         TokenTraining::As(2) => "c-final",
-        TokenTraining::As(_) => "c-span",
+        TokenTraining::Trained | TokenTraining::As(_) => "c-span",
         TokenTraining::Odd { .. } => "c-odd",
     })
 }
