@@ -34,24 +34,26 @@ pub fn parts(
     let (all, turns) = (chat.messages.len(), turns(chat));
     let last_answer = chat.messages.iter().rposition(Message::is_answer);
     let first_trained = first_trained(chat, train);
-    if !is_split {
+    let may_train = |messages: Range<usize>| {
+        let mut messages = chat.messages[messages].iter();
+        messages.any(|message| message.is_assistant() && message.is_trained)
+    };
+    // (A chat in which nothing is trained on is one record, too.)
+    if !is_split || !may_train(first_trained.min(all)..all) {
         let (own, trained) = (0..all, first_trained..all);
         return vec![Part { end: all, own, trained, last_answer }];
     }
     let end = turns.last().map_or(0, |turn| turn.end);
     left_out.count(AFTER_THE_LAST, end < all);
-    let is_trained = |turn: &Range<usize>| turn.end > first_trained;
-    let parts = turns.iter().filter(|turn| is_trained(turn));
-    let part = |turn: &Range<usize>| Part {
+    let parts = turns.iter().filter(|turn| turn.end > first_trained).map(|turn| Part {
         end: turn.end,
         own: turn.clone(),
         trained: turn.start.max(first_trained)..turn.end,
         last_answer,
-    };
-    let mut parts: Vec<Part> = parts.map(part).collect();
+    });
+    let mut parts: Vec<Part> = parts.collect();
     parts.retain(|part| {
-        let mut messages = chat.messages[part.trained.clone()].iter();
-        let is_trained = messages.any(|message| message.is_assistant() && message.is_trained);
+        let is_trained = may_train(part.trained.clone());
         left_out.count(UNTRAINED_TURN, !is_trained);
         is_trained
     });

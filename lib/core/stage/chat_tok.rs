@@ -68,8 +68,6 @@ struct Counts {
 
 /// The name for counting reasoning that does not show, in turns that are trained on.
 const REASONING: &str = "reasoning that the template does not show";
-/// The name for counting chats without a record.
-const UNTRAINED: &str = "chats in which nothing is trained on";
 
 impl ChatTok {
     pub fn new(
@@ -278,7 +276,6 @@ impl Worker<'_> {
         *id = Some(self.stage.ids.of(&record)?);
         let Some(chat) = self.stage.chats.of(record, left_out)? else { return Ok(Vec::new()) };
         let found = self.found(&chat, left_out)?;
-        left_out.count(UNTRAINED, found.is_empty());
         let mut made = Vec::with_capacity(found.len());
         for found in &found {
             self.refuse_unseen(&chat, found, left_out)?;

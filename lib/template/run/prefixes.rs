@@ -315,7 +315,9 @@ impl<'c> Explorer<'c, '_> {
                 self.stored += (self.run.out.len() - shared) * members.len();
                 if self.stored > MOST_STORED {
                     let error = Error::Limit { line: self.run.line, cause: TOO_LONG };
-                    members.iter().for_each(|member| self.texts[*member] = Some(Err(error.clone())));
+                    members
+                        .iter()
+                        .for_each(|member| self.texts[*member] = Some(Err(error.clone())));
                     return;
                 }
                 for member in members {

@@ -385,9 +385,12 @@ fn escapes(mark: char) -> [String; 2] {
     [units, format!("\\U{:08x}", u32::from(mark))]
 }
 
-/// The error of a rendering, as an error of a message.
+/// The error of a rendering, as an error of a message if it may be one.
 pub fn cause(message: usize, error: &Error) -> Error {
-    Error::Turn { message, cause: error.to_string() }
+    match error {
+        Error::Unsupported { .. } | Error::Limit { .. } => error.clone(),
+        error => Error::Turn { message, cause: error.to_string() },
+    }
 }
 
 /// The length of the longest common head of two texts, in bytes.

@@ -24,7 +24,9 @@ pub fn find(
     wanted: &dyn Fn(usize) -> bool,
 ) -> Result<Vec<FoundTurns>, Error> {
     let turns: Vec<usize> = chat.turns().into_iter().filter(|turn| wanted(*turn)).collect();
-    let whole = (records == Records::One).then_some(chat.messages().len());
+    // (A chat in which nothing is wanted is one record, too.)
+    let is_one = records == Records::One || turns.is_empty();
+    let whole = is_one.then_some(chat.messages().len());
     let mut search = Search::new(finder, chat, turns, whole)?;
     let mut generated = HashMap::new();
     for message in search.turns.clone() {

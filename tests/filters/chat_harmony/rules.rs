@@ -111,15 +111,16 @@ fn earlier_thinking_stays_as_asked_and_is_counted() {
     let with = |text: &str, thinking: &str| json!({"role": "assistant", "content": text, "thinking": thinking});
     let record = chat(json!([user("a"), with("b", "t1"), user("c"), with("d", "t2")]));
     let line = format!("{record}\n");
-    let last = tool("chat-harmony").input(&line).run().ok();
+    let last = tool("chat-harmony").args(&["--turns", "all"]).input(&line).run().ok();
     let warning = "chat-harmony: warning: thinking of earlier turns: left out once; answers after it are trained on without it; \
-         --thinking split trains each turn with its own, all keeps it\n";
+         --turns fit trains each turn with its own\n";
     assert_eq!(last.stderr, warning);
     assert_eq!(shown(&last.records()[0])[1], "assistant final \"b\"");
     assert_eq!(said(&record, &["--thinking", "all"])[1], "assistant analysis \"t1\"");
     let split =
-        tool("chat-harmony").args(&["--thinking", "split"]).input(&line).run().silent().records();
-    let id = converted(&record, &["-q"]).unwrap()["id"].as_str().unwrap().to_string();
+        tool("chat-harmony").args(&["-q", "--turns", "fit"]).input(&line).run().silent().records();
+    let id =
+        converted(&record, &["-q", "--turns", "all"]).unwrap()["id"].as_str().unwrap().to_string();
     assert_eq!(
         [&split[0]["id"], &split[1]["id"]],
         [&json!(format!("{id}#1")), &json!(format!("{id}#2"))]
@@ -159,7 +160,7 @@ fn weights_and_completions_say_what_is_trained_on() {
     let record =
         json!({"prompt": [user("a"), assistant("b"), user("c")], "completion": [assistant("d")]});
     let marks = |record: &Value, arguments: &[&str]| -> Vec<bool> {
-        said(record, arguments)
+        said(record, &[&["--turns", "all"], arguments].concat())
             .iter()
             .filter(|m| m.starts_with("assistant"))
             .map(|m| m.ends_with("untrained"))
@@ -289,7 +290,7 @@ fn weights_hold_where_spans_are_not_known() {
             user("c"),
             assistant("d"),
         ]));
-        let pipe = format!("echo '{record}' | chat-harmony | harmony-tok | span-mask");
+        let pipe = format!("echo '{record}' | chat-harmony --turns all | harmony-tok | span-mask");
         bash(&pipe).ok().records().remove(0)
     };
     let (weighted, whole) = (made(0), made(1));

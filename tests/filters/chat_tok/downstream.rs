@@ -14,7 +14,7 @@ fn root(dir: &TempDir) -> [String; 4] {
     let [root, masked, prefix] = ["root", "masked.arrows", "bare/p"].map(|name| dir.at(name));
     bash(&format!(
         "set -eo pipefail; export GRISTMILL_TO=arrow
-         chat-tok --model {model} {chats} | span-mask --span commentary=3 > {masked}
+         chat-tok --turns all --model {model} {chats} | span-mask --span commentary=3 > {masked}
          mmidx-write --root {root} --shard s --valid-fraction 0 {masked}
          ds-manifest {root}
          mmidx-write --prefix {prefix} {masked}"

@@ -52,13 +52,12 @@ fn what_becomes_several_sequences_is_said() {
         .run()
         .ok();
     let ids: Vec<Value> = run.records().iter().map(|record| record["id"].clone()).collect();
-    assert_eq!(ids, ["one", "two#1", "two#2"]);
+    // (A chat in which nothing is trained on stays one sequence.)
+    assert_eq!(ids, ["one", "two#1", "two#2", "none"]);
     let tokens = |at: usize| run.records()[at]["tokens"].as_array().unwrap().len();
-    let (all, whole) = (tokens(0) + tokens(1) + tokens(2), tokens(0) + tokens(2));
-    let said = format!(
-        "chat-tok: warning: chats in which nothing is trained on: left out once\n\
-         chat-tok: 2 chats, 3 sequences, {all} tokens ({whole} with --turns all)\n"
-    );
+    let whole = tokens(0) + tokens(2) + tokens(3);
+    let all = whole + tokens(1);
+    let said = format!("chat-tok: 3 chats, 4 sequences, {all} tokens ({whole} with --turns all)\n");
     assert_eq!(run.stderr, said);
 }
 

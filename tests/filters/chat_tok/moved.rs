@@ -99,7 +99,7 @@ fn what_does_not_follow_from_the_segments_is_found_in_streams_and_rows_and_publi
         dir.write("chats.jsonl", CHATS);
         let [chats, masked] = ["chats.jsonl", "masked.ndjson"].map(|name| dir.at(name));
         bash(&format!(
-            "set -o pipefail; chat-tok -q --model {model} {chats} | span-mask > {masked}"
+            "set -o pipefail; chat-tok -q --turns all --model {model} {chats} | span-mask > {masked}"
         ))
         .ok();
         tool("ds-check").args(&[&masked]).run().ok();
@@ -168,7 +168,7 @@ fn what_does_not_follow_from_the_segments_is_found_in_roots() {
     for (name, model) in models(&dir) {
         let make = || {
             bash(&format!(
-                "set -o pipefail; rm -rf {root}; chat-tok -q --model {model} {chats} --to arrow | span-mask --to arrow |
+                "set -o pipefail; rm -rf {root}; chat-tok -q --turns all --model {model} {chats} --to arrow | span-mask --to arrow |
                  mmidx-write -q --root {root} --shard s --valid-fraction 0; ds-manifest -q {root}",
                 root = dir.at("root"),
                 chats = dir.at("chats.jsonl"),
@@ -229,9 +229,9 @@ fn segments_stay_with_their_sequences() {
     dir.write("chats.jsonl", super::chats(3, 40, false));
     dir.bash(&format!(
         "set -eo pipefail; export GRISTMILL_TO=arrow
-         chat-tok -q --model {model} chats.jsonl | span-mask -q --span commentary=3 > m.arrows
+         chat-tok -q --turns all --model {model} chats.jsonl | span-mask -q --span commentary=3 > m.arrows
          mmidx-write -q --root root --shard s --valid-fraction 0 m.arrows; ds-manifest -q root
-         for i in 0 1; do chat-tok -q --model {model} chats.jsonl --slice $i/2 |
+         for i in 0 1; do chat-tok -q --turns all --model {model} chats.jsonl --slice $i/2 |
              span-mask -q --span commentary=3 | mmidx-write -q --prefix p$i; done
          mmidx-write -q --concat p0 p1 --prefix whole
          seq-pack -q root/train -o rows.parquet
