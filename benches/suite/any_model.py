@@ -25,10 +25,10 @@ def any_model(bench, inputs, quick):
         chats = inputs.model_chats(rows, is_shown)
         pipes = {
             "transformers, tokenizers": pipe(f"{PEER} {folder} {chats} peer.ids", TOKENIZERS_PARALLELISM="false"),
-            "chat-tok": pipe(f"chat-tok -q --model {folder} {chats}"),
+            "chat-tok": pipe(f"chat-tok -q --turns all --model {folder} {chats}"),
         }
         results = bench.compare(pipes, min(bench.runs, 3))
-        bench.shell(f"{PEER} --ours our.ids < <(chat-tok -q --model {folder} {chats}); cmp peer.ids our.ids")
+        bench.shell(f"{PEER} --ours our.ids < <(chat-tok -q --turns all --model {folder} {chats}); cmp peer.ids our.ids")
         peer, one = results.values()
         title = f"**{model}**, {rows:,} chats"
         parts.append(f"{title}:\n\n" + contenders(results, rows / 1e3, "thousand chats", next(iter(pipes))))
@@ -40,6 +40,33 @@ def any_model(bench, inputs, quick):
     return Section("Any model", "\n".join(parts), goals)
 
 
+def long_chats(bench, inputs, quick):
+    """Traces of agents: one chat of many calls with results, beside eight chats with an eighth of the calls, and beside
+    transformers. Qwen 3 keeps the reasoning of calls, so that each chat is one sequence, whose ids are compared."""
+    calls = 800 if quick else 3_200
+    folder = ROOT / "target/models/qwen3"
+    if not folder.is_dir():
+        return Section("Long chats", "qwen3: not there (scripts/models.sh).\n", [])
+    one, eight = inputs.trace(1, calls), inputs.trace(8, calls // 8)
+    peer = "transformers, tokenizers"
+    pipes = {
+        peer: pipe(f"{PEER} {folder} {one} peer.ids", TOKENIZERS_PARALLELISM="false"),
+        f"chat-tok, 8 chats of {calls // 8:,} calls": pipe(f"chat-tok -q -j 1 --model {folder} {eight}"),
+        f"chat-tok, one chat of {calls:,} calls": pipe(f"chat-tok -q -j 1 --model {folder} {one}"),
+        "the same, --turns all": pipe(f"chat-tok -q -j 1 --turns all --model {folder} {one}"),
+    }
+    results = bench.compare(pipes, bench.runs)
+    bench.shell(f"{PEER} --ours our.ids < <(chat-tok -q --model {folder} {one}); cmp peer.ids our.ids")
+    theirs, short, long, whole = results.values()
+    goals = [
+        Goal("one long chat by 8 short ones, CPU time", 1.6, long.cpu_median / short.cpu_median, "x", less=True),
+        Goal("one long chat, --turns fit by all, CPU time", 1.1, long.cpu_median / whole.cpu_median, "x", less=True),
+        Goal("one long chat, against transformers", 10, theirs.cpu_median / long.cpu_median, "x"),
+    ]
+    text = contenders(results, calls / 1e3, "thousand calls", peer)
+    return Section("Long chats", text + "\n" + commands(results), goals)
+
+
 def tokens_and_masks(bench, inputs, quick):
     """Chats to tokens and masks in whole processes. The peer maps `apply_chat_template` over the rows of a dataset, and
     its masks are 0 throughout, since the template of Qwen 3 does not say what is generated. The tokens of chat-tok are
@@ -49,11 +76,11 @@ def tokens_and_masks(bench, inputs, quick):
     if not folder.is_dir():
         return Section("Chats to tokens and masks", "qwen3: not there (scripts/models.sh).\n", [])
     chats = inputs.model_chats(rows, True)
-    by_model = f"chat-tok -q --model {folder} {chats}"
+    by_model = f"chat-tok -q --turns all --model {folder} {chats}"
     pipes = {
         "datasets, transformers": pipe(f"{PEER} --datasets {folder} {chats} peer.ids"),
         "chat-tok": chain(f"{by_model} | span-mask -q"),
-        "chat-harmony": chain(f"chat-harmony -q {chats} | harmony-tok -q | span-mask -q"),
+        "chat-harmony": chain(f"chat-harmony -q --turns all {chats} | harmony-tok -q | span-mask -q"),
     }
     results = bench.compare(pipes, min(bench.runs, 3))
     bench.shell(f"{PEER} --ours our.ids < <({by_model}); cmp peer.ids our.ids")

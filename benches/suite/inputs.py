@@ -58,6 +58,11 @@ class Inputs:
         kind, plain = ("reasoning", "") if with_reasoning else ("plain", " --plain")
         return self.made(f"model_chats_{kind}_{rows}.ndjson", make + plain)
 
+    def trace(self, chats, calls):
+        """Chats of an agent: reasoning, a call and its result, again and again."""
+        make = f"{sys.executable} {ROOT}/benches/suite/make_trace.py {chats} {calls} > $out"
+        return self.made(f"trace_{chats}_{calls}.ndjson", make)
+
     def tokens(self, rows):
         """Masked tokens records, the input of mmidx-write."""
         shard = self.conversations(rows)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import hard_texts as hard
-from any_model import any_model, tokens_and_masks
+from any_model import any_model, long_chats, tokens_and_masks
 from encoding import encode, real_text
 from packing import packing
 from inputs import ROOT
@@ -182,9 +182,9 @@ def chats(bench, inputs, quick):
     rows = 10_000 if quick else 100_000
     source = inputs.chats(rows)
     size = inputs.path(source).stat().st_size
-    bench.shell(f"chat-harmony -q {source} > conversations.arrows")
+    bench.shell(f"chat-harmony -q --turns all {source} > conversations.arrows")
     results = bench.compare({
-        "chat-harmony": pipe(f"chat-harmony -q {source}"),
+        "chat-harmony": pipe(f"chat-harmony -q --turns all {source}"),
         "harmony-tok": pipe("harmony-tok -q conversations.arrows"),
     })
     ours, encoder = results.values()
@@ -436,7 +436,7 @@ def threads(bench, inputs, quick):
     raw, many = inputs.data / "hrm/raw", 10_000 if quick else 100_000
     filters = [
         ("harmony-tok", 1.85, f"harmony-tok -q {inputs.conversations(many)}"),
-        ("chat-harmony", 1.85, f"chat-harmony -q {inputs.chats(many)}"),
+        ("chat-harmony", 1.85, f"chat-harmony -q --turns all {inputs.chats(many)}"),
         ("mx-decode", 1.8, f"mx-decode -q {inputs.raw_games(4 if quick else 20)}"),
         ("puzzle-encode", 1.8, f"puzzle-encode arc -q {raw}/arc --num-aug {20 if quick else 200}"),
         ("ds-check of a root", 1.85, f"ds-check -q {inputs.root(many)}"),
@@ -444,7 +444,7 @@ def threads(bench, inputs, quick):
     ]
     if (ROOT / "target/models/qwen3").is_dir():
         chats = inputs.model_chats(many, True)
-        filters.append(("chat-tok", 1.85, f"chat-tok -q --model {ROOT}/target/models/qwen3 {chats}"))
+        filters.append(("chat-tok", 1.85, f"chat-tok -q --turns all --model {ROOT}/target/models/qwen3 {chats}"))
     for name, asked, command in filters:
         results = bench.compare({f"-j {n}": pipe(f"{command} -j {n}") for n in (1, 2)})
         one, two = (result.wall_median for result in results.values())
@@ -477,5 +477,5 @@ def sizes(bench, inputs, quick):
     return Section("Growing inputs", table(head, table_rows))
 
 
-ALL = [encode, real_text, hard_texts, starting, synth, synth_real, raw_rows, chats, any_model, tokens_and_masks, macroxue, merging, writers, checking]
+ALL = [encode, real_text, hard_texts, starting, synth, synth_real, raw_rows, chats, any_model, long_chats, tokens_and_masks, macroxue, merging, writers, checking]
 ALL += [looking, triples, packing, threads, sizes]
