@@ -227,7 +227,12 @@ fn chats_in_tables_become_several_sequences() {
 #[test]
 fn a_limit_of_tokens_ends_where_it_is_reached() {
     let dir = TempDir::new();
-    write_model(&dir, "m", PLAIN);
+    // (Each turn is a sequence: only the last one has the mark.)
+    write_model(
+        &dir,
+        "m",
+        &PLAIN.replace("{{ eos_token }}", "{{ '!' if loop.last }}{{ eos_token }}"),
+    );
     let turns = |id: &str, text: &str| {
         let (ask, say) = (
             json!({"role": "user", "content": text}),
@@ -243,7 +248,6 @@ fn a_limit_of_tokens_ends_where_it_is_reached() {
         turns("e", "x"),
     ];
     dir.write("c.jsonl", chats.join("\n") + "\n");
-    // The first turn of a chat has 11 tokens, both have 21.
     let ids = |limit: u64| {
         let flags = format!("--turns split --on-error skip --rejects r --max-tokens {limit}");
         let made = run(&dir, &format!("rm -f r; chat-tok --model m c.jsonl {flags}")).ok();

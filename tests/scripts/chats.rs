@@ -53,10 +53,10 @@ fn place() -> TempDir {
 #[test]
 fn a_root_of_chats_is_that_of_the_pipe() {
     let dir = place();
-    let options = "--chat --span commentary=3 --valid-fraction 0.2";
+    let options = "--chat --turns all --span commentary=3 --valid-fraction 0.2";
     let told = run(&dir, &format!("bash $KD in root {options}")).ok();
     assert!(told.stderr.contains("thinking of earlier turns: left out"), "{told:?}");
-    let pipe = "export GRISTMILL_TO=arrow; chat-harmony -q all.jsonl | harmony-tok | \
+    let pipe = "export GRISTMILL_TO=arrow; chat-harmony -q --turns all all.jsonl | harmony-tok | \
                 span-mask --span commentary=3 | \
                 mmidx-write --root piped --shard shard_00 --valid-fraction 0.2";
     run(&dir, pipe).silent();
@@ -181,13 +181,14 @@ fn splits_of_one_folder_are_refused_together() {
 fn what_is_not_trained_on_is_said_and_all_spans_are_counted() {
     let dir = place();
     let calls = chats(0, 65).lines().filter(|line| line.contains("tool_calls")).count();
-    let told = run(&dir, "chat-harmony -q all.jsonl | harmony-tok | span-mask > masked").ok();
+    let told =
+        run(&dir, "chat-harmony -q --turns all all.jsonl | harmony-tok | span-mask > masked").ok();
     let warning = format!(
         "{calls} messages of the assistant in commentary (tool calls, and text beside them) are \
          not trained on; try: --span commentary=3"
     );
     assert!(told.stderr.contains(&warning), "{told:?}");
-    let build = "rm -rf root; bash $KD all.jsonl root --chat --valid-fraction 0";
+    let build = "rm -rf root; bash $KD all.jsonl root --chat --turns all --valid-fraction 0";
     let told = run(&dir, build).ok();
     assert!(told.stderr.contains(&warning), "{told:?}");
     let told = run(&dir, &format!("{build} --span commentary=3")).ok();

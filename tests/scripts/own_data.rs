@@ -21,7 +21,7 @@ fn place() -> TempDir {
     dir.write("b.jsonl", chats(40, 25));
     run(
         &dir,
-        "set -e; mkdir in tables; for name in a b; do chat-harmony -q $name.jsonl > in/$name.ndjson
+        "set -e; mkdir in tables; for name in a b; do chat-harmony -q --turns all $name.jsonl > in/$name.ndjson
          ds-cat in/$name.ndjson -q -o tables/$name.parquet; done; cat in/* > all.ndjson",
     )
     .silent();

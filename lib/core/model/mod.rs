@@ -170,7 +170,17 @@ impl ChatModel {
             self.stops.iter().map(|stop| visible::line(stop).into_owned()).collect();
         let stops =
             if stops.is_empty() { "nothing that is known".to_string() } else { stops.join(", ") };
-        format!("tokenizer: {}; turns end with {stops}", self.tokenizer().engine_note())
+        let ArgumentForms { object, text } = self.argument_forms();
+        let arguments = match (object, text) {
+            (true, true) => "as objects and as text",
+            (false, true) => "as text",
+            _ => "as objects",
+        };
+        format!(
+            "tokenizer: {}; turns end with {stops}; arguments of calls come out right {arguments}; reasoning is read from {}",
+            self.tokenizer().engine_note(),
+            self.reasoning_key.unwrap_or("the content")
+        )
     }
 
     /// Returns the texts of the tokens that end turns.

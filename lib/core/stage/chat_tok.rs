@@ -365,7 +365,7 @@ impl Worker<'_> {
         found: &FoundTurns,
         left_out: &mut LeftOutCounts,
     ) -> Result<(), String> {
-        let is_trained = |message: usize| found.turns.iter().any(|turn| turn.message == message);
+        let is_trained = |message: usize| is_turn(found, message);
         for unseen in &found.unseen {
             match *unseen {
                 UnseenText::Content(_) | UnseenText::Call(_) | UnseenText::Tools => {
@@ -386,7 +386,7 @@ impl Worker<'_> {
 
     /// Returns the tokens of a text.
     fn encoded(&mut self, found: &FoundTurns) -> Result<TokenizedChat, String> {
-        let is_trained = |message: usize| found.turns.iter().any(|turn| turn.message == message);
+        let is_trained = |message: usize| is_turn(found, message);
         let segments = found.segments.iter().map(|segment| TextSegment {
             bytes: segment.range.clone(),
             role: role(segment.role),
@@ -401,6 +401,11 @@ impl Worker<'_> {
         let segments = segments.into_iter().zip(encoded.segments).collect();
         Ok(TokenizedChat { tokens, segments, cuts: encoded.cuts })
     }
+}
+
+/// Whether a message is trained on in a record.
+fn is_turn(found: &FoundTurns, message: usize) -> bool {
+    found.turns.binary_search_by_key(&message, |turn| turn.message).is_ok()
 }
 
 /// Says that the template does not show a text.

@@ -10,9 +10,11 @@ use crate::run::Parts;
 use crate::template::Template;
 use crate::value::Value;
 
-/// The first of the 65,534 characters that mark texts: a private plane.
+/// The first of the 65,534 characters that mark texts: a private plane. The last 256 stand before another one, for chats
+/// of more texts.
 const FIRST: u32 = 0xf_0000;
 const MOST: u32 = 0xfffe;
+const SINGLE: usize = MOST as usize - 256;
 
 /// The places of a chat's texts in its rendering.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub struct Places<'c> {
     known: HashMap<(usize, Kind), Option<Range<usize>>>,
     /// The messages whose texts are shown, and each place of them, in the order of the text; if `is_complete`.
     shown: Vec<(usize, Range<usize>)>,
+    /// The furthest end of `shown` up to each of them.
+    furthest: Vec<usize>,
     /// Whether `known` has all texts that are shown.
     is_complete: bool,
     has_tools: Option<bool>,
@@ -49,11 +53,22 @@ impl Marks for NumberedMarks {
             return None;
         }
         let (before, inner, after) = mark::parts(text)?;
-        let number = u32::try_from(self.owners.len()).ok().filter(|number| *number < MOST)?;
-        let mark = char::from_u32(FIRST + number)?;
+        let number = self.owners.len();
+        let mark: String = match number.checked_sub(SINGLE) {
+            None => character(number)?.into(),
+            Some(more) => {
+                [character(SINGLE + more / SINGLE)?, character(more % SINGLE)?].iter().collect()
+            }
+        };
         self.owners.push((self.message, kind));
         Some(format!("{before}{mark}{inner}{mark}{after}"))
     }
+}
+
+/// A character that marks texts.
+fn character(number: usize) -> Option<char> {
+    let number = u32::try_from(number).ok().filter(|number| *number < MOST)?;
+    char::from_u32(FIRST + number)
 }
 
 /// A place up to which two stored texts are known to differ in marks alone.
@@ -81,7 +96,7 @@ pub fn marked(chat: &Chat, with_ids: bool) -> Option<(Chat, NumberedMarks)> {
         Some(tools) => tools.iter().map(|of| mark::tool(of, &mut marks)).collect(),
         None => Vec::new(),
     };
-    if marks.owners.len() >= MOST as usize {
+    if marks.owners.len() >= 256 * SINGLE {
         return None;
     }
     Some((chat.replaced(messages, tools).ok()?, marks))
@@ -129,9 +144,14 @@ impl NumberedMarks {
             }
             at += head.len();
             let Some((place, mark)) = next else { break };
-            let number = (u32::from(mark) - FIRST) as usize;
-            found.push((number, *self.owners.get(number)?, from + at));
             rest = &rest[place + mark.len_utf8()..];
+            let mut number = (u32::from(mark) - FIRST) as usize;
+            if let Some(high) = number.checked_sub(SINGLE) {
+                let (_, mark) = find_mark(rest).filter(|(place, _)| *place == 0)?;
+                rest = &rest[mark.len_utf8()..];
+                number = SINGLE + high * SINGLE + (u32::from(mark) - FIRST) as usize;
+            }
+            found.push((number, *self.owners.get(number)?, from + at));
         }
         if at != text.len() {
             return None;
@@ -224,8 +244,17 @@ impl<'c> Places<'c> {
     /// The places in a text, which are found one by one.
     pub fn new(template: &'c Template, chat: &'c Chat, text: &'c str) -> Places<'c> {
         let (known, shown) = (HashMap::new(), Vec::new());
-        let (is_complete, has_tools, before_content) = (false, None, None);
-        Places { template, chat, text, known, shown, is_complete, has_tools, before_content }
+        Places {
+            template,
+            chat,
+            text,
+            known,
+            shown,
+            furthest: Vec::new(),
+            is_complete: false,
+            has_tools: None,
+            before_content: None,
+        }
     }
 
     /// The places in a text of which all marks are found.
@@ -257,11 +286,21 @@ impl<'c> Places<'c> {
                     shown.extend(self.of(other, kind)?.map(|place| (other, place)));
                 }
             }
+            shown.sort_by_key(|(_, place)| place.start);
             self.shown = shown;
         }
-        let is_within = |place: &Range<usize>| place.start < within.end && within.start < place.end;
-        let mut others = self.shown.iter().filter(|(other, _)| *other != message);
-        Ok(others.find(|(_, place)| is_within(place)).map(|(other, _)| *other))
+        if self.furthest.len() != self.shown.len() {
+            let ends = self.shown.iter().scan(0, |furthest, (_, place)| {
+                *furthest = place.end.max(*furthest);
+                Some(*furthest)
+            });
+            self.furthest = ends.collect();
+        }
+        let before = self.shown.partition_point(|(_, place)| place.start < within.end);
+        let reach = (0..before).rev().take_while(|place| self.furthest[*place] > within.start);
+        let mut others = reach.map(|place| &self.shown[place]);
+        let other = others.find(|(other, place)| *other != message && place.end > within.start);
+        Ok(other.map(|(other, _)| *other))
     }
 
     /// The bytes of a kind of text, as in `known`.

@@ -36,7 +36,10 @@ pub fn cover(
 ) -> Result<Vec<Segment>, Error> {
     let mut cover = Cover { segments: Vec::new(), at: 0 };
     let count = chat.messages().len();
-    let located = |message: usize| turns.iter().find(|of| of.turn.message == message);
+    // (They are in the order of the messages.)
+    let located = |message: usize| {
+        turns.binary_search_by_key(&message, |of| of.turn.message).ok().map(|place| &turns[place])
+    };
     for message in 0..count {
         let role = role_of(&chat.messages()[message]);
         if let Some(of) = located(message) {
