@@ -97,8 +97,8 @@ fn prepared() -> TempDir {
     write("images.jsonl", &[json!({"messages": chat, "images": ["a.png"]})]);
     let script = "cd $0; head -c -1 a.ndjson > cut.ndjson; : > empty.ndjson; bzip2 -k a.ndjson; xz -k a.ndjson
         iconv -f UTF-8 -t UTF-16LE a.ndjson > utf16.ndjson; jq -s . a.ndjson > array.json
-        echo '{\"id\":\"chat\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":\"b\"}]}' |
-            chat-harmony --thinking split > split.ndjson";
+        echo '{\"id\":\"chat\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":\"b\"},{\"role\":\"user\",\"content\":\"c\"},{\"role\":\"assistant\",\"content\":\"d\"}]}' |
+            chat-harmony -q > split.ndjson";
     bash(&script.replace("$0", inputs.to_str().unwrap())).ok();
     dir
 }

@@ -71,7 +71,8 @@ fn a_root_is_the_same_however_it_is_cut(dir: &TempDir) {
     run(dir, &format!("bash $KD in one {OPTIONS} --jobs 1")).silent();
     run(dir, &format!("bash $KD in two {OPTIONS} --jobs 2")).silent();
     assert_same_roots(&root("two"), &root("one"));
-    let pipe = "set -o pipefail; export GRISTMILL_TO=arrow; chat-tok --model m in --hash-inputs |
+    let pipe =
+        "set -o pipefail; export GRISTMILL_TO=arrow; chat-tok -q --model m in --hash-inputs |
                 span-mask |
                 mmidx-write --root piped --shard shard_00 --valid-fraction 0.2 --model m -q";
     run(dir, pipe).silent();
@@ -278,12 +279,14 @@ fn rows_are_what_the_model_would_have_generated() {
         if is_real && !take_real_model(&dir) {
             continue;
         }
+        // (The oracle makes one row of a chat.)
+        let options = format!("{OPTIONS} --turns all");
         let rows = "--rows trl --seq-length 4096";
-        run(&dir, &format!("rm -rf one many; bash $KD in one {OPTIONS} {rows} --shards 2"))
+        run(&dir, &format!("rm -rf one many; bash $KD in one {options} {rows} --shards 2"))
             .silent();
         run(
             &dir,
-            &format!("bash $KD plan in many {OPTIONS} --tasks 3 --shards 2 > tasks; bash tasks"),
+            &format!("bash $KD plan in many {options} --tasks 3 --shards 2 > tasks; bash tasks"),
         )
         .silent();
         run(&dir, &format!("bash $KD finish many tasks {rows} --delete-parts -q")).silent();

@@ -393,13 +393,18 @@ fn spans_bins_and_ends_are_those_of_the_data() {
         })
         .concat();
     let chats = dir.write("chats.jsonl", lines);
+    let all = messages.as_array().unwrap();
+    dir.write(
+        "twice.jsonl",
+        format!("{}\n", json!({"id": "a", "messages": [&all[..], all].concat()})),
+    );
     let folder = dir.path().display();
     let run = |command: &str| bash(&format!("cd {folder}; {command}")).ok().text();
     run(&format!(
         "chat-harmony {chats} | harmony-tok | span-mask --span commentary=3 > masked; \
          mmidx-write masked --prefix p/x; \
          seq-pack -q p/x -o plain.parquet; seq-pack -q p/x -o kept.parquet --keep-eod; \
-         chat-harmony {chats} --thinking split > split"
+         chat-harmony -q twice.jsonl > split"
     ));
     let shown = run("ds-view masked");
     for letter in ["R│ reasoning", "F│ final", "3│ commentary", "·│ not trained on"] {
