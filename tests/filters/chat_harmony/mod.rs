@@ -185,7 +185,7 @@ fn masks_are_those_of_trls_training_template() {
         }
         let Ok(conversation) = converted(
             &record(case),
-            &["--style", "exact", "--train", "all", "-q", "--date", date(case)],
+            &["--turns", "all", "--style", "exact", "--train", "all", "-q", "--date", date(case)],
         ) else {
             continue;
         };

@@ -37,7 +37,7 @@ fn random_chats_are_what_both_originals_make() {
         assert_eq!(controls, 3 * messages.len() + with_channel + calls + 1, "{}", found["id"]);
     }
     let decoded = bash(&format!(
-        "chat-harmony -q --style exact --on-error skip {chats} | harmony-tok --policy chat | harmony-tok --decode"
+        "chat-harmony -q --turns all --style exact --on-error skip {chats} | harmony-tok --policy chat | harmony-tok --decode"
     ));
     let decoded = decoded.ok().records();
     let mut texts = decoded.iter().peekable();

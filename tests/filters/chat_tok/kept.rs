@@ -13,7 +13,7 @@ fn pipe(model: &str, chats: &str, root: &str, flags: [&str; 2]) -> String {
     let [of_chats, of_root] = flags;
     format!(
         "set -o pipefail; export GRISTMILL_TO=arrow
-         chat-tok --model {model} {of_chats} {chats} | span-mask -q --span commentary=3 |
+         chat-tok --turns all --model {model} {of_chats} {chats} | span-mask -q --span commentary=3 |
              mmidx-write --root {root} --valid-fraction 0.1 {of_root}"
     )
 }

@@ -394,10 +394,8 @@ fn spans_bins_and_ends_are_those_of_the_data() {
         .concat();
     let chats = dir.write("chats.jsonl", lines);
     let all = messages.as_array().unwrap();
-    dir.write(
-        "twice.jsonl",
-        format!("{}\n", json!({"id": "a", "messages": [&all[..], all].concat()})),
-    );
+    let twice = [&all[..], &all[..]].concat();
+    dir.write("twice.jsonl", format!("{}\n", json!({"id": "a", "messages": twice})));
     let folder = dir.path().display();
     let run = |command: &str| bash(&format!("cd {folder}; {command}")).ok().text();
     run(&format!(
