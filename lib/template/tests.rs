@@ -384,5 +384,5 @@ fn beginnings_are_rendered_as_if_nothing_followed() {
 
 #[test]
 fn beginnings_of_chats_are_rendered_as_each_by_itself() {
-    compare("prefixes.py", "prefixes", "4000");
+    compare("prefixes.py", "render", "4000");
 }

@@ -2,7 +2,7 @@
 
     prefixes.py PROGRAM [COUNT [SEED]]
 
-PROGRAM is lib/template/examples/prefixes, which does both; the texts must be the same. A third of the chats are long.
+PROGRAM is lib/template/examples/render, which does both; the texts must be the same. A third of the chats are long.
 """
 
 import collections
@@ -22,7 +22,7 @@ def main():
     names = {source: name for name, source in sources.items()}
     cases = []
     for _ in range(count):
-        case = chats.case(rng, sources) | {"date": templates.DATE}
+        case = chats.case(rng, sources) | {"date": templates.DATE, "prefixes": True}
         while rng.random() < 0.33 and len(case["messages"]) < 60:
             case["messages"] += chats.messages(rng)
         cases.append(json.dumps(case))

@@ -1,11 +1,12 @@
 //! Renders cases for the tests: each line in is `{"template", "messages", "tools", "documents",
 //! "prompt", "set", "date"}`, each line out `{"text", "generations"}` or `{"error"}`, with offsets in
-//! characters.
+//! characters. With `"prefixes"`, all beginnings of the chat are rendered at once and each by itself: a line out is their
+//! number, or the first that differs.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
 
-use gristmill_template::{Chat, Date, Error, Template, Value};
+use gristmill_template::{Chat, Date, Error, Prefix, Template, Value};
 
 fn main() -> std::io::Result<()> {
     let mut templates = HashMap::new();
@@ -53,6 +54,9 @@ fn render(templates: &mut Templates, case: &Value) -> Result<String, Error> {
     if let Some(documents) = list("documents") {
         chat = chat.with_documents(documents)?;
     }
+    if case.get("prefixes").is_some() {
+        return compared(&template, &chat);
+    }
     let prompt = case.get("prompt").is_some_and(Value::is_true);
     let marked = template.render_marked(&chat, prompt)?;
     let place =
@@ -64,4 +68,24 @@ fn render(templates: &mut Templates, case: &Value) -> Result<String, Error> {
     gristmill_json::write_string(&mut quoted, &marked.text);
     let quoted = String::from_utf8_lossy(&quoted);
     Ok(format!("{{\"text\":{quoted},\"generations\":[{}]}}", ranges.join(",")))
+}
+
+fn compared(template: &Template, chat: &Chat) -> Result<String, Error> {
+    let counts = 1..=chat.messages().len();
+    let wanted: Vec<Prefix> = counts
+        .flat_map(|count| [false, true].map(|has_prompt| Prefix { count, has_prompt }))
+        .collect();
+    let prefixes = template.render_prefixes(chat, &wanted)?;
+    for (number, prefix) in wanted.iter().enumerate() {
+        let alone = template.render(&chat.until(prefix.count - 1), prefix.has_prompt);
+        let together = prefixes.text(number).map(|text| text.parts.concat());
+        let is_same = match (&alone, &together) {
+            (Ok(alone), Ok(together)) => alone == together,
+            (alone, together) => alone.is_err() && together.is_err(),
+        };
+        if !is_same {
+            return Ok(format!("differs: {prefix:?}: {alone:?}: {together:?}"));
+        }
+    }
+    Ok(format!("same: {}", wanted.len()))
 }

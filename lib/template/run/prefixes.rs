@@ -96,7 +96,7 @@ impl Parts<'_> {
     }
 
     /// The number of first bytes that are stored once for both texts.
-    pub fn shared(&self, other: &Parts<'_>) -> usize {
+    fn shared(&self, other: &Parts<'_>) -> usize {
         match self.whole == other.whole {
             true => self.parts[0].len().min(other.parts[0].len()),
             false => 0,
@@ -291,7 +291,7 @@ impl<'c> Explorer<'c, '_> {
         for member in alone {
             self.run.back(&mark);
             self.see(self.wanted[member]);
-            let done = self.run.to_loop(rest.clone());
+            let done = self.run.run_on(rest.clone());
             let whole = self.reserve();
             self.arrive(done, &[member], whole, 0);
         }
@@ -543,7 +543,10 @@ impl<'c> Run<'c> {
                 }
                 rest.push(otherwise);
             }
-            Node::For(of) if !of.is_recursive && !self.scan(of)? => {
+            Node::For(of) if !of.is_recursive => {
+                if self.scan(of)? {
+                    return Ok(None);
+                }
                 self.step(1)?;
                 self.line = of.line;
                 let over = self.evaluate(&of.iter)?;
@@ -552,7 +555,6 @@ impl<'c> Run<'c> {
                 }
                 self.run_loop(of, &over, 0, 0)?;
             }
-            Node::For(of) if !of.is_recursive => {}
             node => {
                 self.node(node)?;
             }
@@ -561,7 +563,7 @@ impl<'c> Run<'c> {
     }
 
     /// Runs statements up to a loop over the messages.
-    fn to_loop(&mut self, mut rest: Rest<'c>) -> Result<Stop<'c>> {
+    fn run_on(&mut self, mut rest: Rest<'c>) -> Result<Stop<'c>> {
         loop {
             if let Some(stop) = self.proceed(&mut rest)? {
                 return Ok(stop);
@@ -588,7 +590,7 @@ impl<'c> Run<'c> {
     /// Runs what follows a loop.
     fn end(&mut self, start: &Start<'c>, is_empty: bool) -> Result<Stop<'c>> {
         self.end_loop(start.of, is_empty)?;
-        self.to_loop(start.rest.clone())
+        self.run_on(start.rest.clone())
     }
 
     /// Whether the rendering is in the state of a start, but for the prompt.

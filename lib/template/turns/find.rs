@@ -338,7 +338,7 @@ impl<'c> Search<'c> {
         let turns = located.into_iter().zip(are_trained);
         let turns = turns.filter(|(_, is_trained)| *is_trained).map(|(of, _)| of.turn).collect();
         drop(places);
-        Ok(FoundTurns { text, messages: count, turns, segments, unseen, otherwise: others.len() })
+        Ok(FoundTurns { text, turns, segments, unseen, otherwise: others.len() })
     }
 
     /// A turn in a record that holds it. A stop token that the next message begins with belongs to it, too.

@@ -118,8 +118,6 @@ pub enum UnseenText {
 pub struct FoundTurns {
     /// The whole text, without a generation prompt at its end.
     pub text: String,
-    /// The number of messages that it has.
-    pub messages: usize,
     /// The turns that are trained on in this record, in order.
     pub turns: Vec<Turn>,
     /// The whole text in segments.
