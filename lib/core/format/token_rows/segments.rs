@@ -124,7 +124,7 @@ impl SegmentReader {
     }
 }
 
-/// The messages of sequences by number, in memory: 12 bytes for each message, 8 for each sequence.
+/// The messages of sequences by number, in memory: 12 bytes for each message, 16 for each sequence.
 #[derive(Debug, Default)]
 pub(super) struct SegmentStore {
     /// Each role with its channel and whether it may be trained on, once.
