@@ -73,7 +73,9 @@ impl SequenceGate {
     /// Checks whether a row may be written; the error is the cause. Masks, if there are any, are as
     /// long as the tokens.
     pub fn check(&mut self, view: &Tokens<'_>, row: usize) -> Result<(), String> {
-        if self.is_assumed && !view.may_be_harmony(row) {
+        // (Without messages they may be plain text.)
+        let has_messages = view.segments(row).is_some();
+        if self.is_assumed && has_messages && !view.may_be_harmony(row) {
             return Err(NOT_HARMONY.to_string());
         }
         let mut findings = Findings::of_gate(&self.selection);
