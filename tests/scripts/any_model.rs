@@ -283,13 +283,13 @@ fn rows_are_what_the_model_would_have_generated() {
         let options = format!("{OPTIONS} --turns all");
         let rows = "--rows trl --seq-length 4096";
         run(&dir, &format!("rm -rf one many; bash $KD in one {options} {rows} --shards 2"))
-            .silent();
+            .ok();
         run(
             &dir,
             &format!("bash $KD plan in many {options} --tasks 3 --shards 2 > tasks; bash tasks"),
         )
-        .silent();
-        run(&dir, &format!("bash $KD finish many tasks {rows} --delete-parts -q")).silent();
+        .ok();
+        run(&dir, &format!("bash $KD finish many tasks {rows} --delete-parts -q")).ok();
         for root in ["one", "many"] {
             let [train, valid] =
                 ["train", "valid"].map(|split| dir.at(&format!("{root}/rows/{split}.trl.parquet")));
