@@ -282,8 +282,7 @@ fn rows_are_what_the_model_would_have_generated() {
         // (The oracle makes one row of a chat.)
         let options = format!("{OPTIONS} --turns all");
         let rows = "--rows trl --seq-length 4096";
-        run(&dir, &format!("rm -rf one many; bash $KD in one {options} {rows} --shards 2"))
-            .ok();
+        run(&dir, &format!("rm -rf one many; bash $KD in one {options} {rows} --shards 2")).ok();
         run(
             &dir,
             &format!("bash $KD plan in many {options} --tasks 3 --shards 2 > tasks; bash tasks"),
