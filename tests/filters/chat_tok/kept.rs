@@ -290,7 +290,7 @@ fn real_models_are_kept() {
         bash(&pipe(&model, &chats, &root, [&flags, "--shard s"])).ok();
         tool("ds-manifest").args(&[&root]).run().ok();
         check(&root).run().ok();
-        let stream = format!("chat-tok --model {model} {flags} {chats}");
+        let stream = format!("chat-tok --turns all --model {model} {flags} {chats}");
         let made = bash(&stream).ok().records();
         let again = tool("ds-cat").args(&[&root]).run().ok().records();
         assert_eq!(made.len(), again.len());
@@ -355,7 +355,7 @@ fn tokens_of_small_vocabularies_have_two_bytes() {
     tool("ds-manifest").args(&[&root]).run().ok();
     assert_eq!(dir.json("root/parts/s.json")["dtype"], "uint16");
     check(&root).run().ok();
-    let made = bash(&format!("chat-tok --model {model} {chats}")).silent().records();
+    let made = bash(&format!("chat-tok --turns all --model {model} {chats}")).silent().records();
     let tokens_of = |records: &[Value]| -> Vec<(String, Value)> {
         let of = |record: &Value| (record["id"].to_string(), record["tokens"].clone());
         let mut all: Vec<_> = records.iter().map(of).collect();
