@@ -8,6 +8,8 @@ mod evaluate;
 pub mod iterate;
 mod loops;
 pub mod object;
+mod pairs;
+mod prefix_texts;
 mod prefixes;
 mod statements;
 
@@ -24,7 +26,8 @@ use crate::{Date, Limits, Rendering};
 use backward::Scan;
 use object::Object;
 
-pub use prefixes::{Parts, Prefix, Prefixes, render_prefixes};
+pub use prefix_texts::{Parts, Prefix, Prefixes};
+pub use prefixes::render_prefixes;
 
 /// The variable that says whether a generation prompt follows the chat.
 pub const PROMPT: &str = "add_generation_prompt";

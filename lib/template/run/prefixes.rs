@@ -10,139 +10,16 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::iterate::Source;
 use super::loops::LoopItems;
 use super::object::Object;
+use super::pairs::Pairs;
+use super::prefix_texts::{Prefix, PrefixText, Prefixes, TOO_LONG};
 use super::{Context, Flow, Frame, Run};
 use crate::error::{Error, Result};
 use crate::syntax::{For, Load, Node, Program};
 use crate::value::{Extent, Value};
-
-/// How many texts were stored.
-static STORED: AtomicUsize = AtomicUsize::new(0);
-
-/// A beginning of a chat.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Prefix {
-    /// The number of its messages.
-    pub count: usize,
-    /// Whether a generation prompt follows it.
-    pub has_prompt: bool,
-}
-
-/// The text of a prefix: a part that it has in common with others, and the rest.
-#[derive(Debug, Clone)]
-pub struct PrefixText {
-    whole: usize,
-    shared: usize,
-    rest: String,
-    /// What `{% generation %}` names in the rest.
-    generations: Vec<Range<usize>>,
-}
-
-/// The texts of prefixes, in the order in which they were wanted.
-#[derive(Debug)]
-pub struct Prefixes {
-    /// The number of the first stored text: no two texts have one number.
-    first: usize,
-    wholes: Vec<String>,
-    texts: Vec<std::result::Result<PrefixText, Error>>,
-}
-
-/// The text of a prefix, in two parts.
-#[derive(Debug, Clone, Copy)]
-pub struct Parts<'t> {
-    /// The number of the stored text that the first part is of.
-    pub(crate) whole: usize,
-    /// The part that it may have in common with others, and the rest.
-    pub parts: [&'t str; 2],
-}
-
-impl Prefixes {
-    /// The text of a prefix, by its place among those that were wanted.
-    pub fn text(&self, number: usize) -> std::result::Result<Parts<'_>, Error> {
-        let text = self.texts[number].as_ref().map_err(Error::clone)?;
-        let Some(shared) = self.wholes[text.whole].get(..text.shared) else {
-            return Err(Error::Limit { line: 1, cause: TOO_LONG });
-        };
-        let parts = [shared, text.rest.as_str()];
-        Ok(Parts { whole: self.first + text.whole, parts })
-    }
-
-    /// What `{% generation %}` names in the text of a prefix, as far as no other prefix has it.
-    pub fn generations(&self, number: usize) -> &[Range<usize>] {
-        self.texts[number].as_ref().map_or(&[], |text| &text.generations)
-    }
-}
-
-impl<'t> Parts<'t> {
-    /// A text that shares no part.
-    pub fn of(text: &'t str) -> Parts<'t> {
-        Parts { whole: usize::MAX, parts: [text, ""] }
-    }
-}
-
-impl Parts<'_> {
-    /// The number of bytes.
-    pub fn len(&self) -> usize {
-        self.parts[0].len() + self.parts[1].len()
-    }
-
-    /// Whether there is no text.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The number of first bytes that are stored once for both texts.
-    fn shared(&self, other: &Parts<'_>) -> usize {
-        match self.whole == other.whole {
-            true => self.parts[0].len().min(other.parts[0].len()),
-            false => 0,
-        }
-    }
-
-    /// The length of the longest common beginning, in bytes; `from` bytes are known to be equal.
-    pub fn common(&self, other: &Parts<'_>, from: usize) -> usize {
-        let mut at = from.max(self.shared(other));
-        loop {
-            let (a, b) = (self.part_at(at), other.part_at(at));
-            let length = a.len().min(b.len());
-            let same = common(&a[..length], &b[..length]);
-            at += same;
-            if same < length || length == 0 {
-                return at;
-            }
-        }
-    }
-
-    /// The bytes from a place to the end of its part.
-    fn part_at(&self, at: usize) -> &[u8] {
-        let [first, rest] = self.parts.map(str::as_bytes);
-        match at.checked_sub(first.len()) {
-            None => &first[at..],
-            Some(at) => rest.get(at..).unwrap_or_default(),
-        }
-    }
-
-    /// The text from a place on.
-    pub fn after(&self, from: usize) -> String {
-        let [first, rest] = self.parts;
-        match from.checked_sub(first.len()) {
-            None => [&first[from..], rest].concat(),
-            Some(from) => rest[from..].to_string(),
-        }
-    }
-}
-
-/// The length of the common beginning of two texts of one length.
-fn common(a: &[u8], b: &[u8]) -> usize {
-    const BLOCK: usize = 256;
-    let blocks = a.chunks(BLOCK).zip(b.chunks(BLOCK)).take_while(|(a, b)| a == b).count();
-    let at = (blocks * BLOCK).min(a.len());
-    at + a[at..].iter().zip(&b[at..]).take_while(|(a, b)| a == b).count()
-}
 
 /// What is still to run: lists of statements, the innermost last.
 type Rest<'c> = Vec<&'c [Node]>;
@@ -204,8 +81,6 @@ struct Explorer<'c, 'w> {
 /// The most bytes that are stored: where earlier turns change, each turn repeats the chat before it.
 const MOST_STORED: usize = 1 << 28;
 
-const TOO_LONG: &str = "the texts of all turns together are over 256 MiB";
-
 /// Renders prefixes of the messages in `context`, which see as many messages as `extent` says.
 pub fn render_prefixes(
     program: &Program,
@@ -230,9 +105,7 @@ pub fn render_prefixes(
     }
     let missing = || Err(Error::Chat("a prefix that was not rendered".into()));
     let texts = explorer.texts.into_iter().map(|text| text.unwrap_or_else(missing));
-    let wholes = explorer.wholes;
-    let first = STORED.fetch_add(wholes.len(), Ordering::Relaxed);
-    Prefixes { first, wholes, texts: texts.collect() }
+    Prefixes::new(explorer.wholes, texts.collect())
 }
 
 impl<'c> Explorer<'c, '_> {
@@ -596,7 +469,7 @@ impl<'c> Run<'c> {
     /// Whether the rendering is in the state of a start, but for the prompt.
     fn is_at(&self, start: &Start<'c>, over: &Value) -> bool {
         let mark = &start.mark;
-        let mut pairs = Pairs { ours: &self.objects, theirs: &start.objects, known: Vec::new() };
+        let mut pairs = Pairs::new(&self.objects, &start.objects);
         self.frames == mark.frames
             && self.is_captured == mark.is_captured
             && self.generations == start.generations
@@ -613,63 +486,4 @@ impl<'c> Run<'c> {
 
 fn is_same_rest(a: &Rest<'_>, b: &Rest<'_>) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| std::ptr::eq(*a, *b))
-}
-
-/// The objects of two renderings, and those that stand for each other.
-struct Pairs<'o> {
-    ours: &'o [Object],
-    theirs: &'o [Object],
-    known: Vec<(u32, u32)>,
-}
-
-/// How deep values are compared.
-const DEEPEST: usize = 50;
-
-impl Pairs<'_> {
-    /// Whether two values of the two renderings cannot be told apart.
-    fn are_same(&mut self, a: &Value, b: &Value, depth: usize) -> bool {
-        let depth = depth + 1;
-        match (a, b) {
-            _ if depth > DEEPEST => false,
-            (Value::List(a), Value::List(b)) | (Value::Tuple(a), Value::Tuple(b)) => {
-                // (There is one list of messages.)
-                Arc::ptr_eq(a, b)
-                    || match (a.offset(), b.offset()) {
-                        (None, None) => {
-                            a.len() == b.len()
-                                && a.iter().zip(b.iter()).all(|(a, b)| self.are_same(a, b, depth))
-                        }
-                        (a, b) => a == b,
-                    }
-            }
-            (Value::Dict(a), Value::Dict(b)) => {
-                Arc::ptr_eq(a, b) || self.have_same(a.entries(), b.entries(), depth)
-            }
-            (Value::Object(a), Value::Object(b)) => {
-                let mut known = self.known.iter();
-                if let Some(pair) = known.find(|pair| pair.0 == *a || pair.1 == *b) {
-                    return *pair == (*a, *b);
-                }
-                self.known.push((*a, *b));
-                match (&self.ours[*a as usize], &self.theirs[*b as usize]) {
-                    (Object::Namespace(a), Object::Namespace(b)) => self.have_same(a, b, depth),
-                    (Object::Macro { of: a, frame }, Object::Macro { of: b, frame: other }) => {
-                        Arc::ptr_eq(a, b) && frame == other
-                    }
-                    _ => false,
-                }
-            }
-            (Value::Method(a), Value::Method(b)) => a.1 == b.1 && self.are_same(&a.0, &b.0, depth),
-            (Value::View(kind, a), Value::View(other, b)) => kind == other && Arc::ptr_eq(a, b),
-            (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
-            (a, b) => a == b,
-        }
-    }
-
-    fn have_same(&mut self, a: &[(Value, Value)], b: &[(Value, Value)], depth: usize) -> bool {
-        a.len() == b.len()
-            && a.iter().zip(b).all(|((key, a), (other, b))| {
-                self.are_same(key, other, depth) && self.are_same(a, b, depth)
-            })
-    }
 }
