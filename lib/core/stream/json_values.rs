@@ -16,7 +16,7 @@ use crate::error::{Error, Place};
 pub(super) enum Form {
     /// `[{...}, {...}]`: its end mark is the bracket.
     Array,
-    /// `{...}` and `{...}`, each over any number of lines, as `jq` writes them. The end mark is the last newline.
+    /// `{...}` and `{...}`, each over any number of lines, as `jq` writes them. The end mark is the last bracket.
     Objects,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn is_form_known(text: &[u8]) -> bool {
     match text.split_once_str(b"\n") {
         _ if text.first().is_some_and(|&first| first != b'{') => true,
         Some((line, rest)) => {
-            open_at_end(line).inside.is_empty() || !rest.trim_ascii_start().is_empty()
+            !open_at_end(line).is_open() || !rest.trim_ascii_start().is_empty()
         }
         None => false,
     }
@@ -70,14 +70,20 @@ pub(super) fn is_form_known(text: &[u8]) -> bool {
 
 /// The brackets that are open where a text ends.
 #[derive(Default)]
-struct OpenBrackets {
+pub(super) struct OpenBrackets {
     /// The closing brackets that are needed, the innermost last.
     inside: Vec<u8>,
     is_text: bool,
     is_escaped: bool,
 }
 
-fn open_at_end(line: &[u8]) -> OpenBrackets {
+impl OpenBrackets {
+    pub fn is_open(&self) -> bool {
+        self.is_text || !self.inside.is_empty()
+    }
+}
+
+pub(super) fn open_at_end(line: &[u8]) -> OpenBrackets {
     let mut open = OpenBrackets::default();
     for &byte in line {
         match byte {
@@ -331,7 +337,7 @@ impl Values {
         self.has_ended = true;
         let (line, cause) = (self.line, String::new());
         match (self.form, self.at) {
-            // The reader of lines reports a record without its newline.
+            // The reader of lines reports a record that is cut.
             (Form::Objects, _) => Ok(()),
             (Form::Array, ScanState::Closed) if self.has_records || self.may_be_empty => Ok(()),
             (Form::Array, ScanState::Closed) => {
