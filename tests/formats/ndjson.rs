@@ -167,7 +167,8 @@ fn a_last_record_may_be_cut_and_may_have_no_newline() {
         let cut = format!("harmony-tok: stdin:{count}: the last record is cut");
         harmony_tok(&content).says(75, &format!("{cut} (the program before this one died?)"));
         let file = dir.write("in", &content);
-        let told = format!("harmony-tok: {file}:{count}: the last record is cut; the file is truncated");
+        let told =
+            format!("harmony-tok: {file}:{count}: the last record is cut; the file is truncated");
         tool("harmony-tok").args(&["--on-error", "skip", &file]).run().says(1, &told);
     }
     // Within a character of several bytes, too.

@@ -305,9 +305,12 @@ fn a_last_record_needs_no_newline() {
     }
     let (file, piped) = (in_place(&dir, "ds-cat cut"), in_place(&dir, "cat cut | ds-cat"));
     file.fails(1, &["ds-cat: cut:3: the last record is cut; the file is truncated"]);
-    piped.fails(75, &["ds-cat: stdin:3: the last record is cut (the program before this one died?)"]);
+    piped.fails(
+        75,
+        &["ds-cat: stdin:3: the last record is cut (the program before this one died?)"],
+    );
     let chat = r#"{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]}"#;
-    let made = bash(&format!("printf '%s' '{chat}' | chat-harmony")).silent();
+    let made = crate::common::bash(&format!("printf '%s' '{chat}' | chat-harmony")).silent();
     assert_eq!(made.records().len(), 1);
 }
 
