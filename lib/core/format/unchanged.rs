@@ -12,6 +12,7 @@ use super::ALL;
 use super::kd_root::{KdListing, find_ids, manifests_of, prefix_of};
 use super::mmidx::PrefixLayout;
 use super::puzzle_dir::{BUILD, IDENTIFIERS, SPLITS};
+use super::unfinished::Unfinished;
 use crate::error::Result;
 use crate::files::{self, FileSnapshot};
 use crate::inputs;
@@ -38,12 +39,12 @@ static NAMES: [(Names, Names); ALL.len()] = {
 };
 
 /// Returns the folders in which datasets of any format have files.
-fn folders() -> BTreeSet<&'static str> {
+pub(super) fn folders() -> BTreeSet<&'static str> {
     NAMES.iter().flat_map(|(folders, _)| folders.iter().copied()).collect()
 }
 
 /// Whether a file of some format may have this name. (Other files in a folder are not read.)
-fn is_of_datasets(name: &str, path: &Path) -> bool {
+pub(super) fn is_of_datasets(name: &str, path: &Path) -> bool {
     let ending = path.extension().unwrap_or_default();
     let mut known = NAMES.iter().flat_map(|(_, endings)| endings.iter());
     !name.starts_with('.') && known.any(|known| ending == *known)
@@ -61,8 +62,9 @@ impl InputSnapshot {
 
     /// Notes the files of parts that this run joins: they may become its outputs.
     pub fn of_parts(paths: &[PathBuf]) -> Result<InputSnapshot> {
-        let mut noted = InputSnapshot::default();
+        let (mut noted, mut unfinished) = (InputSnapshot::default(), Unfinished::default());
         for path in paths.iter().filter(|path| path.as_os_str() != "-") {
+            unfinished.refuse(path)?;
             if files::is_directory(path)? {
                 noted.directory(path)?
             } else {
@@ -91,7 +93,6 @@ impl InputSnapshot {
         // One split of a puzzle set is published with the other.
         let is_split = |name| SPLITS.iter().any(|split| name == split.name());
         if let Some(above) = path.parent().filter(|_| path.file_name().is_some_and(is_split)) {
-            refuse_half_published(&above.join(BUILD))?;
             [BUILD, IDENTIFIERS].into_iter().try_for_each(|name| self.note(above.join(name)))?;
         }
         let listing = KdListing::of(path)?.filter(|listing| !listing.is_root);

@@ -25,6 +25,7 @@ use serde_json::{Map, json};
 
 use crate::batch::TokenizerLocation;
 use crate::error::{Error, Result};
+use crate::format::unfinished::refuse_unfinished;
 use crate::visible;
 
 pub use encode::{EncodedText, TextSegment, encode};
@@ -217,13 +218,19 @@ impl ChatModel {
 
 /// Opens a folder, or one `tokenizer.json`.
 pub fn open_folder(path: &Path) -> Result<Folder> {
+    refuse_unfinished(path)?;
     Folder::open(path).map_err(of_folder)
 }
 
 /// Returns the files of a folder that [`open_folder`] looks at.
 pub fn model_files(path: &Path) -> Result<Vec<PathBuf>> {
-    let files = gristmill_models::files_of(path).map_err(of_folder)?;
-    Ok(files.into_iter().map(|(_, file)| file).collect())
+    Ok(files_of(path)?.into_iter().map(|(_, file)| file).collect())
+}
+
+/// Returns the names of these files, and their paths.
+fn files_of(path: &Path) -> Result<Vec<(String, PathBuf)>> {
+    refuse_unfinished(path)?;
+    gristmill_models::files_of(path).map_err(of_folder)
 }
 
 /// Returns an error of a folder as one of this library.
@@ -234,6 +241,7 @@ fn of_folder(error: FolderError) -> Error {
     }
     let text = visible::line(&cause.to_string()).into_owned();
     match cause {
+        Cause::NoFile(_) => Error::usage(text).at(path.as_path()),
         Cause::NoTemplate | Cause::SeveralTemplates { .. } => {
             Error::usage(text).at(path.as_path()).hint("--template FILE")
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use gristmill_models::Folder;
 use serde_json::{Value, json};
 
-use super::{of_folder, open_folder};
+use super::{files_of, of_folder, open_folder};
 use crate::batch::{Header, TokenizerLocation};
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
@@ -278,9 +278,9 @@ pub fn stated_files(
     stated: Option<&Value>,
 ) -> Result<Vec<(String, FileEntry)>> {
     let TokenizerLocation { folder, template } = location;
-    let mut files = gristmill_models::files_of(folder).map_err(of_folder)?;
+    let mut files = files_of(folder)?;
     let (name, path) = files.pop().ok_or_else(|| Error::usage("no file").at(&**folder))?;
-    if !files::is_file(&path)? {
+    if !files::is_member(&path)? {
         return Err(Error::usage("is not there").at(path.as_path()).hint(MODEL));
     }
     let tokenizer = (name, FileEntry::of(&path)?);
