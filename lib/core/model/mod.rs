@@ -241,7 +241,6 @@ fn of_folder(error: FolderError) -> Error {
     }
     let text = visible::line(&cause.to_string()).into_owned();
     match cause {
-        Cause::NoFile(_) => Error::usage(text).at(path.as_path()),
         Cause::NoTemplate | Cause::SeveralTemplates { .. } => {
             Error::usage(text).at(path.as_path()).hint("--template FILE")
         }
