@@ -18,7 +18,6 @@ pub mod stated;
 pub mod synth_shards;
 pub mod token_rows;
 pub mod unchanged;
-pub mod unfinished;
 mod whole;
 
 use std::path::{Path, PathBuf};

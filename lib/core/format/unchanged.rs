@@ -9,14 +9,13 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::ALL;
-use super::kd_root::{KdListing, find_ids, manifests_of, prefix_of};
+use super::kd_root::{KdListing, find_ids, ids_beside, manifests_of, prefix_of};
 use super::mmidx::PrefixLayout;
 use super::puzzle_dir::{BUILD, IDENTIFIERS, SPLITS};
-use super::unfinished::Unfinished;
 use crate::error::Result;
 use crate::files::{self, FileSnapshot};
 use crate::inputs;
-use crate::publish::{marked, refuse_half_published};
+use crate::publish::{Unfinished, marked, refuse_half_published};
 
 /// The files of the input, as they were when reading began.
 #[derive(Debug, Default)]
@@ -39,15 +38,21 @@ static NAMES: [(Names, Names); ALL.len()] = {
 };
 
 /// Returns the folders in which datasets of any format have files.
-pub(super) fn folders() -> BTreeSet<&'static str> {
+fn folders() -> BTreeSet<&'static str> {
     NAMES.iter().flat_map(|(folders, _)| folders.iter().copied()).collect()
 }
 
 /// Whether a file of some format may have this name. (Other files in a folder are not read.)
-pub(super) fn is_of_datasets(name: &str, path: &Path) -> bool {
+fn is_of_datasets(name: &str, path: &Path) -> bool {
     let ending = path.extension().unwrap_or_default();
     let mut known = NAMES.iter().flat_map(|(_, endings)| endings.iter());
     !name.starts_with('.') && known.any(|known| ending == *known)
+}
+
+/// Returns the files that a prefix may have beside one another.
+fn members_of(prefix: &Path) -> Vec<PathBuf> {
+    let layouts = [PrefixLayout::Triple, PrefixLayout::Single].map(|layout| layout.files(prefix));
+    layouts.concat().into_iter().chain([ids_beside(prefix)]).collect()
 }
 
 impl InputSnapshot {
@@ -62,10 +67,14 @@ impl InputSnapshot {
 
     /// Notes the files of parts that this run joins: they may become its outputs.
     pub fn of_parts(paths: &[PathBuf]) -> Result<InputSnapshot> {
-        let (mut noted, mut unfinished) = (InputSnapshot::default(), Unfinished::default());
+        let mut noted = InputSnapshot::default();
+        let mut unfinished = Unfinished::in_folders(folders());
         for path in paths.iter().filter(|path| path.as_os_str() != "-") {
-            unfinished.refuse(path)?;
-            if files::is_directory(path)? {
+            let is_directory = files::is_directory(path)?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let members = if is_directory { Vec::new() } else { members_of(path) };
+            unfinished.refuse(path, &members, !is_directory && is_of_datasets(&name, path))?;
+            if is_directory {
                 noted.directory(path)?
             } else {
                 // A path that is named alone may be a pipe.
