@@ -24,6 +24,22 @@ die() {
     exit "${2:-2}"
 }
 
+# is_there PATH: whether something has this name. A name that cannot be looked up ends the script: [[ -e ]] would say
+# that it is not there.
+is_there() {
+    local said
+    [[ ! -e $1 && ! -L $1 ]] || return 0
+    said=$(LC_ALL=C stat -- "$1" 2>&1) || [[ $said == *": "@(No such file or|Not a)" directory" ]] || die "${said#stat: }" 75
+    [[ -e $1 || -L $1 ]]
+}
+
+# found PLACES... TESTS...: the first file that find finds. A folder that cannot be listed ends the script.
+found() {
+    local said
+    said=$(find -H "$@" -print -quit 2>&1) || die "${said%%$'\n'*}" 75
+    first=$said
+}
+
 # number FLAG VALUE [LEAST]
 number() {
     [[ $2 =~ ^[0-9]+$ ]] || die "$1 needs a number, not '$2'"
@@ -232,13 +248,22 @@ check_rows() {
     done
 }
 
+# refuse_linked_rows ROOT: what ROOT/rows leads to may belong to others.
+refuse_linked_rows() {
+    [[ ! -L $1/rows ]] || die "$1/rows is a link: nothing is written or removed through it"
+}
+
 # drop_old_rows ROOT: rows that are older than what they would be of are rows of nothing.
 drop_old_rows() {
-    local old newer
+    local old split first splits=()
+    for split in "$1"/{train,valid}; do
+        ! is_there "$split" || splits+=("$split")
+    done
+    refuse_linked_rows "$1"
     for old in "$1"/rows/{train,valid}.{rows,trl,megatron-bridge}.parquet; do
-        [[ -e $old ]] || continue
-        newer=$(find "$1/train" "$1/valid" -name '*.bin' -newer "$old" -print -quit 2>/dev/null) || true
-        [[ -n $newer ]] || continue
+        is_there "$old" && ((${#splits[@]})) || continue
+        found "${splits[@]}" -name '*.bin' -newer "$old"
+        [[ -n $first ]] || continue
         rm -f -- "$old"
         echo "$script: $(plain "$old") was made of other data and is removed; try: --rows" >&2
     done
@@ -247,11 +272,12 @@ drop_old_rows() {
 
 # make_rows ROOT: ROOT/rows/SPLIT.FORM.parquet, of each split and form.
 make_rows() {
-    local form split made=() indices
+    local form split made=() first
     for form in "${rows[@]}"; do
         for split in train valid; do
-            indices=("$1/$split"/*_tokens.idx)
-            [[ -e ${indices[0]} ]] || continue
+            is_there "$1/$split" || continue
+            found "$1/$split" -maxdepth 1 -name '*_tokens.idx'
+            [[ -n $first ]] || continue
             made+=("$1/rows/$split.$form.parquet")
             run seq-pack "$1/$split" -o "${made[-1]}" --form "$form" "${row_options[@]}" --overwrite \
                 --jobs "${jobs:-$(nproc)}" --progress "$progress" ${quiet:+"$quiet"} ||
@@ -303,7 +329,8 @@ finish_plan() {
     need_filters ds-plan ${check:+ds-check} ${rows:+seq-pack}
     check_rows
     # Done before, and the parts deleted: a scheduler may call this again, or rows are wanted later.
-    if [[ ! -e $root/tasks ]]; then
+    refuse_linked_rows "$root"
+    if ! is_there "$root/tasks"; then
         ds-plan status "$root" "${tasks[@]}" >/dev/null || exit
         make_rows "$root"
         return
@@ -319,7 +346,7 @@ finish_plan() {
 # check_all INPUT MORE ROOT...: what is finished, unless --no-check is given.
 check_all() {
     local manifest=() more=$2
-    [[ -z $1 || ! -f $1/manifest.json ]] || manifest=(--input-manifest "$1/manifest.json")
+    [[ -z $1 ]] || ! is_there "$1/manifest.json" || manifest=(--input-manifest "$1/manifest.json")
     [[ -z $check ]] || closing_check "${@:3}" "${manifest[@]}" --jobs "${jobs:-$(nproc)}" ||
         die "${*:3} has not passed ds-check$more" $?
 }
@@ -332,7 +359,9 @@ targets=()
 may_build() {
     local names target
     for target in "${targets[@]:-$1}"; do
-        names=$(ls -A "$target" 2>/dev/null) || true
+        names=''
+        refuse_linked_rows "$target"
+        ! is_there "$target" || names=$(ls -A "$target" 2>&1) || die "${names#ls: }" 75
         [[ $mode == plan || -z $names || $names == tasks || -n $overwrite || -n $resume ]] ||
             die "$target is not empty; try: --resume, or --overwrite"
     done
@@ -381,7 +410,7 @@ make_all() {
     fi
     lock_root "$root"
     # Whoever had the lock may have made it.
-    (may_build "$root") || leave "$root" 2
+    (may_build "$root") || leave "$root" $?
     if [[ -n $overwrite ]]; then
         find "$root/tasks" -mindepth 1 -maxdepth 1 ! -name here -exec rm -rf -- {} +
         again=(--again)

@@ -116,7 +116,7 @@ identity() {
 # A merge into one of its own inputs would destroy it, and one input twice doubles its games.
 for i in "${!inputs[@]}"; do
     in=${inputs[i]}
-    [[ -d $in ]] || die "$in: no such folder"
+    is_there "$in" && [[ -d $in ]] || die "$in: no such folder"
     for other in "${inputs[@]:i+1}"; do
         [[ -z $delete || ! $in -ef $other ]] || die "$in and $other are one folder"
     done

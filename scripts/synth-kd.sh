@@ -149,7 +149,7 @@ check_on_error
 if [[ $mode != slice && -z $raw ]]; then
     if ((${#inputs[@]} > 1)) || [[ -z $(compgen -G "$input/synth_harmony_shard_*.parquet") ]]; then
         raw=--conversations
-    elif [[ ! -f $input/manifest.json ]]; then
+    elif ! is_there "$input/manifest.json"; then
         [[ -n $no_input_check ]] ||
             die "$input/manifest.json is missing: the input's manifest must be recorded; try: --no-input-check, without it"
         raw=--conversations
@@ -244,7 +244,7 @@ for filter in "${pipeline[@]}"; do
 done
 if [[ -n $raw ]]; then
     for file in "${inputs[@]}"; do
-        [[ -d $file || -f $file ]] || die "$file: no such file or directory"
+        is_there "$file" && [[ -d $file || -f $file ]] || die "$file: no such file or directory"
         ((${#inputs[@]} == 1)) || make+=(--source "input=$file")
     done
     make+=(--raw-shards "${shards:-1}")

@@ -96,7 +96,7 @@ check_on_error
 need_filters synth-harmony ds-manifest ds-plan
 named=()
 for file in "${inputs[@]}"; do
-    [[ -d $file || -f $file ]] || die "$file: no such file or directory"
+    is_there "$file" && [[ -d $file || -f $file ]] || die "$file: no such file or directory"
     ((${#inputs[@]} == 1)) || named+=(--source "input=$file")
 done
 

@@ -15,6 +15,8 @@ use crate::files::{self, FileId, FileSnapshot};
 #[derive(Default)]
 struct Inputs {
     paths: BTreeSet<PathBuf>,
+    /// The files of progress, which are appended to meanwhile.
+    apart: BTreeSet<PathBuf>,
     /// The files that belong together, as they were when they were first looked at.
     noted: HashMap<PathBuf, FileSnapshot>,
 }
@@ -29,6 +31,11 @@ fn inputs() -> MutexGuard<'static, Inputs> {
 pub fn name<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) {
     let paths = paths.into_iter().filter(|path| path.as_os_str() != "-").cloned();
     inputs().paths.extend(paths);
+}
+
+/// Notes that no output may have the name of this file of progress.
+pub fn keep_apart(path: &Path) {
+    inputs().apart.insert(path.to_path_buf());
 }
 
 /// Whether a path was named.
@@ -83,6 +90,11 @@ pub fn refuse_target(target: &Path) -> Result<()> {
     // (A regular file as stdin is read by a filter without named inputs.)
     if own.is_some() && own == FileId::of_stream(io::stdin()) {
         return Err(Error::usage("is the input of this run").at(target));
+    }
+    for path in &inputs().apart {
+        if own.is_some() && own == files::metadata(path)?.map(|found| FileId::of(&found)) {
+            return Err(Error::usage("is the file of --progress-to").at(target));
+        }
     }
     let mut outer = None;
     for path in &inputs().paths {

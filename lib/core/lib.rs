@@ -51,6 +51,7 @@
 //! CONTRIBUTING.md says where to add things.
 
 pub use gristmill_json as json;
+pub use gristmill_models::panics;
 pub use gristmill_simd as simd;
 pub use gristmill_tokenizer as tokenizer;
 
@@ -75,7 +76,6 @@ mod kinds;
 pub mod model;
 pub mod ordered;
 pub mod packing;
-pub mod panics;
 pub mod plan;
 pub mod program;
 pub mod provenance;

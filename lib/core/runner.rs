@@ -163,7 +163,8 @@ impl<S: Sink> State<S> {
             Some(rejects) => rejects,
             None => Rejects::open(&runner.on_error)?,
         };
-        let progress = runner.common.progress(runner.tool, runner.unit, total, sink.uses_stdout());
+        let progress =
+            runner.common.progress(runner.tool, runner.unit, total, sink.uses_stdout())?;
         Ok(State { sink, rejects, progress, read: 0, skipped: SkippedRecords::default() })
     }
 

@@ -84,9 +84,6 @@ pub fn check(file: &TokenizerFile) -> Result<(), String> {
         return Err(format!("model {}", model.kind.as_deref().unwrap_or("of no type")));
     }
     let is_none = |text: &Option<String>| text.as_deref().unwrap_or("").is_empty();
-    if !(model.dropout.is_null() || model.dropout == 0.0) {
-        return Err("dropout".to_owned());
-    }
     if !is_none(&model.continuing_subword_prefix) || !is_none(&model.end_of_word_suffix) {
         return Err("marks at the ends of words".to_owned());
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::config;
 use crate::error::{Cause, FolderError};
 use crate::template::{Template, choose, template_files, templates_of};
-use crate::text_file::read_text;
+use crate::text_file::{found, is_there, read_text};
 use crate::tokenizer::{EngineChoice, Tokenizer};
 
 /// A model's folder, or one `tokenizer.json` alone.
@@ -31,12 +31,16 @@ const CONFIGS: [&str; 4] =
 /// Returns the existing files that [`Folder::open`] reads: the name of each below the folder, and its path. The last is
 /// `tokenizer.json`; a file that is opened without a folder gets this name, whatever it is called.
 pub fn files_of(path: &Path) -> Result<Vec<(String, PathBuf)>, FolderError> {
-    if path.is_file() {
+    if is_file(path)? {
         return Ok(vec![(TOKENIZER.to_owned(), path.to_owned())]);
     }
-    let mut files: Vec<(String, PathBuf)> =
-        CONFIGS.iter().map(|name| ((*name).to_owned(), path.join(name))).collect();
-    files.retain(|(_, path)| path.exists());
+    let mut files = Vec::new();
+    for name in CONFIGS {
+        let path = path.join(name);
+        if is_there(&path)? {
+            files.push((name.to_owned(), path));
+        }
+    }
     files.extend(template_files(path)?);
     files.push((TOKENIZER.to_owned(), path.join(TOKENIZER)));
     Ok(files)
@@ -61,8 +65,9 @@ impl Folder {
 
     /// Reads a folder, or one `tokenizer.json`, with a choice of the engine.
     pub fn open_with(path: &Path, choice: EngineChoice) -> Result<Self, FolderError> {
-        let is_alone = path.is_file();
+        let is_alone = is_file(path)?;
         let tokenizer_path = if is_alone { path.to_owned() } else { path.join(TOKENIZER) };
+        is_there(&tokenizer_path)?;
         let text = read_text(&tokenizer_path)?;
         let (tokenizer, tokenizer_sha256) = Tokenizer::parse(&tokenizer_path, text, choice)?;
         let mut folder = Self {
@@ -191,9 +196,14 @@ impl Folder {
     }
 }
 
+/// Whether a path is one file, and no folder.
+fn is_file(path: &Path) -> Result<bool, FolderError> {
+    Ok(found(path)?.is_some_and(|found| found.is_file()))
+}
+
 /// Reads a JSON file; none if it does not exist.
 fn read_json(path: &Path) -> Result<Option<Value>, FolderError> {
-    if !path.exists() {
+    if !is_there(path)? {
         return Ok(None);
     }
     let text = read_text(path)?;

@@ -1,6 +1,5 @@
 //! The engine for every file: the crate `tokenizers`.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +12,7 @@ use crate::encoder::Special;
 use crate::error::EncodeError;
 use crate::file::TokenizerFile;
 use crate::guard;
+use crate::panics::caught;
 
 /// A tokenizer of the crate. It has a state that says how text that spells special tokens is encoded, so it is behind a
 /// lock. (Making two tokenizers instead would be slower.)
@@ -126,13 +126,6 @@ fn with_merges(file: &mut TokenizerFile) -> Result<Tokenizer, String> {
     let merges = std::mem::take(&mut model.merges.0).into_iter();
     let merges = merges.map(|[left, right]| (left.into_owned(), right.into_owned())).collect();
     let mut builder = BPE::builder().vocab_and_merges(vocabulary, merges);
-    match &model.dropout {
-        Value::Null => {}
-        dropout => {
-            let dropout = dropout.as_f64().ok_or("dropout is no number")?;
-            builder = builder.dropout(dropout as f32);
-        }
-    }
     if let Some(token) = &model.unk_token {
         builder = builder.unk_token(token.clone());
     }
@@ -169,6 +162,5 @@ fn add_tokens(tokenizer: &mut Tokenizer, file: &TokenizerFile) -> Result<(), Str
 /// Runs the crate; a panic of it is an error. (`guard` refuses all files that are known to make it panic. Whatever a
 /// panic leaves behind is not used again, or only read.)
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    let panic = |_| Err("tokenizers fails on it".to_owned());
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(panic)
+    caught(work).unwrap_or_else(|_| Err("tokenizers fails on it".to_owned()))
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::error::{Cause, FolderError};
-use crate::text_file::{read_text, sha256};
+use crate::text_file::{found, irregular, is_there, read_text, sha256};
 
 /// A chat template.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,17 +66,22 @@ const ENDING: &str = ".jinja";
 pub fn template_files(folder: &Path) -> Result<Vec<(String, PathBuf)>, FolderError> {
     let mut files = Vec::new();
     let file = folder.join(FILE);
-    if file.is_file() {
+    if is_there(&file)? {
         files.push((FILE.to_owned(), file));
     }
     let more = folder.join(MORE);
-    if more.is_dir() {
+    if let Some(found) = found(&more)? {
+        if !found.is_dir() {
+            return Err(irregular(&more, "is no folder"));
+        }
         let read = |error| FolderError::new(&more, Cause::Read(error));
         let first = files.len();
         for entry in fs::read_dir(&more).map_err(read)? {
             let path = entry.map_err(read)?.path();
             let name = path.file_name().and_then(|name| name.to_str());
-            if let Some(name) = name.filter(|name| name.ends_with(ENDING)) {
+            if let Some(name) = name.filter(|name| name.ends_with(ENDING))
+                && is_there(&path)?
+            {
                 files.push((format!("{MORE}/{name}"), path.clone()));
             }
         }

@@ -1,7 +1,8 @@
-//! A file that is read as text, and its hash.
+//! A file that is read as text, and its hash. A file that cannot be looked up is never taken for one that is not
+//! there.
 
-use std::fs::File;
-use std::io::Read;
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -11,6 +12,39 @@ use crate::error::{Cause, FolderError};
 /// Returns the SHA-256 of bytes, in hexadecimal digits.
 pub fn sha256(bytes: &[u8]) -> String {
     base16ct::lower::encode_string(&Sha256::digest(bytes))
+}
+
+/// Returns what a path leads to; `None` if there is nothing, not even a link.
+pub fn found(path: &Path) -> Result<Option<Metadata>, FolderError> {
+    let is_absent =
+        |error: &io::Error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+    match fs::metadata(path) {
+        Ok(found) => Ok(Some(found)),
+        // A link to nothing is what a broken download leaves.
+        Err(error) if is_absent(&error) => match fs::symlink_metadata(path) {
+            Ok(_) => Err(irregular(path, "is a link to nothing")),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(FolderError::new(path, Cause::Read(error))),
+        },
+        Err(error) => Err(FolderError::new(path, Cause::Read(error))),
+    }
+}
+
+/// Returns the error for something else than what should have this name.
+pub fn irregular(path: &Path, cause: &str) -> FolderError {
+    FolderError::new(path, Cause::Read(io::Error::new(ErrorKind::InvalidInput, cause)))
+}
+
+/// Whether there is a file of this name. Anything else of this name is an error: a pipe would be waited for.
+pub fn is_there(path: &Path) -> Result<bool, FolderError> {
+    match found(path)? {
+        Some(found) if found.is_file() => Ok(true),
+        Some(found) if found.is_dir() => {
+            Err(FolderError::new(path, Cause::Read(ErrorKind::IsADirectory.into())))
+        }
+        Some(_) => Err(irregular(path, "is no regular file")),
+        None => Ok(false),
+    }
 }
 
 /// Maximum length of a file, in bytes: reading one takes a multiple of this in memory. Gemma 3 has 33 MB.

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .cli import Parser, UsageError, number, run
+from .publish import refuse_unfinished
 
 NAME = "gristmill_data.example"
 VOCABULARY = 4096
@@ -80,6 +81,7 @@ def find_prefixes(root: Path, split: str) -> list[str]:
     """The prefixes `.../shard_NN_tokens` of a split, in order."""
     if not root.is_dir():
         raise UsageError(f"{root}: no such folder")
+    refuse_unfinished(root / split)
     return [str(path)[: -len(".idx")] for path in sorted((root / split).glob("*_tokens.idx"))]
 
 

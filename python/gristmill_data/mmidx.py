@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from .publish import refuse_unfinished
+
 _MAGIC = b"MMIDIDX\x00\x00"
 _HEADER = struct.Struct("<9sQBQQ")
 
@@ -57,6 +59,7 @@ class Index:
     def __init__(self, prefix: str | os.PathLike[str]) -> None:
         self.path = Path(f"{os.fspath(prefix)}.idx")
         self.bin_path = Path(f"{os.fspath(prefix)}.bin")
+        refuse_unfinished(self.path)
         size = self.path.stat().st_size
         self.bin_bytes = self.bin_path.stat().st_size
         if size < _HEADER.size:

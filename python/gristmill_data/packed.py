@@ -42,6 +42,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
 from .loss import SpanLoss, span_losses_of_sequences
+from .publish import refuse_unfinished
 from .triples import Triple
 
 __all__ = ["PackedError", "PackedStream", "PackedTriples", "packed_span_loss", "token_losses"]
@@ -314,6 +315,7 @@ def _prefixes(triples: Any) -> list[str]:
     found: list[str] = []
     for path in map(Path, triples):
         if path.is_dir():
+            refuse_unfinished(path)
             found += sorted(os.fspath(idx)[: -len("_tokens.idx")] for idx in path.glob("*_tokens.idx"))
         else:
             found.append(os.fspath(path))

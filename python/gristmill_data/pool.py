@@ -16,6 +16,7 @@ import numpy as np
 
 from . import shards
 from .metadata import MetadataDb
+from .publish import refuse_unfinished
 from .row_index import RowIndex, as_ids
 from .valuations import VALUATIONS_FILE, read_valuation_names
 
@@ -39,6 +40,7 @@ class Pool:
 
     def __init__(self, directory: str | Path, *, check: bool = True) -> None:
         self.directory = Path(directory)
+        refuse_unfinished(self.directory)
         self.metadata = MetadataDb(self.directory / "metadata.db")
         paths = shards.shard_paths(self.directory)
         self.shards = shards.open_shards(paths)

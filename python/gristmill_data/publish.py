@@ -17,8 +17,39 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _MARK = ".gristmill-tmp."
+_HALF = ".gristmill-half"
+#: Where the manifests of a dataset stand, below its directory.
+_MANIFESTS = ("", "parts", "train", "valid")
 _LOCK = ".gristmill-lock"
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+
+
+def refuse_unfinished(path: str | os.PathLike[str]) -> None:
+    """Raises OSError (EAGAIN) if a publication that did not end names `path` or a file below it."""
+    whole = os.path.realpath(path)
+    directory = whole
+    for _ in range(3):
+        for place in _MANIFESTS:
+            folder = os.path.join(directory, place)
+            for marker in _markers(folder):
+                manifest = os.path.join(folder, marker[1 : -len(_HALF)])
+                if os.path.lexists(manifest):
+                    continue
+                with open(os.path.join(folder, marker), "rb") as file:
+                    names = os.fsdecode(file.read()).split("\0")[:-1]
+                left = (os.path.join(directory, name) for name in names)
+                if any(file == whole or file.startswith(whole + os.sep) for file in left):
+                    cause = "is being published, or was left half published"
+                    raise OSError(errno.EAGAIN, cause, manifest)
+        directory = os.path.dirname(directory)
+
+
+def _markers(folder: str) -> list[str]:
+    try:
+        return [name for name in os.listdir(folder) if name.startswith(".") and name.endswith(_HALF)]
+    # (Who may not list a folder may read the files whose names he knows.)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
 
 
 def check_target(path: Path, overwrite: bool) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from support import DATA, needs_data, plain_sequences, write_member, write_triple
 
 from gristmill_data import Triple, TripleError
+from gristmill_data.publish import refuse_unfinished
 from gristmill_data.contents import (
     CALL,
     CHANNEL,
@@ -49,6 +50,29 @@ def answer(reasoning=(5, 6, 7), final=(8, 9)):
 
 def masked(tokens, spans):
     return tokens, (spans > 0).astype(np.uint8), spans
+
+
+class HalfPublished(unittest.TestCase):
+    def test_nothing_below_a_root_is_read(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        root = Path(directory.name) / "root"
+        for folder in ("train", "parts"):
+            (root / folder).mkdir(parents=True)
+        for name in ("a", "b"):
+            write_triple(str(root / "train" / name), plain_sequences([5, 7]))
+        (root.parent / "link").symlink_to("root/train")
+        names = [f"train/a_{member}.{ending}\0" for member in ("tokens", "span") for ending in ("idx", "bin")]
+        (root / "parts/.a.json.gristmill-half").write_text("".join(names))
+        for prefix in (root / "train/a", root / "train/a_tokens", root.parent / "link/a"):
+            with self.assertRaisesRegex(OSError, "half published"):
+                Triple(prefix)
+        for folder in (root, root / "train", root.parent / "link"):
+            with self.assertRaisesRegex(OSError, "half published"):
+                refuse_unfinished(folder)
+        Triple(root / "train/b")
+        (root / "parts/a.json").write_text("{}")
+        Triple(root / "train/a", check_contents=False)
 
 
 class InDirectory(unittest.TestCase):

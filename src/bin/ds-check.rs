@@ -96,7 +96,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let (format, quiet, strict) = (args.format, args.common.quiet, args.options.strict);
     let style = ReportStyle { format, colour, quiet, strict };
     let mut report = Report::new(BufWriter::new(stdout), style);
-    let mut progress = args.common.progress(tool, "records", None, true);
+    let mut progress = args.common.progress(tool, "records", None, true)?;
     let paths = args.paths.iter().map(|path| dataset::each_dataset(path));
     for path in paths.collect::<Result<Vec<_>>>()?.concat() {
         let mut context = CheckContext {

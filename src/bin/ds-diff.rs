@@ -75,7 +75,7 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
     }
     let readers = [open(&args.a)?, open(&args.b)?];
     let total = readers.iter().map(Reader::total).sum();
-    let mut progress = args.common.progress(tool, "records", total, false);
+    let mut progress = args.common.progress(tool, "records", total, false)?;
     let options = DiffOptions { strict: args.strict, most: args.max_differences };
     let found = diff::compare(readers, options, &mut progress)?;
     progress.finish();

@@ -108,7 +108,7 @@ fn measure(args: &Args, tool: &Tool, options: &StatOptions) -> Result<Answer> {
         tool.tell(note);
     }
     let is_whole = reader.is_whole();
-    let mut progress = args.common.progress(tool, "records", reader.total(), false);
+    let mut progress = args.common.progress(tool, "records", reader.total(), false)?;
     let mut answer = stat::measure(reader, options, args.jobs.jobs, &mut progress)?;
     progress.finish();
     answer.inputs = args.input.files.iter().map(|path| shown(path)).collect();

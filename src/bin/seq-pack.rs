@@ -182,7 +182,7 @@ fn from_triples(
 ) -> Result<()> {
     cli::expect_records(args.sink.expect_records, reader.total().unwrap_or(0))?;
     let mut rejects = Rejects::open_for_any(&args.on_error)?;
-    let mut progress = args.common.progress(tool, "rows", None, false);
+    let mut progress = args.common.progress(tool, "rows", None, false)?;
     let watched = (&mut rejects, &mut progress);
     let (files, slice) = (&args.input.files, args.input.slice);
     let made = pack_datasets(files, slice, (settings, target), header, watched)?;

@@ -108,6 +108,16 @@ pub fn readers() -> Vec<Case> {
     cases
 }
 
+/// What reads a model's folder that has every file it may have.
+pub fn of_model() -> Vec<Case> {
+    [
+        ("chat-tok", "chat-tok -q -j 1 --model $IN/whole $IN/chats/a.jsonl"),
+        ("mmidx-write", "mmidx-write -q --root $OUT/r --shard s < <(cat $IN/whole.chats)"),
+    ]
+    .map(|(tool, command)| Case::reader(&format!("{tool} whole model"), tool, command))
+    .into()
+}
+
 /// What looks at every kind of dataset, to find out which it is.
 pub fn recognitions() -> Vec<Case> {
     let mut cases = Vec::new();

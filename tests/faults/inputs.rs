@@ -25,6 +25,8 @@ pub fn make_of(dir: &Path, variant: usize) {
     raw_rows(dir);
     chats(dir, variant);
     write_model_at(&at("model"), CHATML, &[]);
+    write_model_at(&at("whole"), CHATML, &[]);
+    super::model::complete(&at("whole"));
     games(dir, variant);
     puzzles(dir, variant);
     let script = r#"
@@ -40,6 +42,7 @@ pub fn make_of(dir: &Path, variant: usize) {
         ds-manifest -q root
         export GRISTMILL_TO=arrow
         for n in a b; do chat-tok --model "$IN/model" -q chats/$n.jsonl | span-mask > $n.chats; done
+        chat-tok --model "$IN/whole" -q chats/a.jsonl | span-mask > whole.chats
         unset GRISTMILL_TO
         mmidx-write -q a.chats --root of_model --shard a
         ds-manifest -q of_model

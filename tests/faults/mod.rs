@@ -7,6 +7,7 @@ mod cases;
 mod drive;
 pub mod inputs;
 mod kills;
+pub mod model;
 pub mod preload;
 
 use std::fmt::Write;

@@ -1,6 +1,7 @@
 //! The progress line in real terminals: when it appears, how wide it is, and that it disappears.
 
-use crate::common::{TempDir, bash, files_in, installed, tool};
+use crate::common::models::{CHATML, write_model};
+use crate::common::{TempDir, bash, conversations, files_in, installed, tool};
 
 /// What a terminal was sent.
 struct Sent {
@@ -172,4 +173,53 @@ fn bytes_are_counted_once() {
         let ratio = told / bytes as f64;
         assert!((0.5..1.1).contains(&ratio), "{dataset}: {line}, {bytes} bytes");
     }
+}
+
+/// A file of progress is none that somebody may need: nothing is appended to inputs, to what describes a model or a
+/// dataset, nor to outputs.
+#[test]
+fn progress_is_appended_to_files_of_progress_alone() {
+    let dir = TempDir::new();
+    write_model(&dir, "model", CHATML);
+    let chats = r#"{"id":"a","messages":[{"role":"user","content":"Why?"},{"role":"assistant","content":"So."}]}"#;
+    dir.write("chats.jsonl", format!("{chats}\n"));
+    dir.write("model/empty.jinja", "");
+    dir.write("c.ndjson", conversations(3));
+    let make = "harmony-tok c.ndjson | span-mask | mmidx-write --root root --shard s && cp c.ndjson o.ndjson";
+    dir.bash(make).ok();
+    let before = dir.files();
+    for (command, target) in [
+        ("chat-tok --model model chats.jsonl", "chats.jsonl"),
+        ("chat-tok --model model chats.jsonl", "model/tokenizer.json"),
+        ("chat-tok --model model chats.jsonl", "model/tokenizer_config.json"),
+        ("chat-tok --model model --template model/empty.jinja chats.jsonl", "model/empty.jinja"),
+        ("harmony-tok c.ndjson", "c.ndjson"),
+        ("harmony-tok < c.ndjson", "c.ndjson"),
+        ("ds-cat root", "root/parts/s.json"),
+        ("ds-cat root", "root/manifest.json"),
+        ("ds-check -q root", "root/train/s_tokens.idx"),
+        ("ds-stat -q root", "root/train/s_tokens.bin"),
+        ("ds-diff root root", "root/parts/s.json"),
+        ("ds-cat -q c.ndjson --overwrite -o o.ndjson", "o.ndjson"),
+        ("ds-cat -q c.ndjson -o new.ndjson", "new.ndjson"),
+        ("seq-pack -q root --index new --overwrite -n 9000", "new"),
+        ("ds-cat c.ndjson > out", "out"),
+    ] {
+        let sums = |dir: &TempDir| {
+            dir.bash("find . -type f ! -name new* ! -name out | sort | xargs md5sum").text()
+        };
+        let whole = sums(&dir);
+        let (command, rest) = command.split_once(' ').unwrap();
+        let run = dir.bash(&format!("{command} --progress-to {target} {rest}"));
+        assert_eq!(run.code(), Some(2), "{run:?}");
+        assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+        assert_eq!(sums(&dir), whole, "{command} {rest}: {target}");
+        dir.bash("rm -f new* out").ok();
+        assert_eq!(dir.files(), before);
+    }
+    for _ in 0..2 {
+        dir.bash("harmony-tok c.ndjson --progress-to progress > /dev/null").silent();
+    }
+    let text = dir.text("progress");
+    assert!(text.lines().count() > 1 && text.lines().all(|line| line.starts_with("{\"tool\"")));
 }

@@ -1,7 +1,7 @@
 //! Publishing: what stands stays until something whole takes its place, whoever writes beside it
 //! and whatever ends the writer; and nothing is left behind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -348,18 +348,56 @@ fn half_published(dir: &TempDir, manifest: &str) -> String {
     marker.to_str().unwrap().to_string()
 }
 
+/// The manifests of the sinks that publish more than one file.
+const MANIFESTS: [&str; 6] =
+    ["parts/s.json", "p.part.json", "p.part.json", "manifest.json", "manifest.json", "build.json"];
+
+/// Whoever reads a folder, a file or a prefix of a dataset reads the dataset, also through a link: nothing of one that
+/// is half published is read.
+#[test]
+fn nothing_below_what_is_half_published_is_read() {
+    for (case, manifest) in sinks().into_iter().zip(MANIFESTS) {
+        let dir = TempDir::new();
+        let lines: String = case.other.split_inclusive('\n').take(24).collect();
+        sink(&dir, case.command).input(&lines).run().ok();
+        std::os::unix::fs::symlink("out", dir.path().join("link")).unwrap();
+        let mut below = BTreeSet::from([String::new()]);
+        for file in files_in(&dir.path().join("out")) {
+            let folders = Path::new(&file).ancestors().skip(1);
+            below.extend(folders.map(|folder| folder.to_str().unwrap().to_string()));
+            let prefix = file.strip_suffix(".idx").map(|stem| stem.replace("_tokens", ""));
+            below.extend(prefix);
+            below.insert(file);
+        }
+        below.remove(manifest);
+        let commands = below.iter().flat_map(|path| {
+            [
+                format!("ds-cat out/{path}"),
+                format!("ds-cat link/{path}"),
+                format!("ds-view -q --limit 1 out/{path}"),
+                format!("ds-stat -q out/{path}"),
+                format!("ds-check -q out/{path}"),
+                format!("ds-diff out/{path} link/{path}"),
+                format!("seq-pack -q --no-check out/{path} --index i.parquet -n 9000 --overwrite"),
+                format!("mmidx-write -q --concat out/{path} --prefix copy/p --overwrite"),
+                format!("npy-pack -q out/{path} -o copy --overwrite"),
+            ]
+        });
+        let whole = commands.filter(|command| sink(&dir, command).run().code() == Some(0));
+        let whole: Vec<String> = whole.collect();
+        assert!(whole.len() > 5, "{whole:?}");
+        half_published(&dir, manifest);
+        for command in whole {
+            sink(&dir, &command).run().fails(75, &["left half published"]);
+        }
+    }
+}
+
 /// What a publication that was cut off has left is replaced without --overwrite; what has no
 /// manifest for another reason is not.
 #[test]
 fn the_next_run_replaces_what_is_half_published() {
-    for (case, manifest) in sinks().into_iter().zip([
-        "parts/s.json",
-        "p.part.json",
-        "p.part.json",
-        "manifest.json",
-        "manifest.json",
-        "build.json",
-    ]) {
+    for (case, manifest) in sinks().into_iter().zip(MANIFESTS) {
         let dir = TempDir::new();
         sink(&dir, case.command).input(&case.other).run().ok();
         let marker = half_published(&dir, manifest);

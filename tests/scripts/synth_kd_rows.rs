@@ -87,6 +87,46 @@ fn rows_at_the_end_of_a_build() {
 }
 
 #[test]
+fn nothing_is_written_or_removed_through_rows_that_are_a_link() {
+    let dir = place();
+    let build = "bash $KD in out --valid-fraction 0.3 --rows rows";
+    run(&dir, build).silent();
+    dir.bash("mv out/rows others; ln -s ../others out/rows; touch -d 2020-01-01 others/*").ok();
+    let before = files_in(&dir.path().join("others"));
+    let plan =
+        "bash $KD plan in planned --valid-fraction 0.3 --tasks 2 > tasks.txt && sh tasks.txt";
+    run(&dir, plan).ok();
+    dir.bash("ln -s ../others planned/rows").ok();
+    for (command, root) in [
+        (format!("{build} --resume"), "out"),
+        (format!("{build} --overwrite"), "out"),
+        ("bash $KD in out --valid-fraction 0.2 --overwrite".to_string(), "out"),
+        ("bash $KD finish planned".to_string(), "planned"),
+        ("bash $KD finish planned --rows rows".to_string(), "planned"),
+    ] {
+        run(&dir, &command).fails(2, &[&format!("{root}/rows is a link")]);
+        assert_eq!(files_in(&dir.path().join("others")), before);
+    }
+}
+
+/// A file that cannot be looked up is not one that is missing.
+#[test]
+fn what_cannot_be_looked_up_is_not_missing() {
+    for (command, looping) in [
+        ("bash $KD in out", "in/manifest.json"),
+        ("bash $KD in loop/out", "loop"),
+        ("bash $KD --raw loop/in out", "loop"),
+        ("bash scripts/synth-raw.sh loop/in out", "loop"),
+        ("bash scripts/merge-packs.sh --output out loop/in loop/in2", "loop"),
+        ("bash $KD finish loop/out", "loop"),
+    ] {
+        let dir = place();
+        dir.bash(&format!("ln -sfn $(basename {looping}) {looping}")).ok();
+        run(&dir, command).fails(75, &["Too many levels of symbolic links"]);
+    }
+}
+
+#[test]
 fn rows_at_the_end_of_a_plan() {
     let dir = place();
     let plan = "bash $KD plan in many --valid-fraction 0.3 --tasks 4 > tasks && bash tasks";

@@ -2,7 +2,7 @@
 //!
 //! NDJSON has no header. There a [`Header`] is empty, and sinks have flags for what they need to know.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use arrow_schema::{Schema, SchemaRef};
@@ -31,13 +31,16 @@ const TOKENIZER_LOCATION: &str = "gristmill.tokenizer_location";
 
 /// Where the files of a header's tokenizer are, as the user named them, to help the filters that follow. Only
 /// streams have this; manifests and files are equal on every machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenizerLocation {
     /// The folder of the model, or its `tokenizer.json`.
     pub folder: PathBuf,
     /// The file of the chat template, if it is not the folder's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<PathBuf>,
+    /// The SHA-256 of the files that were read, by their names below the folder.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sha256: BTreeMap<String, String>,
 }
 
 /// The record type, the parameters that matter downstream, and the chain of filters so far.

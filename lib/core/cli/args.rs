@@ -9,8 +9,11 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::own_file::PROGRESS;
 use super::progress::{Progress, When};
 use super::tool::{Tool, WithoutEffect};
+use crate::error::Result;
+use crate::inputs;
 
 /// Reads the path of an output that cannot go to stdout: `-` is refused.
 pub fn on_disk() -> impl TypedValueParser<Value = PathBuf> {
@@ -55,19 +58,23 @@ pub struct CommonArgs {
 
 impl CommonArgs {
     /// Makes the progress of `total` units; `what` is their name in the plural. `uses_stdout`: the results go
-    /// to stdout.
+    /// to stdout. Fails if the file of `--progress-to` holds something else, or is an input.
     pub fn progress(
         &self,
         tool: &Tool,
         what: &'static str,
         total: Option<u64>,
         uses_stdout: bool,
-    ) -> Progress {
+    ) -> Result<Progress> {
         let when = self.progress.unless(self.quiet);
         let progress = Progress::new(tool.name(), when, (what, total), uses_stdout);
         match &self.progress_to {
-            Some(path) => progress.reporting_to(path),
-            None => progress,
+            Some(path) => {
+                PROGRESS.check(path)?;
+                inputs::keep_apart(path);
+                Ok(progress.reporting_to(path))
+            }
+            None => Ok(progress),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::args::{OnError, OnErrorArgs};
-use super::rejects_file;
+use super::own_file::REJECTS;
 use crate::error::{Error, Place, Position, Result, shown};
 use crate::json::{Kind, Reader, write_string};
 use crate::publish::{PendingFile, publish_kept};
@@ -100,7 +100,7 @@ pub struct Rejects {
 
 /// Collects the files of rejects of several runs in one.
 pub fn join_rejects(from: &[PathBuf], to: &Path) -> Result<()> {
-    rejects_file::check(to)?;
+    REJECTS.check(to)?;
     let mut file = PendingFile::create(to)?;
     for path in from {
         let mut source = File::open(path).map_err(|e| Error::io(shown(path), &e))?;
@@ -121,7 +121,7 @@ impl Rejects {
     pub fn open_for_any(args: &OnErrorArgs) -> Result<Rejects> {
         let file = match &args.rejects {
             Some(path) => {
-                rejects_file::check(path)?;
+                REJECTS.check(path)?;
                 // The rejects of an earlier run are replaced: the file is about one run.
                 Some(BufWriter::new(PendingFile::create(path)?))
             }

@@ -9,13 +9,13 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::ALL;
-use super::kd_root::{KdListing, find_ids, manifests_of, prefix_of};
+use super::kd_root::{KdListing, find_ids, ids_beside, manifests_of, prefix_of};
 use super::mmidx::PrefixLayout;
 use super::puzzle_dir::{BUILD, IDENTIFIERS, SPLITS};
 use crate::error::Result;
 use crate::files::{self, FileSnapshot};
 use crate::inputs;
-use crate::publish::{marked, refuse_half_published};
+use crate::publish::{Unfinished, marked, refuse_half_published};
 
 /// The files of the input, as they were when reading began.
 #[derive(Debug, Default)]
@@ -49,6 +49,12 @@ fn is_of_datasets(name: &str, path: &Path) -> bool {
     !name.starts_with('.') && known.any(|known| ending == *known)
 }
 
+/// Returns the files that a prefix may have beside one another.
+fn members_of(prefix: &Path) -> Vec<PathBuf> {
+    let layouts = [PrefixLayout::Triple, PrefixLayout::Single].map(|layout| layout.files(prefix));
+    layouts.concat().into_iter().chain([ids_beside(prefix)]).collect()
+}
+
 impl InputSnapshot {
     /// Notes the inputs of this run: the files of datasets (directories or prefixes), and files
     /// that are read alone. Fails if a dataset is half published.
@@ -62,8 +68,13 @@ impl InputSnapshot {
     /// Notes the files of parts that this run joins: they may become its outputs.
     pub fn of_parts(paths: &[PathBuf]) -> Result<InputSnapshot> {
         let mut noted = InputSnapshot::default();
+        let mut unfinished = Unfinished::in_folders(folders());
         for path in paths.iter().filter(|path| path.as_os_str() != "-") {
-            if files::is_directory(path)? {
+            let is_directory = files::is_directory(path)?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let members = if is_directory { Vec::new() } else { members_of(path) };
+            unfinished.refuse(path, &members, !is_directory && is_of_datasets(&name, path))?;
+            if is_directory {
                 noted.directory(path)?
             } else {
                 // A path that is named alone may be a pipe.
@@ -91,7 +102,6 @@ impl InputSnapshot {
         // One split of a puzzle set is published with the other.
         let is_split = |name| SPLITS.iter().any(|split| name == split.name());
         if let Some(above) = path.parent().filter(|_| path.file_name().is_some_and(is_split)) {
-            refuse_half_published(&above.join(BUILD))?;
             [BUILD, IDENTIFIERS].into_iter().try_for_each(|name| self.note(above.join(name)))?;
         }
         let listing = KdListing::of(path)?.filter(|listing| !listing.is_root);

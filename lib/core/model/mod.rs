@@ -17,6 +17,8 @@ mod probe;
 mod stated;
 mod stops;
 
+use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use gristmill_models::{Cause, Folder, FolderError, Tokenizer};
@@ -25,7 +27,12 @@ use serde_json::{Map, json};
 
 use crate::batch::TokenizerLocation;
 use crate::error::{Error, Result};
+use crate::files::{self, FileSnapshot};
+use crate::inputs;
+use crate::publish::Unfinished;
 use crate::visible;
+
+use stated::state_files;
 
 pub use encode::{EncodedText, TextSegment, encode};
 pub use probe::ArgumentForms;
@@ -34,6 +41,9 @@ pub use stated::{
     is_stated_by_records, locate, open_of_header, open_stated, refuse_two, state_end, state_id,
     state_model, stated_files, tokenizer_id,
 };
+
+/// The folder of a root in which its tokenizer is.
+pub const OF_ROOT: &str = "tokenizer";
 
 /// What the user states about a model besides its folder.
 #[derive(Debug, Clone, Default)]
@@ -60,6 +70,8 @@ pub struct ChatModel {
     date: Option<String>,
     /// Whether the user names the file of the template.
     is_template_named: bool,
+    /// The SHA-256 of the files of the folder, by name.
+    sha256: BTreeMap<String, String>,
 }
 
 /// Variables that choose among the generation prompts of a template.
@@ -75,8 +87,15 @@ struct ModelTemplate {
 
 impl ChatModel {
     pub fn open(settings: &ModelSettings) -> Result<ChatModel> {
+        let snapshot = |path: &PathBuf| -> Result<Option<FileSnapshot>> {
+            let found = files::metadata(path)?.filter(Metadata::is_file);
+            Ok(found.map(|found| FileSnapshot::new(path.clone(), &found)))
+        };
+        let read = model_files(&settings.folder)?.into_iter().chain(settings.template.clone());
+        let read: Vec<_> = read.map(|path| snapshot(&path)).collect::<Result<_>>()?;
         let folder = open_folder(&settings.folder)?;
         let named = settings.template.as_deref();
+        inputs::name(&settings.template);
         let named = named.map(|path| gristmill_models::Template::read("default", path));
         let named = named.transpose().map_err(of_folder)?;
         let date = settings.date.as_deref();
@@ -101,6 +120,14 @@ impl ChatModel {
             stops::stops(&folder, templates.each_ref().map(|of| &of.template), &settings.stops);
         let (variables, date) = (settings.variables.clone(), settings.date.clone());
         let is_template_named = named.is_some();
+        let mut location = TokenizerLocation {
+            folder: settings.folder.clone(),
+            template: settings.template.clone(),
+            sha256: BTreeMap::new(),
+        };
+        state_files(&mut location)?;
+        // (What is stated is what was read.)
+        read.iter().flatten().try_for_each(FileSnapshot::check)?;
         let reasoning_key = templates.iter().find_map(|of| probe::reasoning_key(&of.template));
         Ok(ChatModel {
             folder,
@@ -110,6 +137,7 @@ impl ChatModel {
             variables,
             date,
             is_template_named,
+            sha256: location.sha256,
         })
     }
 
@@ -191,7 +219,8 @@ impl ChatModel {
     /// Returns where its files are.
     pub fn location(&self) -> TokenizerLocation {
         let template = self.is_template_named.then(|| self.templates[0].path.clone());
-        TokenizerLocation { folder: self.folder.path().to_path_buf(), template }
+        let folder = self.folder.path().to_path_buf();
+        TokenizerLocation { folder, template, sha256: self.sha256.clone() }
     }
 
     /// Describes tokenizer and template for the header of the tokens.
@@ -217,13 +246,19 @@ impl ChatModel {
 
 /// Opens a folder, or one `tokenizer.json`.
 pub fn open_folder(path: &Path) -> Result<Folder> {
+    inputs::name(&model_files(path)?);
     Folder::open(path).map_err(of_folder)
 }
 
 /// Returns the files of a folder that [`open_folder`] looks at.
 pub fn model_files(path: &Path) -> Result<Vec<PathBuf>> {
-    let files = gristmill_models::files_of(path).map_err(of_folder)?;
-    Ok(files.into_iter().map(|(_, file)| file).collect())
+    Ok(files_of(path)?.into_iter().map(|(_, file)| file).collect())
+}
+
+/// Returns the names of these files, and their paths.
+fn files_of(path: &Path) -> Result<Vec<(String, PathBuf)>> {
+    Unfinished::in_folders([OF_ROOT]).refuse(path, &[], false)?;
+    gristmill_models::files_of(path).map_err(of_folder)
 }
 
 /// Returns an error of a folder as one of this library.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use gristmill_models::Folder;
 use serde_json::{Value, json};
 
-use super::{of_folder, open_folder};
+use super::{files_of, of_folder, open_folder};
 use crate::batch::{Header, TokenizerLocation};
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
@@ -195,7 +195,8 @@ pub fn locate(
     let stated = header.tokenizer_location.as_ref();
     let folder = model.or(stated.map(|stated| &*stated.folder))?.to_path_buf();
     let template = template.or(stated.and_then(|stated| stated.template.as_deref()));
-    Some(TokenizerLocation { folder, template: template.map(Path::to_path_buf) })
+    let sha256 = stated.map(|stated| stated.sha256.clone()).unwrap_or_default();
+    Some(TokenizerLocation { folder, template: template.map(Path::to_path_buf), sha256 })
 }
 
 /// Opens the tokenizer of a header's tokens, if it is not o200k, from the folder that the user names, or else from
@@ -271,21 +272,46 @@ const END: &str = "eod_token_id";
 /// What helps where a tokenizer is not found.
 const MODEL: &str = "--model DIR, the folder of their model";
 
+/// Returns the files that a root keeps of a model: their names below the folder and their paths, `tokenizer.json` last.
+fn kept(location: &TokenizerLocation) -> Result<Vec<(String, PathBuf)>> {
+    let mut files = files_of(&location.folder)?;
+    if let Some(template) = &location.template {
+        // That template took the place of all templates of the folder.
+        files.retain(|(name, _)| !name.ends_with(".jinja"));
+        let last = files.len().saturating_sub(1);
+        files.insert(last, ("chat_template.jinja".to_string(), template.clone()));
+    }
+    Ok(files)
+}
+
+/// States the files of a model as they are, for those who keep them later. (A template that is a pipe cannot be kept.)
+pub(super) fn state_files(location: &mut TokenizerLocation) -> Result<()> {
+    for (name, path) in kept(location)? {
+        if files::is_file(&path)? {
+            location.sha256.extend(FileEntry::of(&path)?.sha256.map(|sha256| (name, sha256)));
+        }
+    }
+    Ok(())
+}
+
 /// Finds the files of a model's tokenizer and chat templates. Returns their names below the folder and their
-/// entries, `tokenizer.json` last. The tokenizer and the chat template must be the stated ones.
+/// entries, `tokenizer.json` last. They must be the stated ones.
 pub fn stated_files(
     location: &TokenizerLocation,
     stated: Option<&Value>,
 ) -> Result<Vec<(String, FileEntry)>> {
-    let TokenizerLocation { folder, template } = location;
-    let mut files = gristmill_models::files_of(folder).map_err(of_folder)?;
-    let (name, path) = files.pop().ok_or_else(|| Error::usage("no file").at(&**folder))?;
-    if !files::is_file(&path)? {
+    let TokenizerLocation { folder, template, sha256 } = location;
+    let files = kept(location)?;
+    if let Some(gone) = sha256.keys().find(|name| files.iter().all(|(other, _)| other != *name)) {
+        let cause = "is not there any more; the tokens were made with it";
+        return Err(Error::usage(cause).at(folder.join(gone).as_path()).hint(MODEL));
+    }
+    let (_, path) = files.last().ok_or_else(|| Error::usage("no file").at(&**folder))?;
+    if !files::is_member(path)? {
         return Err(Error::usage("is not there").at(path.as_path()).hint(MODEL));
     }
-    let tokenizer = (name, FileEntry::of(&path)?);
-    let found = tokenizer.1.sha256.as_deref().unwrap_or_default();
-    if let Some(cause) = other_sha256(stated, "model_sha256", found) {
+    let found = FileEntry::of(path)?.sha256.unwrap_or_default();
+    if let Some(cause) = other_sha256(stated, "model_sha256", &found) {
         return Err(Error::usage(cause).at(path.as_path()).hint(MODEL));
     }
     for (name, has_tools) in [("template_sha256", false), ("tools_template_sha256", true)] {
@@ -302,11 +328,40 @@ pub fn stated_files(
             return Err(Error::usage(cause).at(used.path.as_path()).hint("--template FILE"));
         }
     }
-    if let Some(path) = template {
-        // That template took the place of all templates of the folder.
-        files.retain(|(name, _)| !name.ends_with(".jinja"));
-        files.push(("chat_template.jinja".to_string(), path.clone()));
+    let entry = |(name, path): (String, PathBuf)| {
+        if template.as_ref() != Some(&path) {
+            refuse_foreign(folder, &path)?;
+        }
+        let entry = FileEntry::of(&path)?;
+        let cause = match (sha256.get(&name), &entry.sha256) {
+            (Some(stated), Some(found)) if stated != found => {
+                format!("its sha256 is {found}; the tokens were made with {stated}")
+            }
+            (None, _) if !sha256.is_empty() => {
+                "was not there when the tokens were made".to_string()
+            }
+            _ => return Ok((name, entry)),
+        };
+        Err(Error::usage(cause).at(path.as_path()).hint("the tokens again"))
+    };
+    files.into_iter().map(entry).collect()
+}
+
+/// Refuses a link that leads out of a model's folder: a root would publish a file that is no part of the model. (In the
+/// cache of the Hub, the files of `snapshots/REVISION` are links to `../../blobs/HASH`.)
+fn refuse_foreign(folder: &Path, path: &Path) -> Result<()> {
+    let (Some(inside), Some(target)) = (files::resolved(folder)?, files::resolved(path)?) else {
+        return Ok(());
+    };
+    let cache = inside.parent().filter(|above| above.ends_with("snapshots")).and_then(Path::parent);
+    let hash = target.file_name().unwrap_or_default().as_encoded_bytes();
+    let is_blob = matches!(hash.len(), 40 | 64)
+        && hash.iter().all(u8::is_ascii_hexdigit)
+        && cache.map(|cache| cache.join("blobs")).as_deref() == target.parent();
+    // (A folder may be one file.)
+    if target.starts_with(&inside) || is_blob {
+        return Ok(());
     }
-    let entry = |(name, path): (String, PathBuf)| Ok((name, FileEntry::of(&path)?));
-    files.into_iter().map(entry).chain([Ok(tokenizer)]).collect()
+    let cause = "is a link that leads out of the model's folder, so a root does not keep it";
+    Err(Error::usage(cause).at(path).hint("a copy of it in the folder"))
 }

@@ -52,7 +52,7 @@ fn path_of(manifest: &Path) -> PathBuf {
 
 /// Returns the files that a marker names; none if the dataset is not half published. Paths are
 /// below the target's directory.
-pub(super) fn named(manifest: &Path, target: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn left_by(manifest: &Path, target: &Path) -> Result<Vec<PathBuf>> {
     if !half_published(manifest)? {
         return Ok(Vec::new());
     }

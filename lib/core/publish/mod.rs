@@ -6,6 +6,7 @@
 //! | `pending.rs` | a file that is being written |
 //! | `lock.rs` | the lock on a target while it is changed |
 //! | `marker.rs` | what says that a dataset is half published |
+//! | `unfinished.rs` | refuses what is half published, under every path |
 //! | `publication.rs` | the one way in which outputs get their names |
 //! | `file.rs` | outputs of one file |
 
@@ -15,6 +16,7 @@ mod marker;
 mod pending;
 mod publication;
 mod staging;
+mod unfinished;
 
 use std::fs::{self, File};
 use std::io;
@@ -28,6 +30,7 @@ pub use publication::{StandingFiles, Target, publish, refuse_existing, withdraw}
 pub use staging::{is_being_written, is_temporary, sweep_below};
 
 pub use file::publish_kept;
+pub use unfinished::Unfinished;
 
 use crate::error::{Error, Result, shown};
 use crate::files;

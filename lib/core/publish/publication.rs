@@ -147,7 +147,7 @@ fn conflict(
     if overwrite || standing.files.is_empty() {
         return Ok(None);
     }
-    let half = marker::named(&target.manifest(), &target.directory())?;
+    let half = marker::left_by(&target.manifest(), &target.directory())?;
     Ok(standing.files.iter().find(|path| !half.contains(path)).cloned())
 }
 

@@ -176,11 +176,12 @@ pub(super) fn cannot_lock(error: &io::Error) -> bool {
     cannot(error) || error.raw_os_error() == Some(libc::ENOLCK)
 }
 
-/// Returns the directories that `create_dir_all` would make.
+/// Returns the directories that `create_dir_all` would make. (One that cannot be looked up is not ours to remove.)
 fn missing_directories(directory: &Path) -> Vec<PathBuf> {
+    let is_missing = |path: &Path| matches!(files::exists(path), Ok(false));
     directory
         .ancestors()
-        .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
+        .take_while(|path| !path.as_os_str().is_empty() && is_missing(path))
         .map(Path::to_path_buf)
         .collect()
 }

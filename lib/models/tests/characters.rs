@@ -150,7 +150,6 @@ fn what_is_not_known_goes_to_the_reference() {
         (with("/pre_tokenizer", json!({"type": "Whitespace"})), pre_tokenizer),
         (with("/model/byte_fallback", json!(false)), "bytes that are not all tokens"),
         (with("/model/ignore_merges", json!(true)), "merges that are ignored"),
-        (with("/model/dropout", json!(0.5)), "dropout"),
         (with("/model/end_of_word_suffix", json!("b")), "marks at the ends of words"),
         (with("/decoder", Value::Null), "decoder of another kind"),
         (no_byte, "bytes that are not all tokens"),

@@ -78,6 +78,19 @@ fn ids_may_have_holes() {
 }
 
 #[test]
+fn dropout_is_refused() {
+    let dropout = |dropout: Value| whole(|file| file["model"]["dropout"] = dropout);
+    for other in [json!(0.1), json!(1), json!(1e-9), json!(-1.0), json!("0.1"), json!([0.0])] {
+        refused(&dropout(other), "dropout: each run would make other tokens of a text");
+    }
+    for none in [json!(null), json!(0), json!(0.0), json!(-0.0)] {
+        open(&dropout(none), EngineChoice::Fastest).unwrap();
+    }
+    let model = json!({"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0]], "dropout": 0.5});
+    refused(&unigram("model", model), "dropout");
+}
+
+#[test]
 fn merges_of_no_token_are_refused() {
     let merge = |merge: Value| whole(|file| file["model"]["merges"][3] = merge);
     refused(&merge(json!(["zz", "a"])), "`zz` out of vocabulary");

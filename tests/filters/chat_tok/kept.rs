@@ -387,3 +387,104 @@ fn tokens_of_small_vocabularies_have_two_bytes() {
         assert_eq!(values[0], json!(wanted));
     }
 }
+
+/// Tokens of a whole folder, and a root that they would be written to.
+fn tokens_of(dir: &TempDir) -> (String, Vec<u8>, String) {
+    let model = write_model(dir, "model", CHATML);
+    crate::faults::model::complete(Path::new(&model));
+    let chats = super::chats(11, 6, false);
+    let chats = dir.write("chats.jsonl", chats);
+    let make =
+        format!("export GRISTMILL_TO=arrow; chat-tok -q --model {model} {chats} | span-mask");
+    let tokens = bash(&make).silent();
+    (model, tokens.stdout, dir.at("root"))
+}
+
+#[test]
+fn a_root_keeps_only_what_the_tokens_were_made_with() {
+    let names = [
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "config.json",
+        "generation_config.json",
+        "chat_template.jinja",
+        "additional_chat_templates/more.jinja",
+        "tokenizer.json",
+    ];
+    for name in names {
+        for (change, cause) in [("echo >> $F", "sha256 is"), ("rm $F", "is not there")] {
+            let dir = TempDir::new();
+            let (model, tokens, root) = tokens_of(&dir);
+            dir.bash(&format!("F={model}/{name}; {change}")).ok();
+            let arguments = ["--no-check", "--root", &root, "--shard", "s"];
+            let run = tool("mmidx-write").args(&arguments).input(&tokens).run();
+            one_line(&run.fails(2, &[cause]));
+            assert!(!Path::new(&root).join("parts").exists());
+        }
+    }
+    let dir = TempDir::new();
+    let (model, tokens, root) = tokens_of(&dir);
+    dir.write("model/additional_chat_templates/late.jinja", CHATML);
+    let arguments = ["--no-check", "--root", &root, "--shard", "s"];
+    let run = tool("mmidx-write").args(&arguments).input(&tokens).run();
+    run.fails(2, &[&format!("{model}/additional_chat_templates/late.jinja: was not there")]);
+}
+
+/// Files that a model's folder has by links: of the folder itself, and as the cache of the Hub has them.
+#[test]
+fn links_that_lead_out_of_a_models_folder_are_not_kept() {
+    let hash = "0123456789abcdef0123456789abcdef01234567";
+    let cache = "mkdir -p hub/snapshots hub/blobs hub/snapshots/other";
+    for (script, is_kept) in [
+        ("mv model/config.json model/c; ln -s c model/config.json".to_string(), true),
+        (
+            format!(
+                "{cache}; mv model hub/snapshots/r; ln -s hub/snapshots/r model
+                 mv model/config.json hub/blobs/{hash}; ln -s ../../blobs/{hash} model/config.json"
+            ),
+            true,
+        ),
+        ("mv model/config.json secret; ln -s ../secret model/config.json".to_string(), false),
+        (
+            "mv model/additional_chat_templates t; ln -s ../t model/additional_chat_templates"
+                .to_string(),
+            false,
+        ),
+        (
+            format!(
+                "mkdir blobs; mv model/config.json blobs/{hash}; ln -s ../blobs/{hash} model/config.json"
+            ),
+            false,
+        ),
+        (
+            format!(
+                "{cache}; mv model hub/snapshots/r; ln -s hub/snapshots/r model
+                 mv model/config.json hub/blobs/passwd; ln -s ../../blobs/passwd model/config.json"
+            ),
+            false,
+        ),
+    ] {
+        let dir = TempDir::new();
+        let (_, tokens, root) = tokens_of(&dir);
+        dir.bash(&script).ok();
+        let arguments = ["--no-check", "--root", &root, "--shard", "s"];
+        let run = tool("mmidx-write").args(&arguments).input(&tokens).run();
+        if is_kept {
+            run.ok();
+        } else {
+            one_line(&run.fails(2, &["is a link that leads out of the model's folder"]));
+        }
+    }
+}
+
+/// The crate `tokenizers` fails for some files that it reads: one line for each chat that it fails for, no more.
+#[test]
+fn a_tokenizer_that_cannot_go_on_is_one_line() {
+    let dir = TempDir::new();
+    let model = write_model(&dir, "model", CHATML);
+    let mut file = dir.json("model/tokenizer.json");
+    file["pre_tokenizer"] = json!({"type": "FixedLength", "length": 0});
+    dir.write("model/tokenizer.json", file.to_string());
+    let run = tool("chat-tok").args(&["--model", &model]).input(super::chats(11, 6, false)).run();
+    one_line(&run.fails(1, &["tokenizers fails on it"]));
+}

@@ -214,8 +214,10 @@ impl RecordSource for KdReader {
                 header.set("eod_token_id", end);
             }
             header.provenance = provenance;
-            header.tokenizer_location =
-                self.kept.clone().map(|folder| TokenizerLocation { folder, template: None });
+            header.tokenizer_location = self
+                .kept
+                .clone()
+                .map(|folder| TokenizerLocation { folder, ..TokenizerLocation::default() });
         }
         let schema = match self.layout {
             PrefixLayout::Triple => masked_schema(),

@@ -13,11 +13,11 @@ use crate::error::{Error, Kind, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::hashed_file::HashedFile;
-use crate::model::{TokenizerName, locate, stated_files};
+use crate::model::{OF_ROOT, TokenizerName, locate, stated_files};
 use crate::publish::{StandingFiles, Target, TargetLock, half_published, publish, withdraw};
 
 /// The folder of a root in which its tokenizer is.
-pub const TOKENIZER: &str = "tokenizer";
+pub const TOKENIZER: &str = OF_ROOT;
 /// The file that is published last of it.
 const LAST: &str = "tokenizer.json";
 /// The folder of further chat templates.

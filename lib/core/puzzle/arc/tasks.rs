@@ -73,7 +73,13 @@ pub(super) fn read(
     let mut outputs = Solutions::new();
     for path in solutions {
         let whole = fs::canonicalize(path).map_err(|cause| Error::io(path, &cause))?;
-        files.retain(|(file, _)| fs::canonicalize(file).ok().as_ref() != Some(&whole));
+        let mut tasks = Vec::new();
+        for (file, evaluation) in files {
+            if fs::canonicalize(&file).map_err(|cause| Error::io(&file, &cause))? != whole {
+                tasks.push((file, evaluation));
+            }
+        }
+        files = tasks;
         let (text, input) = read_file(path, &build.opener)?;
         outputs.extend(parse_solutions(&text, &path.display().to_string())?);
         inputs.push(input);
@@ -167,9 +173,7 @@ fn collect(given: &Path, files: &mut Vec<(PathBuf, bool)>) -> Result<(), Error> 
         if path.extension().is_some_and(|extension| extension == "json") {
             let folders = path.strip_prefix(given).ok().and_then(Path::parent);
             let below = folders.is_some_and(|path| path.iter().any(|name| name == EVALUATION));
-            // (A path that does not exist cannot be read, which is reported then.)
-            let is_it = || is_evaluation(&path, false).unwrap_or(false);
-            let evaluation = evaluation || below || is_it();
+            let evaluation = evaluation || below || is_evaluation(&path, false)?;
             files.push((path, evaluation));
         }
     }

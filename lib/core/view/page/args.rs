@@ -62,7 +62,7 @@ impl PageArgs {
             refuse_existing_file(path, self.overwrite)?;
         }
         let findings = self.findings(input, common, tool)?;
-        let mut progress = common.progress(tool, "records", None, to_stdout);
+        let mut progress = common.progress(tool, "records", None, to_stdout)?;
         let options = PageOptions { input, select, jobs: self.jobs(), align, model };
         let tell = |note: &str| {
             if !common.quiet {
@@ -88,7 +88,7 @@ impl PageArgs {
     /// Returns the verdict that a terminal shows.
     pub fn verdict(&self, input: &InputArgs, common: &CommonArgs, tool: &Tool) -> Result<Verdict> {
         let findings = self.findings(input, common, tool)?;
-        let mut progress = common.progress(tool, "records counted", None, true);
+        let mut progress = common.progress(tool, "records counted", None, true)?;
         let verdict = Verdict::of(input, findings.as_deref(), &mut progress);
         progress.finish();
         verdict
@@ -109,7 +109,7 @@ impl PageArgs {
             return Err(Error::usage(cause).hint("a file, or ds-check beside it"));
         }
         let selection = Selection::new(catalogue(), Vec::new(), Vec::new(), false)?;
-        let mut progress = common.progress(tool, "records checked", None, false);
+        let mut progress = common.progress(tool, "records checked", None, false)?;
         let check_options = CheckOptions::default();
         let mut outcomes = Vec::new();
         for path in &input.files {
