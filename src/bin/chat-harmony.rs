@@ -102,8 +102,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         output,
     )?;
     tool.warn(&harmony.warnings(), &args.common);
-    if let Some(summary) = harmony.summary().filter(|_| !args.common.quiet) {
-        tool.tell(&summary);
-    }
+    let told = [harmony.unread(), harmony.summary()].into_iter().flatten();
+    told.filter(|_| !args.common.quiet).for_each(|line| tool.tell(&line));
     Ok(())
 }

@@ -112,8 +112,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let runner = Runner::new(tool, &args.common, "chats").on_error(&args.on_error);
     runner.jobs(args.jobs.jobs).run(reader, make, sink)?;
     tool.warn(&stage.warnings(), &args.common);
-    if let Some(summary) = stage.summary().filter(|_| !args.common.quiet) {
-        tool.tell(&summary);
-    }
+    let told = [stage.unread(), stage.summary()].into_iter().flatten();
+    told.filter(|_| !args.common.quiet).for_each(|line| tool.tell(&line));
     Ok(())
 }

@@ -323,7 +323,7 @@ fn exit_codes_and_what_is_printed() {
     let piped = dir.bash("cat ids | ds-diff - ids");
     piped.silent();
     let cut = dir.bash("head -c 20000 ids | ds-diff - ids");
-    cut.fails(75, &["the last line has no newline"]);
+    cut.fails(75, &["the last record is cut"]);
     dir.bash("ds-diff ids ids > /dev/full").says(75, "ds-diff: stdout: No space left on device");
     dir.write("bad", join(&lines) + "nonsense\n");
     run(&["ids", "bad"]).fails(1, &["bad:301: "]);

@@ -302,8 +302,8 @@ fn a_choice_ends_as_every_filter() {
             assert_eq!(closed.silent().text(), "141\n", "{filter}");
         }
         let filter = format!("ds-cat {flags}");
-        bash(&format!("{filter} {cut}")).fails(1, &["cut.ndjson", "the last line has no newline"]);
-        bash(&format!("{filter} < {cut}")).fails(75, &["the last line has no newline"]);
+        bash(&format!("{filter} {cut}")).fails(1, &["cut.ndjson", "the last record is cut"]);
+        bash(&format!("{filter} < {cut}")).fails(75, &["the last record is cut"]);
         bash(&format!("{filter} {damaged}")).fails(1, &["cut.parquet"]);
     }
 }

@@ -133,8 +133,8 @@ fn errors_name_the_line() {
             1,
             ["stdin:4: ", ""],
         ),
-        ("{\n\"id\":\"a\",\n\"tokens\":[7]}".to_string(), 75, ["stdin:1: ", "no newline"]),
-        ("{\n\"id\":\"a\",\n\"tok".to_string(), 75, ["stdin:1: ", "no newline"]),
+        ("{\n\"id\":\"a\",\n\"tokens\":[7]".to_string(), 75, ["stdin:1: ", "is cut"]),
+        ("{\n\"id\":\"a\",\n\"tok".to_string(), 75, ["stdin:1: ", "is cut"]),
     ] {
         ds_cat(&text).run().fails(code, &parts);
     }

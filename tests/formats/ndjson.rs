@@ -156,26 +156,31 @@ fn nesting_has_an_end() {
     }
 }
 
+/// A writer that did not finish leaves no `}`; wherever else a record is cut, it is refused, too.
 #[test]
-fn a_last_line_without_its_newline_was_cut() {
+fn a_last_record_may_be_cut_and_may_have_no_newline() {
     let dir = TempDir::new();
-    for content in
-        [line(""), format!("{}\n{}", line(""), &line("")[..20]), format!("{}\n ", line(""))]
-    {
-        let number = content.lines().count();
-        harmony_tok(&content).says(
-            75,
-            &format!("harmony-tok: stdin:{number}: the last line has no newline (the program before this one died?)"),
-        );
+    let (whole, count) = (line("\"x\":\"é\\\\\\\"}\","), 3);
+    let before = format!("{}\n", line("")).repeat(count - 1);
+    for (end, _) in whole.char_indices().skip(1) {
+        let content = format!("{before}{}", &whole[..end]);
+        let cut = format!("harmony-tok: stdin:{count}: the last record is cut");
+        harmony_tok(&content).says(75, &format!("{cut} (the program before this one died?)"));
         let file = dir.write("in", &content);
-        tool("harmony-tok").args(&[&file]).run().says(
-            1,
-            &format!(
-                "harmony-tok: {file}:{number}: the last line has no newline; the file is truncated; \
-                 try: sed -e '$a\\' {file} | harmony-tok -, if nothing is missing"
-            ),
-        );
+        let told =
+            format!("harmony-tok: {file}:{count}: the last record is cut; the file is truncated");
+        tool("harmony-tok").args(&["--on-error", "skip", &file]).run().says(1, &told);
     }
+    // Within a character of several bytes, too.
+    let middle = whole.find('é').unwrap() + 1;
+    harmony_tok([before.as_bytes(), &whole.as_bytes()[..middle]].concat()).fails(75, &["is cut"]);
+    for end in ["", "\n", "\r\n", " ", "\n \t"] {
+        harmony_tok(format!("{before}{whole}{end}")).ok();
+    }
+    // A record that is whole and bad is one.
+    let bad = harmony_tok(format!("{before}{{\"id\":7}}"));
+    bad.fails(1, &["harmony-tok: stdin:3: "]);
+    harmony_tok(format!("{before}12")).fails(1, &["stdin:3: a number where an object should be"]);
 }
 
 #[test]

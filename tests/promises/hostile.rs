@@ -350,7 +350,7 @@ fn a_fifo_is_read_as_a_file_is() {
     run("cat good > fifo & timeout 60 ds-diff fifo good").ok();
     // The writer died.
     run("printf '{' > fifo & timeout 60 ds-cat fifo")
-        .fails(75, &["ds-cat: fifo:1: the last line has no newline", "died?"]);
+        .fails(75, &["ds-cat: fifo:1: the last record is cut", "died?"]);
     for command in [
         "cat good > fifo & timeout 60 ds-cat fifo",
         "cat good > fifo & ds-cat < fifo",

@@ -119,9 +119,9 @@ fn a_file_that_its_writer_did_not_finish_says_so() {
 }
 
 /// Cut after any byte, NDJSON of a writer that did not finish is not taken for whole. What it has
-/// written so far is what it would have written, without the last newline.
+/// written so far is what it would have written, without the end of the last record.
 #[test]
-fn the_last_newline_is_the_end_marker() {
+fn the_end_of_the_last_record_is_the_end_marker() {
     let dir = TempDir::new();
     let cd = prepared(&dir, 6000);
     for (filter, good, bad) in [
@@ -140,7 +140,7 @@ fn the_last_newline_is_the_end_marker() {
         assert_eq!(came.code(), Some(1), "{came:?}");
         let text = came.text();
         assert!(
-            text.ends_with('}') && expected.starts_with(&text),
+            expected.strip_prefix(&text).is_some_and(|rest| rest.starts_with("}\n")),
             "{filter}: {} bytes",
             text.len()
         );
@@ -153,7 +153,7 @@ fn the_last_newline_is_the_end_marker() {
     }
     // Each block of a filter that is killed, with what came before the kill.
     let first = masked_answer("a", &[64]);
-    for cut in 0..first.len() {
+    for cut in 0..first.len() - 1 {
         let run = tool("mmidx-write").args(&["--prefix", &dir.at("out/p")]);
         run.input(&first.as_bytes()[..cut]).run().fails(75, &["mmidx-write: stdin"]);
     }

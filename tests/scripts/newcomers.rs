@@ -295,16 +295,23 @@ fn refused_conversations_say_which_flag_takes_them() {
 }
 
 #[test]
-fn a_missing_last_newline_has_a_way_on() {
+fn a_last_record_needs_no_newline() {
     let dir = TempDir::new();
     dir.write("x", conversations(3).trim_end());
-    for filter in ["harmony-tok", "ds-cat", "ds-stat"] {
-        let way = format!("; try: sed -e '$a\\' x | {filter} -, if nothing is missing");
-        in_place(&dir, &format!("{filter} x"))
-            .fails(1, &["x:3: the last line has no newline", &way]);
+    dir.write("cut", conversations(3).trim_end_matches(['}', '\n']));
+    for filter in ["harmony-tok", "ds-cat", "ds-stat", "ds-cat --tail 3", "ds-cat --slice 0/2"] {
+        in_place(&dir, &format!("{filter} x")).ok();
+        in_place(&dir, &format!("{filter} < x")).ok();
     }
-    let mended = in_place(&dir, "sed -e '$a\\' x | harmony-tok").silent();
-    assert_eq!(mended.records().len(), 3);
+    let (file, piped) = (in_place(&dir, "ds-cat cut"), in_place(&dir, "cat cut | ds-cat"));
+    file.fails(1, &["ds-cat: cut:3: the last record is cut; the file is truncated"]);
+    piped.fails(
+        75,
+        &["ds-cat: stdin:3: the last record is cut (the program before this one died?)"],
+    );
+    let chat = r#"{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]}"#;
+    let made = crate::common::bash(&format!("printf '%s' '{chat}' | chat-harmony")).silent();
+    assert_eq!(made.records().len(), 1);
 }
 
 #[test]

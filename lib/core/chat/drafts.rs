@@ -15,6 +15,8 @@ pub struct Messages<'r> {
     pub drafts: Vec<Draft<'r>>,
     /// How many messages at the end are the only ones trained on, if the shape says so.
     pub completion: Option<usize>,
+    /// Columns that were read besides the columns of the shape.
+    pub reads: Vec<&'static str>,
 }
 
 pub(super) fn has_list(record: &Json<'_>, key: &str) -> bool {
@@ -59,7 +61,7 @@ pub(super) fn list_of<'r>(
 }
 
 /// Columns that hold the text of a system message.
-const SYSTEM: [&str; 2] = ["system", "system_prompt"];
+pub(super) const SYSTEM: [&str; 2] = ["system", "system_prompt"];
 
 /// Puts the text of a system column first. If the messages begin with a system message of their own, the
 /// column is left out.
@@ -75,7 +77,7 @@ pub fn with_system<'r>(
     for column in SYSTEM {
         left_out.count(column, record.get(column).is_some_and(Json::is_true));
     }
-    Ok(Messages { drafts, completion: None })
+    Ok(Messages { drafts, ..Messages::default() })
 }
 
 /// Puts the texts of the columns first, each once; `own` is the column of the shape.
@@ -96,7 +98,7 @@ pub(super) fn after<'r>(
         let content = Some(Content::Text(text));
         Draft { content, ..Draft::new(0, Role::System) }
     });
-    Ok(Messages { drafts: first.chain(drafts).collect(), completion: None })
+    Ok(Messages { drafts: first.chain(drafts).collect(), ..Messages::default() })
 }
 
 /// Returns the text of a column; a missing column is empty.
@@ -105,8 +107,11 @@ pub(super) fn column<'r>(record: &'r Json<'r>, name: &str) -> Result<&'r str, St
     value.text().ok_or_else(|| format!("{name} is a {}, wanted a string", value.type_name()))
 }
 
-/// Reads the question in a column, after the pairs of `history`; an instruction continues with
-/// `input`.
+/// The columns with which a question goes on.
+const CONTEXT: [&str; 2] = ["input", "context"];
+
+/// Reads the question in a column, after the pairs of `history`; it goes on with what the columns of its context
+/// have.
 pub fn question<'r>(record: &'r Json<'r>, asked: &str) -> Result<Vec<Draft<'r>>, String> {
     let mut drafts = Vec::new();
     let history = record.get("history").filter(|history| history.is_true());
@@ -121,12 +126,14 @@ pub fn question<'r>(record: &'r Json<'r>, asked: &str) -> Result<Vec<Draft<'r>>,
         drafts.push(Draft::of_text(index, Role::User, question));
         drafts.push(Draft::of_text(index + 1, Role::Assistant, answer));
     }
-    let said = column(record, asked)?;
-    let input = if asked == "instruction" { column(record, "input")? } else { "" };
-    let question = match input {
-        "" => Cow::Borrowed(said),
-        input => Cow::Owned(format!("{said}\n{input}")),
-    };
+    let mut question = Cow::Borrowed(column(record, asked)?);
+    for name in CONTEXT.into_iter().filter(|name| *name != asked) {
+        let context = column(record, name)
+            .map_err(|cause| format!("{cause}; --ignore-field {name} leaves it out"))?;
+        if !context.is_empty() {
+            question = Cow::Owned(format!("{question}\n{context}"));
+        }
+    }
     let index = drafts.len();
     drafts.push(Draft { content: Some(Content::Text(question)), ..Draft::new(index, Role::User) });
     Ok(drafts)

@@ -7,10 +7,10 @@ use super::tools::{not_json, readable};
 use super::value::Json;
 use crate::harmony::Role;
 use crate::json::{Error, Kind, Reader};
-use crate::record::chat::{Meaning, number, of_messages};
+use crate::record::chat::{MEANINGFUL, Meaning, number, of_messages};
 
 /// A message before its place in the chat is checked.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Draft<'r> {
     /// Its index in the list that it came from, from 0.
     pub index: usize,
@@ -28,7 +28,7 @@ pub struct Draft<'r> {
     pub is_trained: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Content<'r> {
     Text(Cow<'r, str>),
     /// A tool's result that is not text.
@@ -36,7 +36,7 @@ pub enum Content<'r> {
 }
 
 /// A call of a tool.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Call<'r> {
     pub id: Option<Cow<'r, str>>,
     /// The name without `functions.`.
@@ -48,7 +48,7 @@ pub struct Call<'r> {
 }
 
 impl Call<'_> {
-    fn into_owned(self) -> Call<'static> {
+    pub fn into_owned(self) -> Call<'static> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         let Call { id, name, arguments, is_object } = self;
         let (id, arguments) = (id.map(owned), owned(arguments));
@@ -72,7 +72,7 @@ pub const SHAREGPT: Keys = Keys { role: "from", content: "value", is_sharegpt: t
 
 /// The keys of a message that are read besides the keys of [`of_messages`]. All others are left
 /// out and counted.
-const KNOWN: [&str; 7] = ["role", "content", "from", "value", "type", "id", "status"];
+const KNOWN: [&str; 6] = ["role", "content", "from", "value", "type", "id"];
 
 /// Keys of Harmony's own messages.
 const HARMONY: [&str; 3] = ["channel", "recipient", "content_type"];
@@ -135,7 +135,7 @@ fn role_of(name: &str, keys: Keys) -> Option<Role> {
     Some(match if keys.is_sharegpt { lower.as_str() } else { name } {
         "human" => Role::User,
         "gpt" | "bot" | "model" | "chatgpt" => Role::Assistant,
-        "function" | "observation" | "ipython" | "tool_response" => Role::Tool,
+        "function" | "observation" | "ipython" | "tool_response" | "environment" => Role::Tool,
         other => return Role::from_name(other),
     })
 }
@@ -147,22 +147,22 @@ fn read_call_turn<'r>(
     keys: Keys,
     left_out: &mut LeftOutCounts,
 ) -> Result<Draft<'r>, String> {
-    let read_all = |value: &Json<'_>| {
-        let list = value.list().unwrap_or(std::slice::from_ref(value)).iter();
-        list.map(|call| read_call(call).map(Call::into_owned)).collect::<Result<Vec<_>, String>>()
-    };
     let calls = match object.get(keys.content).ok_or("function_call without a value")? {
-        Json::Text(text) => match Json::parse(text) {
-            Ok(parsed) => {
-                // A text of JSON has the arguments as the model wrote them.
-                let calls = read_all(&parsed)?.into_iter();
-                calls.map(|call| Call { is_object: false, ..call }).collect()
-            }
-            Err(error) => return Err(format!("function_call: {}", not_json(text, error))),
-        },
-        value => read_all(value)?,
+        Json::Text(text) => calls_in(text, "function_call")?,
+        value => {
+            let list = value.list().unwrap_or(std::slice::from_ref(value));
+            list.iter().map(read_call).collect::<Result<Vec<_>, String>>()?
+        }
     };
     Ok(Draft { calls, ..read_fields(Draft::new(index, Role::Assistant), object, left_out)? })
+}
+
+/// Reads calls that are the text of JSON, one or a list. Their arguments are as the model wrote them.
+pub fn calls_in(text: &str, what: &str) -> Result<Vec<Call<'static>>, String> {
+    let parsed = Json::parse(text).map_err(|error| format!("{what}: {}", not_json(text, error)))?;
+    let list = parsed.list().unwrap_or(std::slice::from_ref(&parsed)).iter();
+    let call = |call| Ok(Call { is_object: false, ..read_call(call)?.into_owned() });
+    list.filter(|call| **call != Json::Null).map(call).collect()
 }
 
 /// Reads all of a message except its content.
@@ -183,14 +183,18 @@ fn read_fields<'r>(
     if is_assistant {
         draft.calls = read_calls(object)?;
     }
+    if let Some((key, value)) = cut(object).filter(|_| is_assistant) {
+        draft.is_trained = false;
+        left_out.cut_answer(key, value);
+    }
     if draft.role == Role::Tool {
-        draft.call_id = id_of(object, "tool_call_id")?;
+        draft.call_id = id_of(object, "tool_call_id")?.or(id_of(object, "call_id")?);
         draft.name = object.get("name").and_then(Json::text).filter(|name| !name.is_empty());
     }
     for (key, value) in object.entries() {
         let meaning = of_messages().find(|(known, _)| *known == key).map(|(_, meaning)| meaning);
         let is_read = match &**key {
-            "name" | "tool_call_id" => draft.role == Role::Tool,
+            "name" | "tool_call_id" | "call_id" => draft.role == Role::Tool,
             key => KNOWN.contains(&key),
         };
         match meaning {
@@ -199,7 +203,8 @@ fn read_fields<'r>(
             Some(Meaning::Misplaced(_)) => left_out.count(key, value.is_true()),
             // All other known fields are counted above, or read.
             Some(_) => {}
-            None => left_out.count(key, !is_read && value.is_true()),
+            None if !is_read && value.says() => left_out.unread_field(key),
+            None => {}
         }
     }
     Ok(draft)
@@ -270,10 +275,23 @@ pub fn refuse_trained_part(key: &str, value: &Json<'_>) -> Result<bool, String> 
     }
 }
 
+/// Returns what states that the answer of a record or message was cut: the key and its value.
+pub fn cut<'r>(object: &'r Json<'_>) -> Option<(&'static str, &'r str)> {
+    const CUT: [&str; 5] =
+        ["length", "max_tokens", "max_output_tokens", "incomplete", "content_filter"];
+    let mut stated = MEANINGFUL.iter().filter(|field| field.of_message == Some(Meaning::Finish));
+    stated.find_map(|field| {
+        let value = object.get(field.name).and_then(Json::text)?;
+        CUT.contains(&value.to_ascii_lowercase().as_str()).then_some((field.name, value))
+    })
+}
+
 /// Reads true or false, 1 or 0, also as text.
 pub fn flag(value: &Json<'_>) -> Option<bool> {
     match value {
         Json::Boolean(is) => Some(*is),
+        Json::Text(text) if text.eq_ignore_ascii_case("true") => Some(true),
+        Json::Text(text) if text.eq_ignore_ascii_case("false") => Some(false),
         Json::Number(text) | Json::Text(text) => match number(text) {
             Some(0.0) => Some(false),
             Some(1.0) => Some(true),
@@ -352,6 +370,10 @@ fn text_of<'r>(value: &'r Json<'r>) -> Result<Cow<'r, str>, Cause> {
                 Some(text) => Ok(text),
                 None => Err(Cause::Part("part of type 'refusal' is not text".to_string())),
             },
+            (Some(kind), _) if BLOCKS.contains(&kind) => Err(Cause::Part(format!(
+                "part of type '{kind}' is a block of Anthropic's API, which is not read; give tool_calls, and messages \
+                 of the role tool"
+            ))),
             (Some(kind), _) => Err(Cause::Part(format!("part of type '{kind}' is not text"))),
             (None, _) => Err(Cause::Part(format!("part is a {}, not text", part.type_name()))),
         }
@@ -363,6 +385,10 @@ fn text_of<'r>(value: &'r Json<'r>) -> Result<Cow<'r, str>, Cause> {
     })
 }
 
+/// Parts of a content as Anthropic's API has them that are calls and results.
+const BLOCKS: [&str; 5] =
+    ["tool_use", "tool_result", "server_tool_use", "web_search_tool_result", "redacted_thinking"];
+
 /// Returns the text of a value that may be parts; `what` names the value in errors.
 pub fn text<'r>(value: &'r Json<'r>, what: &str) -> Result<Cow<'r, str>, String> {
     text_of(value).map_err(|cause| format!("{what} {cause}"))
@@ -370,12 +396,19 @@ pub fn text<'r>(value: &'r Json<'r>, what: &str) -> Result<Cow<'r, str>, String>
 
 fn read_calls<'r>(object: &'r Json<'r>) -> Result<Vec<Call<'r>>, String> {
     let mut calls = Vec::new();
-    if let Some(value) = object.get("tool_calls") {
-        let list = value.list();
-        let list = list.ok_or_else(|| format!("tool_calls is a {}", value.type_name()))?;
-        for value in list.iter().filter(|value| **value != Json::Null) {
-            calls.push(read_call(value)?);
+    match object.get("tool_calls") {
+        None => {}
+        Some(Json::Text(text)) if text.trim().is_empty() => {}
+        Some(Json::Text(text)) => calls = calls_in(text, "tool_calls")?,
+        Some(Json::List(list)) => {
+            for value in list.iter().filter(|value| **value != Json::Null) {
+                match value.text() {
+                    Some(text) => calls.extend(calls_in(text, "tool_calls")?),
+                    None => calls.push(read_call(value)?),
+                }
+            }
         }
+        Some(value) => return Err(format!("tool_calls is a {}", value.type_name())),
     }
     if let Some(value) = object.get("function_call") {
         calls.push(read_call(value)?);
@@ -389,7 +422,8 @@ pub fn read_call<'r>(object: &'r Json<'r>) -> Result<Call<'r>, String> {
     let name = function.get("name").and_then(Json::text).map(without_namespace);
     let name = name.filter(|name| !name.is_empty()).ok_or("a tool call without a name")?;
     readable("function", name)?;
-    let id = id_of(object, "id")?.or(id_of(object, "call_id")?).map(Cow::Borrowed);
+    // (Items of the Responses API have both; results name the latter.)
+    let id = id_of(object, "call_id")?.or(id_of(object, "id")?).map(Cow::Borrowed);
     // (Llama's calls name their arguments "parameters".)
     let value = ["arguments", "parameters"].into_iter().find_map(|key| function.get(key));
     let unread = ["args", "input", "kwargs"].into_iter().find(|key| function.get(key).is_some());

@@ -83,7 +83,7 @@ impl TemplateChats {
             return Ok(None);
         }
         let chat = whole::read(&record, &self.read, left_out)?;
-        let variables = variables(&record, left_out)?;
+        let variables = variables(&record)?;
         let tools = chat.tools.iter().map(|tool| value(&tool.declaration()));
         let tools = tools.collect::<Result<Vec<Value>, String>>()?;
         let messages = chat.messages.iter().map(|message| {
@@ -182,11 +182,8 @@ fn is_empty_answer(message: &Message<'_>) -> bool {
 const SETTINGS: [&str; 5] = [EFFORT, IDENTITY, DATE, CUTOFF, BUILTIN];
 
 /// Returns what a record sets for its template.
-fn variables(
-    record: &Json<'_>,
-    left_out: &mut LeftOutCounts,
-) -> Result<Vec<(String, Value)>, String> {
-    let kwargs = kwargs_of(record, left_out)?.map(Json::entries).unwrap_or_default();
+fn variables(record: &Json<'_>) -> Result<Vec<(String, Value)>, String> {
+    let kwargs = kwargs_of(record)?.map(Json::entries).unwrap_or_default();
     let is_prompt = |name: &str| name == "add_generation_prompt";
     let kwargs = kwargs.iter().filter(|(name, _)| !is_prompt(name));
     let mut variables: Vec<(String, Value)> = Vec::new();

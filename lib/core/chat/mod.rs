@@ -14,10 +14,14 @@
 //! | `normalize.rs` | the forms that a list of messages comes in, names that the user gives, what is left out |
 //! | `shapes.rs` | the table of shapes: how each is recognised, and read |
 //! | `drafts.rs` | messages from lists, questions and columns, for `shapes.rs` and `preference.rs` |
+//! | `answer.rs` | the answer that stands in a column, beside messages or a question |
 //! | `preference.rs` | chosen and rejected answers |
+//! | `foreign.rs` | formats that are not read, by their names |
 //! | `message.rs` | one message, under the keys of any of them |
 //! | `reasoning.rs` | reasoning that stands in the text of an answer |
+//! | `hermes.rs` | calls and results that stand in texts |
 //! | `tools.rs` | declarations of functions |
+//! | `results.rs` | which call each result of a tool answers |
 //! | `whole.rs` | the rules that concern a chat as a whole |
 //! | `turns.rs` | the turns of a chat, and which of them are trained on |
 //! | `write.rs` | the conversations that are made of it |
@@ -28,13 +32,17 @@
 //! The result must equal the official template's and `openai-harmony`'s, except that nothing of a chat is lost where
 //! the template loses or garbles it. A new shape is an entry in the table of `shapes.rs`.
 
+mod answer;
 mod drafts;
+mod foreign;
+mod hermes;
 mod left_out;
 mod message;
 mod messages;
 mod normalize;
 mod preference;
 mod reasoning;
+mod results;
 mod shapes;
 mod template;
 mod tools;
@@ -48,10 +56,9 @@ use std::borrow::Cow;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use crate::record::chat::{Meaning, of_messages};
-
 pub use left_out::{LeftOutCounts, SharedLeftOutCounts};
 pub use messages::{Arguments, TemplateChat, TemplateChats, Turns};
+pub use reasoning::behind_reasoning;
 pub use shapes::filter_of;
 pub use value::{Json, integer};
 pub use write::{Conversations, EARLIER_THINKING};
@@ -88,12 +95,24 @@ pub struct NamedFields {
     pub messages: Option<String>,
     pub prompt: Option<String>,
     pub completion: Option<String>,
+    pub reasoning: Option<String>,
 }
 
 impl NamedFields {
     pub fn names(&self) -> Vec<String> {
-        [&self.messages, &self.prompt, &self.completion].into_iter().flatten().cloned().collect()
+        let all = [&self.messages, &self.prompt, &self.completion, &self.reasoning];
+        all.into_iter().flatten().cloned().collect()
     }
+}
+
+/// What becomes of calls and results that stand in texts as Hermes has them, `<tool_call>{..}</tool_call>`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum TextCalls {
+    /// They are calls in a chat with tools, unless the template writes calls in the same way.
+    #[default]
+    Auto,
+    Hermes,
+    Text,
 }
 
 /// How records are read as chats, whatever is made of them.
@@ -109,6 +128,10 @@ pub struct ReadSettings {
     pub train: Option<TrainOn>,
     /// Whether reasoning that stands in tags in a content stays there.
     pub keeps_tags: bool,
+    /// What becomes of calls that stand in texts.
+    pub calls: TextCalls,
+    /// Columns that are read for something else than the chat.
+    pub read_elsewhere: Vec<String>,
 }
 
 impl ReadSettings {
@@ -119,6 +142,8 @@ impl ReadSettings {
             "messages_field": self.fields.messages,
             "prompt_field": self.fields.prompt,
             "completion_field": self.fields.completion,
+            "reasoning_field": self.fields.reasoning,
+            "calls": name_of(&self.calls),
             "ignored": self.ignored,
             "take": self.take.iter().map(name_of).collect::<Vec<_>>(),
         })
@@ -145,12 +170,8 @@ pub struct Settings {
     pub builtin_tools: Vec<String>,
 }
 
-/// Returns the parameters that a record states for its template. Reasoning beside the messages is counted: it
-/// has no place.
-fn kwargs_of<'r>(
-    record: &'r Json<'r>,
-    left_out: &mut LeftOutCounts,
-) -> Result<Option<&'r Json<'r>>, String> {
+/// Returns the parameters that a record states for its template.
+fn kwargs_of<'r>(record: &'r Json<'r>) -> Result<Option<&'r Json<'r>>, String> {
     let kwargs = record.get(KWARGS);
     if let Some(other) = kwargs.filter(|kwargs| !kwargs.is_object()) {
         return Err(format!("{KWARGS} is a {}, wanted an object", other.type_name()));
@@ -159,11 +180,6 @@ fn kwargs_of<'r>(
     let prompt = kwargs.and_then(|kwargs| kwargs.get(key)).or(record.get(key));
     if prompt.is_some_and(Json::is_true) {
         return Err("add_generation_prompt: not for training".to_string());
-    }
-    for (key, _) in of_messages().filter(|(_, meaning)| *meaning == Meaning::Reasoning) {
-        // (An object holds the effort.)
-        let is_text = |value: &Json<'_>| !value.is_object() && value.is_true();
-        left_out.count(key, record.get(key).is_some_and(is_text));
     }
     Ok(kwargs)
 }
@@ -177,7 +193,7 @@ impl Settings {
         left_out: &mut LeftOutCounts,
     ) -> Result<Cow<'s, Settings>, String> {
         let mut settings = Cow::Borrowed(self);
-        let kwargs = kwargs_of(record, left_out)?;
+        let kwargs = kwargs_of(record)?;
         let said = |key: &str| kwargs.and_then(|kwargs| kwargs.get(key)).or(record.get(key));
         let text = |key: &str, value: &Json<'_>| match value.text() {
             Some(text) => Ok(text.to_string()),
@@ -229,6 +245,8 @@ impl Settings {
             "messages_field": self.read.fields.messages,
             "prompt_field": self.read.fields.prompt,
             "completion_field": self.read.fields.completion,
+            "reasoning_field": self.read.fields.reasoning,
+            "calls": name_of(&self.read.calls),
             "ignored": self.read.ignored,
             "take": self.read.take.iter().map(name_of).collect::<Vec<_>>(),
         })

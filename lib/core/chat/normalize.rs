@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use super::left_out::LeftOutCounts;
+use super::message::text;
 use super::tools::{not_json, with_texts_parsed};
 use super::value::Json;
 use super::{NamedFields, ReadSettings};
@@ -24,8 +25,11 @@ pub fn normalize<'a>(
     settings: &ReadSettings,
     left_out: &mut LeftOutCounts,
 ) -> Result<Json<'a>, String> {
-    let Json::Object(mut entries) = with_texts_parsed(record)? else { return Ok(Json::Null) };
+    let Json::Object(mut entries) = with_preference_beside(record) else { return Ok(Json::Null) };
     rename(&mut entries, &settings.fields, left_out)?;
+    let Json::Object(mut entries) = with_texts_parsed(Json::Object(entries))? else {
+        return Ok(Json::Null);
+    };
     lists(&mut entries)?;
     if !settings.ignored.is_empty() {
         leave_out(&mut entries, &settings.ignored, left_out);
@@ -44,10 +48,27 @@ pub fn normalize<'a>(
 
 /// Normalizes the lists of messages of a line whose shape alone is wanted.
 pub fn for_recognition(record: Json<'_>) -> Json<'_> {
-    let Json::Object(mut entries) = record else { return record };
+    let Json::Object(mut entries) = with_preference_beside(record) else { return Json::Null };
     // Errors are reported when the record is read.
     let _: Result<(), String> = lists(&mut entries);
     Json::Object(entries)
+}
+
+/// Returns a record of OpenAI's preference files, `{input: {messages, tools}, preferred_output, non_preferred_output}`,
+/// with the members of its input beside the answers; any other record as it is.
+fn with_preference_beside(record: Json<'_>) -> Json<'_> {
+    let has_messages = record.get("input").is_some_and(|input| input.get("messages").is_some());
+    let Json::Object(entries) = record else { return record };
+    if !has_messages {
+        return Json::Object(entries);
+    }
+    let beside = entries.into_iter().flat_map(|(key, value)| match (&*key, value) {
+        ("input", Json::Object(members)) => members,
+        ("preferred_output", value) => vec![("chosen".into(), value)],
+        ("non_preferred_output", value) => vec![("rejected".into(), value)],
+        (_, value) => vec![(key, value)],
+    });
+    Json::Object(beside.collect())
 }
 
 /// Renames the fields that the user names to the names that the shapes know, and leaves out fields
@@ -61,6 +82,7 @@ fn rename(
         (&fields.messages, "messages", "--messages-field"),
         (&fields.prompt, "prompt", "--prompt-field"),
         (&fields.completion, "completion", "--completion-field"),
+        (&fields.reasoning, "reasoning", "--reasoning-field"),
     ];
     for (name, shape, option) in named {
         let Some(name) = name else { continue };
@@ -81,6 +103,14 @@ fn rename(
 
 /// Reads lists of messages that are the text of JSON, or a struct of lists.
 fn lists(entries: &mut Entries<'_>) -> Result<(), String> {
+    // (UltraChat's name for the list.)
+    let has_messages = entries.iter().any(|(key, _)| MESSAGES.contains(&&**key));
+    let is_chat = |value: &Json| is_alternating(value) || holds_messages(value);
+    for (key, _) in entries.iter_mut().filter(|(key, value)| key == "data" && is_chat(value)) {
+        if !has_messages {
+            *key = Cow::Borrowed("messages");
+        }
+    }
     for (key, value) in entries {
         let is_messages = MESSAGES.contains(&&**key);
         if !is_messages && !MESSAGES_OR_TEXT.contains(&&**key) && key != "history" {
@@ -103,16 +133,24 @@ fn lists(entries: &mut Entries<'_>) -> Result<(), String> {
         if let Some(list) = transpose(key, value)? {
             *value = list;
         }
+        let alternates = is_alternating(value);
         if let Json::List(items) = value
             && is_messages
         {
-            *items = std::mem::take(items).into_iter().flat_map(pair).collect();
+            let all = std::mem::take(items).into_iter();
+            *items = match alternates {
+                true => all
+                    .zip(ALTERNATING.iter().cycle())
+                    .map(|(text, from)| said(from, text))
+                    .collect(),
+                false => all.flat_map(pair).collect(),
+            };
         }
     }
     Ok(())
 }
 
-fn is_message(value: &Json<'_>) -> bool {
+pub fn is_message(value: &Json<'_>) -> bool {
     ["role", "from"].into_iter().any(|key| value.get(key).is_some_and(|role| role.text().is_some()))
 }
 
@@ -149,19 +187,33 @@ fn transpose<'a>(name: &str, value: &Json<'a>) -> Result<Option<Json<'a>>, Strin
     Ok(Some(Json::List(rows.into_iter().map(Json::Object).collect())))
 }
 
-/// Returns the two messages of a question with its answer, which is a form of ms-swift in ShareGPT's lists;
-/// or else the value itself.
+/// Who says the texts of a list of texts.
+const ALTERNATING: [&str; 2] = ["human", "assistant"];
+
+/// Whether a value is a list of texts, those of a user and of the assistant in turn.
+fn is_alternating(value: &Json<'_>) -> bool {
+    value
+        .list()
+        .is_some_and(|items| items.len() > 1 && items.iter().all(|item| item.text().is_some()))
+}
+
+/// Returns a message in ShareGPT's form.
+fn said<'a>(from: &'static str, text: Json<'a>) -> Json<'a> {
+    let from = Json::Text(Cow::Borrowed(from));
+    Json::Object(vec![(Cow::Borrowed("from"), from), (Cow::Borrowed("value"), text)])
+}
+
+/// Returns the two messages of a question with its answer, which is a form of ms-swift and of Capybara in ShareGPT's
+/// lists; or else the value itself.
 fn pair(value: Json<'_>) -> Vec<Json<'_>> {
-    let is_pair = |(key, _): &(Cow<str>, Json)| key == "human" || key == "assistant";
-    if is_message(&value) || value.entries().is_empty() || !value.entries().iter().all(is_pair) {
+    const PAIRS: [[&str; 2]; 2] = [ALTERNATING, ["input", "output"]];
+    let is_of = |names: &[&str; 2]| value.entries().iter().all(|(key, _)| names.contains(&&**key));
+    let names = PAIRS.iter().find(|names| is_of(names));
+    let Some(names) = names.filter(|_| !is_message(&value) && !value.entries().is_empty()) else {
         return vec![value];
-    }
-    let message = |from: &'static str| {
-        let text = value.get(from)?.clone();
-        let from = Json::Text(Cow::Borrowed(from));
-        Some(Json::Object(vec![(Cow::Borrowed("from"), from), (Cow::Borrowed("value"), text)]))
     };
-    ["human", "assistant"].into_iter().filter_map(message).collect()
+    let both = names.iter().zip(ALTERNATING);
+    both.filter_map(|(name, from)| Some(said(from, value.get(name)?.clone()))).collect()
 }
 
 /// Calls `change` for each message of a record, alone or in a list.
@@ -211,7 +263,8 @@ fn refuse_media(
 fn split_parts(entries: &mut Entries<'_>) -> Result<(), String> {
     let kind = |part: &Json| part.get("type").and_then(Json::text).map(str::to_string);
     let is_apart = |part: &Json| {
-        part.get("type").and_then(Json::text).is_some_and(|kind| kind == REASONING || kind == CALL)
+        let kind = part.get("type").and_then(Json::text);
+        kind.is_some_and(|kind| REASONING.contains(&kind) || kind == CALL)
     };
     let is_answer = |(key, value): &(Cow<str>, Json)| {
         ["role", "from"].contains(&&**key)
@@ -229,7 +282,7 @@ fn split_parts(entries: &mut Entries<'_>) -> Result<(), String> {
     for part in std::mem::take(content) {
         let kind = kind(&part).unwrap_or_default();
         let is_late = match kind.as_str() {
-            REASONING => !texts.is_empty() || !calls.is_empty(),
+            kind if REASONING.contains(&kind) => !texts.is_empty() || !calls.is_empty(),
             CALL => false,
             _ => !calls.is_empty(),
         };
@@ -241,9 +294,11 @@ fn split_parts(entries: &mut Entries<'_>) -> Result<(), String> {
         let said = part.get("value").or_else(|| part.get("text"));
         let no_text = || format!("content part of type '{kind}' is not text");
         match kind.as_str() {
-            REASONING => {
-                let text = said.and_then(Json::text).ok_or_else(no_text)?;
-                *reasoning.get_or_insert_default() += text;
+            kind if REASONING.contains(&kind) => {
+                // (Anthropic and Mistral name it as its type, Mistral as parts.)
+                let said = said.or_else(|| part.get(kind)).ok_or_else(no_text)?;
+                *reasoning.get_or_insert_default() +=
+                    &text(said, "reasoning").map_err(|_| no_text())?;
             }
             CALL => calls.extend(calls_of(said.ok_or_else(no_text)?)?),
             _ => texts.push(part),
@@ -277,7 +332,8 @@ fn split_parts(entries: &mut Entries<'_>) -> Result<(), String> {
     Ok(())
 }
 
-const REASONING: &str = "reasoning";
+/// The types of parts that are reasoning.
+const REASONING: [&str; 2] = ["reasoning", "thinking"];
 const CALL: &str = "tool_call";
 
 /// Returns the calls in a part, which is the text of JSON or JSON itself.

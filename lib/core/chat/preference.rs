@@ -12,6 +12,25 @@ const CHOSEN: [&str; 2] = ["chosen", "chosen_messages"];
 const REJECTED: [&str; 4] =
     ["rejected", "rejected_messages", "rejected_response", "rejected_responses"];
 
+/// The columns that are read.
+pub const READS: [&str; 15] = [
+    "chosen",
+    "chosen_messages",
+    "rejected",
+    "rejected_messages",
+    "rejected_response",
+    "rejected_responses",
+    "messages",
+    "conversations",
+    "conversation",
+    "prompt",
+    "question",
+    "instruction",
+    "input",
+    "query",
+    "history",
+];
+
 /// Why a record with both answers is refused.
 pub const UNDECIDED: &str =
     "chosen and rejected answers, but only one can be trained on; try: --take chosen";

@@ -1,5 +1,6 @@
-//! Reasoning in the text of an answer: in `<think>` tags, or in the output of a gpt-oss model with its control
-//! tokens. A text from which these were stripped is refused: where its reasoning ends is not known.
+//! Reasoning in the text of an answer: between the marks of a model (`<think>`, `[THINK]`, ...), or in the output of a
+//! gpt-oss model with its control tokens. A text from which these were stripped, or that has one mark of two, is refused:
+//! where its reasoning ends is not known.
 
 use std::borrow::Cow;
 
@@ -7,13 +8,40 @@ use super::left_out::LeftOutCounts;
 use super::message::{Content, Draft};
 use crate::harmony::Role;
 
+/// The marks before and behind a reasoning.
+const MARKS: [[&str; 2]; 7] = [
+    ["<think>", "</think>"],
+    ["<thinking>", "</thinking>"],
+    ["<thought>", "</thought>"],
+    ["<reasoning>", "</reasoning>"],
+    ["[THINK]", "[/THINK]"],
+    ["<seed:think>", "</seed:think>"],
+    ["<|begin_of_thought|>", "<|end_of_thought|>"],
+];
+
+/// The marks before and behind the answer that follows the last of [`MARKS`].
+const SOLUTION: [&str; 2] = ["<|begin_of_solution|>", "<|end_of_solution|>"];
+
 impl Draft<'_> {
-    /// Moves reasoning that stands in tags in the content to its own field.
+    /// Returns the message if it was not cut within its reasoning.
+    pub fn whole(self) -> Result<Self, String> {
+        match self.text().filter(|_| self.role == Role::Assistant).and_then(unfinished) {
+            Some([begin, end]) => Err(format!(
+                "{begin} without {end} in the text: the reasoning was cut; leave the message out, or give weight: 0"
+            )),
+            None => Ok(self),
+        }
+    }
+
+    /// Moves reasoning that stands in the content to its own field.
     pub fn with_reasoning_apart(mut self, left_out: &mut LeftOutCounts) -> Result<Self, String> {
         if self.role != Role::Assistant {
             return Ok(self);
         }
         self.thinking = self.thinking.filter(|text| !text.is_empty());
+        if self.is_trained {
+            self = self.whole()?;
+        }
         let tagged = self.text().and_then(|content| {
             let thought =
                 split_thinking(content).map(|(thinking, answer)| (Some(thinking), answer));
@@ -34,8 +62,8 @@ impl Draft<'_> {
             self.thinking = self.thinking.or(thinking);
             self.content = Some(Content::Text(answer));
         }
-        if self.text().is_some_and(is_torn) {
-            return Err(TORN.to_string());
+        if let Some([begin, end]) = self.text().and_then(torn) {
+            return Err(format!("{end} without {begin} in the text; give reasoning as thinking"));
         }
         let texts = [self.text(), self.thinking.as_deref()];
         if texts.iter().flatten().any(|text| has_channel_tags(text)) {
@@ -56,20 +84,37 @@ const STRIPPED: &str = "Harmony channels without their tags in the text (analysi
 const TAGS: &str =
     "Harmony channel tags in the text; give analysis as thinking and the answer as content";
 
-const TORN: &str = "</think> without <think> in the text; give reasoning as thinking";
-
-/// Whether the content has the end of a reasoning but not its beginning, because the model's template adds
-/// the opening tag.
-fn is_torn(content: &str) -> bool {
-    let is_open = |(before, _): (&str, &str)| before.contains("<think>");
-    content.split_once("</think>").is_some_and(|parts| !is_open(parts))
+/// Returns the marks of which the content has the end but not the beginning, because the model's template adds the
+/// first.
+fn torn(content: &str) -> Option<[&'static str; 2]> {
+    let is_torn = |[begin, end]: &[&str; 2]| {
+        content.split_once(end).is_some_and(|(before, _)| !before.contains(begin))
+    };
+    MARKS.into_iter().chain([SOLUTION]).find(is_torn)
 }
 
-/// Splits `<think>..</think>` from the text after it; new lines around both are removed.
+/// Returns the marks of which the content begins with the first and does not have the second.
+fn unfinished(content: &str) -> Option<[&'static str; 2]> {
+    let content = content.trim_start();
+    let mut marks = MARKS.into_iter().chain([SOLUTION]);
+    marks.find(|[begin, end]| content.starts_with(begin) && !content.contains(end))
+}
+
+/// Returns what stands behind the reasoning with which a text begins.
+pub fn behind_reasoning(content: &str) -> Option<&str> {
+    split_thinking(content).map(|(_, answer)| answer)
+}
+
+/// Splits a reasoning between its marks from the text after it; new lines around both are removed.
 fn split_thinking(content: &str) -> Option<(&str, &str)> {
-    let (thinking, answer) =
-        content.trim_start().strip_prefix("<think>")?.split_once("</think>")?;
-    Some((thinking.trim_matches('\n'), answer.trim_start_matches('\n')))
+    let content = content.trim_start();
+    let of = |[begin, end]: &[&str; 2]| content.strip_prefix(begin)?.split_once(end);
+    let (thinking, answer) = MARKS.iter().find_map(of)?;
+    let (thinking, answer) = (thinking.trim_matches('\n'), answer.trim_start_matches('\n'));
+    let of_solution = answer.trim().strip_prefix(SOLUTION[0]);
+    let solution =
+        of_solution.and_then(|rest| Some(rest.strip_suffix(SOLUTION[1])?.trim_matches('\n')));
+    Some((thinking, solution.unwrap_or(answer)))
 }
 
 const ANALYSIS: &str = "<|channel|>analysis<|message|>";

@@ -3,16 +3,17 @@
 
 use std::borrow::Cow;
 
-use super::AnswerChoice;
 use super::drafts::{
-    Messages, after, column, has_list, list, list_of, messages, question, with_system,
+    self, Messages, after, column, has_list, list, list_of, messages, question, with_system,
 };
 use super::left_out::LeftOutCounts;
-use super::message::{self, Call, Content, Draft, OPENAI, read_call, text};
-use super::normalize::for_recognition;
-use super::preference;
+use super::message::{self, Call, Content, Draft, OPENAI, calls_in, read_call, text};
+use super::normalize::{MESSAGES, for_recognition, is_message, normalize};
 use super::value::Json;
+use super::{AnswerChoice, NamedFields, ReadSettings, answer, foreign, preference, whole};
 use crate::harmony::Role;
+use crate::record::chat::{self, Meaning, of_records};
+use crate::visible;
 use crate::wording::shell_word;
 
 /// A shape of chats.
@@ -21,25 +22,43 @@ struct Shape {
     wanted: &'static str,
     knows: fn(&Json<'_>) -> bool,
     read: for<'r> fn(&'r Json<'r>, &mut LeftOutCounts) -> Result<Messages<'r>, String>,
+    /// The columns that it reads, beside those of [`COMMON`].
+    reads: &'static [&'static str],
 }
 
 /// All shapes.
 const SHAPES: [Shape; 9] = [
-    Shape { wanted: "messages", knows: |record| has_list(record, "messages"), read: of_messages },
+    Shape {
+        wanted: "messages",
+        knows: |record| has_list(record, "messages"),
+        read: of_messages,
+        reads: &["messages"],
+    },
     Shape {
         wanted: "conversations",
         knows: |record| has_list(record, "conversations") || has_list(record, "conversation"),
         read: of_messages,
+        reads: &["conversations", "conversation"],
     },
     Shape {
         wanted: "prompt and completion",
         knows: |record| record.get("prompt").is_some() && record.get("completion").is_some(),
         read: prompt_completion,
+        reads: &["prompt", "completion", "input"],
     },
     Shape {
-        wanted: "instruction and output",
-        knows: |record| record.get("instruction").is_some() && record.get("output").is_some(),
-        read: |record, _| question_and_answer(record, "instruction", "output"),
+        wanted: "query, answers and tools",
+        knows: |record| XLAM.iter().all(|key| record.get(key).is_some()),
+        read: calls_for_query,
+        reads: &XLAM,
+    },
+    Shape {
+        wanted: "instruction and output, or another question with its answer",
+        knows: |record| question_of(record).is_some(),
+        read: |record, left_out| {
+            question_and_answer(record, question_of(record).unwrap_or_default(), left_out)
+        },
+        reads: &["input", "history"],
     },
     Shape {
         wanted: "input (and output)",
@@ -48,24 +67,44 @@ const SHAPES: [Shape; 9] = [
             input.is_some_and(|input| input.list().is_some() || record.get("output").is_some())
         },
         read: responses,
+        reads: &["input", "output", "instructions"],
     },
     Shape {
         wanted: "user and final",
         knows: |record| record.get("user").is_some() && record.get("final").is_some(),
         read: columns,
+        reads: &["user", "final", "analysis", "developer"],
     },
     Shape {
-        wanted: "query and response",
-        knows: |record| record.get("query").is_some() && record.get("response").is_some(),
-        read: |record, _| question_and_answer(record, "query", "response"),
+        wanted: "traj",
+        knows: |record| has_list(record, "traj"),
+        read: of_messages,
+        reads: &["traj"],
     },
-    Shape { wanted: "traj", knows: |record| has_list(record, "traj"), read: of_messages },
     Shape {
         wanted: "chosen and rejected",
         knows: |record| preference::chosen(record).is_some(),
         read: |_, _| Err(preference::UNDECIDED.to_string()),
+        reads: &[],
     },
 ];
+
+/// The columns of questions with the columns of their answers.
+const QUESTIONS: [[&str; 2]; 6] = [
+    ["instruction", "output"],
+    ["instruction", "response"],
+    ["query", "response"],
+    ["question", "response"],
+    ["Question", "Response"],
+    ["inputs", "targets"],
+];
+
+fn question_of(record: &Json<'_>) -> Option<[&'static str; 2]> {
+    QUESTIONS.into_iter().find(|names| names.iter().all(|name| record.get(name).is_some()))
+}
+
+/// The columns of xLAM: a question, the calls that answer it, and the functions.
+const XLAM: [&str; 3] = ["query", "answers", "tools"];
 
 /// Returns the command that makes conversations from lines like this one, if it is a chat of a known shape
 /// or a chat whose fields can be named. A conversation of Harmony is not a chat.
@@ -78,7 +117,8 @@ pub fn filter_of(line: &str) -> Option<String> {
     if SHAPES.iter().any(|shape| (shape.knows)(&record)) {
         return Some("chat-harmony".to_string());
     }
-    named_fields(&record).map(|options| format!("chat-harmony {options}"))
+    let way = way_on(&record, &ReadSettings::default());
+    way.map(|options| format!("chat-harmony {options}"))
 }
 
 /// Whether the messages of a record are a chat's: it has answers, and none of its messages has a
@@ -91,38 +131,89 @@ fn has_messages_of_chat(record: &Json<'_>) -> bool {
         && messages.iter().all(|message| message.get("channel").is_none())
 }
 
-/// Reads the messages of a record of any shape.
+/// Reads the messages of a record of any shape, and notes the columns that are not read.
 pub fn read<'r>(
     record: &'r Json<'r>,
-    take: &[AnswerChoice],
+    settings: &ReadSettings,
     left_out: &mut LeftOutCounts,
 ) -> Result<Messages<'r>, String> {
-    let takes_chosen = take.contains(&AnswerChoice::Chosen);
+    let takes_chosen = settings.take.contains(&AnswerChoice::Chosen);
     let has_chosen = preference::chosen(record).is_some();
     if has_chosen && takes_chosen {
-        return preference::read(record, left_out);
-    }
-    let Some(shape) = SHAPES.iter().find(|shape| (shape.knows)(record)) else {
-        return Err(no_shape(record));
-    };
-    let found = (shape.read)(record, left_out)?;
-    if preference::rejected(record).is_none() {
+        let found = preference::read(record, left_out)?;
+        note_unread(record, settings, &preference::READS, left_out);
         return Ok(found);
     }
-    // Messages that end with an answer are a chat, even if a field beside them is called chosen
-    // answer.
-    let is_answered = found.drafts.last().is_some_and(|last| last.role == Role::Assistant);
-    match (has_chosen, takes_chosen) {
-        (true, _) if is_answered => Ok(found),
-        (false, true) => {
-            let completion = preference::completion_of(record, messages(record), &found.drafts);
-            Ok(Messages { completion: Some(completion), ..found })
+    let Some(shape) = SHAPES.iter().find(|shape| (shape.knows)(record)) else {
+        return Err(no_shape(record, settings));
+    };
+    let mut found = (shape.read)(record, left_out)?;
+    let mut reads = [shape.reads, &found.reads].concat();
+    if preference::rejected(record).is_some() {
+        // Messages that end with an answer are a chat, even if a field beside them is called chosen
+        // answer.
+        let is_answered = found.drafts.last().is_some_and(|last| last.role == Role::Assistant);
+        match (has_chosen, takes_chosen) {
+            (true, _) if is_answered => {}
+            (false, true) => {
+                let completion = preference::completion_of(record, messages(record), &found.drafts);
+                found.completion = Some(completion);
+                reads.extend(preference::READS);
+            }
+            _ => return Err(preference::UNDECIDED.to_string()),
         }
-        _ => Err(preference::UNDECIDED.to_string()),
+    }
+    if shape.reads.iter().any(|name| MESSAGES.contains(name)) {
+        refuse_beside(record)?;
+    }
+    note_unread(record, settings, &reads, left_out);
+    Ok(found)
+}
+
+/// Fails if a column beside messages is a part of a prompt or an answer, which has no place there.
+fn refuse_beside(record: &Json<'_>) -> Result<(), String> {
+    let is_of_text = |(name, meaning): &(&str, Meaning)| match meaning {
+        Meaning::Context => true,
+        Meaning::Reasoning => !of_messages_too(name),
+        _ => false,
+    };
+    let said = |name: &str| record.get(name).is_some_and(Json::says);
+    match of_records().filter(is_of_text).find(|(name, _)| said(name)) {
+        Some((name, _)) => Err(format!(
+            "has \"{name}\" beside the messages, which is not read there; give it in the message that it belongs to, or \
+             --ignore-field {name}"
+        )),
+        None => Ok(()),
     }
 }
 
-fn no_shape(record: &Json<'_>) -> String {
+fn of_messages_too(name: &str) -> bool {
+    chat::of_messages().any(|(of, _)| of == name)
+}
+
+/// Notes the columns of a record that say something and are not read.
+fn note_unread(
+    record: &Json<'_>,
+    settings: &ReadSettings,
+    reads: &[&str],
+    left_out: &mut LeftOutCounts,
+) {
+    for (name, value) in record.entries() {
+        let name = &**name;
+        let is_read = reads.contains(&name)
+            || drafts::SYSTEM.contains(&name)
+            || of_records().any(|(known, _)| known == name)
+            || settings.read_elsewhere.iter().any(|read| read == name);
+        if !is_read && value.says() {
+            left_out.unread_column(name);
+        }
+    }
+}
+
+fn no_shape(record: &Json<'_>, settings: &ReadSettings) -> String {
+    if let Some(cause) = foreign::refused(record) {
+        return cause;
+    }
     let (last, others) = match SHAPES.split_last() {
         Some((last, others)) => (last.wanted, others),
         None => ("", &SHAPES[..]),
@@ -131,37 +222,65 @@ fn no_shape(record: &Json<'_>) -> String {
     let known = record.entries().iter().filter(|(_, value)| *value != Json::Null);
     let found: Vec<&str> = known.map(|(name, _)| &**name).take(20).collect();
     let found = if found.is_empty() { "nothing".to_string() } else { found.join(", ") };
+    let found = visible::line(&found);
     let wanted = wanted.join(", ");
-    let way = named_fields(record);
-    let way = way
-        .as_deref()
-        .unwrap_or("--messages-field NAME, or --prompt-field NAME --completion-field NAME");
-    format!("no chat shape: wanted {wanted}, or {last}; found {found}; try: {way}")
+    let way = way_on(record, settings).map_or(String::new(), |way| format!("; try: {way}"));
+    format!("no chat shape: wanted {wanted}, or {last}; found {found}{way}")
 }
 
-/// The names of prompts in public data, and of their answers.
-const PROMPTS: [&str; 6] = ["prompt", "question", "problem", "instruction", "query", "input"];
-const ANSWERS: [&str; 6] = ["completion", "answer", "response", "output", "solution", "reply"];
+/// The names of prompts in public data, and of their answers, in lower case.
+const PROMPTS: [&str; 8] =
+    ["prompt", "question", "problem", "instruction", "query", "input", "inputs", "user"];
+const ANSWERS: [&str; 11] = [
+    "completion",
+    "response",
+    "output",
+    "generated_solution",
+    "solution",
+    "answer",
+    "reply",
+    "targets",
+    "target",
+    "final",
+    "assistant",
+];
 
-/// Returns the options that name the fields of a record of no known shape, if names or values show them: one
-/// list of messages, or two texts.
-fn named_fields(record: &Json<'_>) -> Option<String> {
+/// Returns the options that name the fields of a record of no known shape, if names or values show them: lists of
+/// messages, or two texts. With them the record is read.
+fn named_fields(record: &Json<'_>) -> Option<(String, NamedFields)> {
     let is_messages = |value: &Json<'_>| {
-        value.list().is_some_and(|list| !list.is_empty() && list.iter().all(Json::is_object))
+        value.list().is_some_and(|list| !list.is_empty() && list.iter().all(is_message))
     };
     let of = |is: &dyn Fn(&Json<'_>) -> bool| -> Vec<&str> {
         record.entries().iter().filter(|(_, value)| is(value)).map(|(name, _)| &**name).collect()
     };
     if let [messages] = of(&is_messages)[..] {
-        return Some(format!("--messages-field {}", shell_word(messages)));
+        let fields = NamedFields { messages: Some(messages.to_string()), ..NamedFields::default() };
+        return Some((format!("--messages-field {}", shell_word(messages)), fields));
     }
-    let texts = of(&|value| value.text().is_some());
+    let texts = of(&|value| value.text().is_some_and(|text| !text.is_empty()));
     let named = |names: &[&str]| {
-        let mut found = names.iter().filter_map(|name| texts.iter().find(|text| *text == name));
+        let is = |text: &&&str, name: &str| text.eq_ignore_ascii_case(name);
+        let mut found = names.iter().filter_map(|name| texts.iter().find(|text| is(text, name)));
         found.next().copied()
     };
     let (prompt, answer) = named(&PROMPTS).zip(named(&ANSWERS))?;
-    Some(format!("--prompt-field {prompt} --completion-field {answer}"))
+    let fields = NamedFields {
+        prompt: Some(prompt.to_string()),
+        completion: Some(answer.to_string()),
+        ..NamedFields::default()
+    };
+    let [prompt, answer] = [prompt, answer].map(shell_word);
+    Some((format!("--prompt-field {prompt} --completion-field {answer}"), fields))
+}
+
+/// Returns the options with which a record of no known shape is read.
+fn way_on(record: &Json<'_>, settings: &ReadSettings) -> Option<String> {
+    let (options, fields) = named_fields(record)?;
+    let settings = ReadSettings { fields, ..settings.clone() };
+    let mut left_out = LeftOutCounts::default();
+    let record = normalize(record.clone(), &settings, &mut left_out).ok()?;
+    whole::read(&record, &settings, &mut left_out).ok().map(|_| options)
 }
 
 fn of_messages<'r>(
@@ -169,8 +288,19 @@ fn of_messages<'r>(
     left_out: &mut LeftOutCounts,
 ) -> Result<Messages<'r>, String> {
     let is_sharegpt = !has_list(record, "messages") && !has_list(record, "traj");
-    let drafts = list_of(messages(record), 0, is_sharegpt, left_out)?;
-    with_system(record, drafts, left_out)
+    let mut drafts = list_of(messages(record), 0, is_sharegpt, left_out)?;
+    let reads = answer::beside(record, &mut drafts, left_out)?;
+    if reads.is_none() {
+        left_out_reasoning(record, left_out);
+    }
+    Ok(Messages { reads: reads.into_iter().collect(), ..with_system(record, drafts, left_out)? })
+}
+
+/// Counts reasoning beside lists of messages: it has no place.
+fn left_out_reasoning(record: &Json<'_>, left_out: &mut LeftOutCounts) {
+    for (key, _) in chat::of_messages().filter(|(_, meaning)| *meaning == Meaning::Reasoning) {
+        left_out.count(key, answer::is_reasoning(record, key));
+    }
 }
 
 fn prompt_completion<'r>(
@@ -179,13 +309,16 @@ fn prompt_completion<'r>(
 ) -> Result<Messages<'r>, String> {
     let (prompt, completion) = (record.get("prompt"), record.get("completion"));
     let (mut drafts, answers) = match (prompt, completion) {
-        (Some(Json::Text(prompt)), Some(Json::Text(completion))) => (
-            vec![Draft::of_text(0, Role::User, prompt)],
-            vec![Draft::of_text(1, Role::Assistant, completion)],
-        ),
+        (Some(Json::Text(_)), Some(Json::Text(completion))) => {
+            let drafts = question(record, "prompt")?;
+            let index = drafts.len();
+            (drafts, vec![answer::of_text(record, index, completion)?])
+        }
         (Some(Json::List(_)), Some(Json::List(_))) => {
             let drafts = list(prompt, 0, left_out)?;
             let answers = list(completion, drafts.len(), left_out)?;
+            refuse_beside(record)?;
+            left_out_reasoning(record, left_out);
             (drafts, answers)
         }
         _ => {
@@ -201,20 +334,36 @@ fn prompt_completion<'r>(
 /// Reads a question in one column and its answer in another.
 fn question_and_answer<'r>(
     record: &'r Json<'r>,
-    asked: &str,
-    answer: &str,
+    [asked, answer]: [&'static str; 2],
+    _: &mut LeftOutCounts,
 ) -> Result<Messages<'r>, String> {
     let mut drafts = question(record, asked)?;
-    drafts.push(Draft::of_text(drafts.len(), Role::Assistant, column(record, answer)?));
-    after(record, None, drafts)
+    drafts.push(answer::of_text(record, drafts.len(), column(record, answer)?)?);
+    Ok(Messages { reads: vec![asked, answer], ..after(record, None, drafts)? })
+}
+
+/// Reads a question and the calls that answer it.
+fn calls_for_query<'r>(
+    record: &'r Json<'r>,
+    _: &mut LeftOutCounts,
+) -> Result<Messages<'r>, String> {
+    let asked = Draft::of_text(0, Role::User, column(record, "query")?);
+    let calls = match record.get("answers") {
+        Some(Json::Text(text)) => calls_in(text, "answers")?,
+        Some(Json::List(calls)) => calls.iter().map(read_call).collect::<Result<_, _>>()?,
+        _ => return Err("answers: wanted a list of calls".to_string()),
+    };
+    let calls = Draft { calls, ..Draft::new(1, Role::Assistant) };
+    after(record, None, vec![asked, calls])
 }
 
 fn columns<'r>(record: &'r Json<'r>, _: &mut LeftOutCounts) -> Result<Messages<'r>, String> {
     let column = |name| record.get(name).map(|value| text(value, name)).transpose();
     let user = Draft { content: column("user")?.map(Content::Text), ..Draft::new(0, Role::User) };
+    let (thinking, beside) = (column("analysis")?, answer::reasoning(record)?);
     let answer = Draft {
         content: column("final")?.map(Content::Text),
-        thinking: column("analysis")?,
+        thinking: thinking.or(beside.map(|(_, text)| text)),
         ..Draft::new(1, Role::Assistant)
     };
     after(record, Some("developer"), vec![user, answer])
@@ -228,34 +377,58 @@ fn responses<'r>(
     let mut drafts: Vec<Draft<'r>> = Vec::new();
     let mut index = 0;
     for key in ["input", "output"] {
-        let items = match record.get(key) {
-            None => continue,
+        match record.get(key) {
+            None => {}
             Some(Json::Text(text)) => {
-                drafts.push(match key {
-                    "input" => Draft::of_text(index, Role::User, text),
-                    _ => Draft::of_text(index, Role::Assistant, text),
-                });
+                let role = if key == "input" { Role::User } else { Role::Assistant };
+                drafts.push(Draft::of_text(index, role, text));
                 index += 1;
-                continue;
             }
-            Some(Json::List(items)) => items,
+            Some(Json::List(list)) => {
+                items(list, index, &mut drafts, left_out)?;
+                index += list.len();
+            }
             Some(other) => return Err(format!("{key} is a {}, wanted a list", other.type_name())),
-        };
-        for item in items {
-            let draft = self::item(item, index, left_out)?;
-            index += 1;
-            match (draft, drafts.last_mut()) {
-                (Some(draft), Some(last)) if goes_on(last, &draft) => join(last, draft),
-                (Some(draft), _) => drafts.push(draft),
-                (None, _) => {}
-            }
         }
     }
     after(record, Some("instructions"), drafts)
 }
 
-/// Reads the message of an item; `None` if it has no content.
+/// Reads items of the Responses API; the first has the index `from`.
+pub fn items<'r>(
+    list: &'r [Json<'r>],
+    from: usize,
+    drafts: &mut Vec<Draft<'r>>,
+    left_out: &mut LeftOutCounts,
+) -> Result<(), String> {
+    for (item, index) in list.iter().zip(from..) {
+        let draft = self::item(item, index, left_out)?;
+        match (draft, drafts.last_mut()) {
+            (Some(draft), Some(last)) if goes_on(last, &draft) => join(last, draft),
+            (Some(draft), _) => drafts.push(draft),
+            (None, _) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Reads the message of an item, as [`item_of`] does; the answer of an item that was cut is not trained on.
 fn item<'r>(
+    item: &'r Json<'r>,
+    index: usize,
+    left_out: &mut LeftOutCounts,
+) -> Result<Option<Draft<'r>>, String> {
+    let is_call = item.get("type").and_then(Json::text) == Some("function_call");
+    let Some((key, value)) = message::cut(item).filter(|_| is_call) else {
+        return item_of(item, index, left_out);
+    };
+    left_out.cut_answer(key, value);
+    let draft = item_of(item, index, left_out)?;
+    Ok(draft.map(|draft| Draft { is_trained: false, ..draft }))
+}
+
+/// Reads the message of an item; `None` if it has no content.
+fn item_of<'r>(
     item: &'r Json<'r>,
     index: usize,
     left_out: &mut LeftOutCounts,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::KWARGS;
 use super::value::Json;
 use crate::harmony::{why_no_property, why_no_word};
 use crate::json::{self, write_string};
@@ -18,51 +19,59 @@ pub struct Tool<'r> {
     given: &'r Json<'r>,
 }
 
-/// The fields of a record that hold tools; `functions` is the older name.
-const KEYS: [&str; 2] = ["tools", "functions"];
+/// The fields of a record that hold tools; `functions` is the older name, the others are those of data sets.
+const KEYS: [&str; 5] = ["tools", "functions", "available_tools", "tool_defs", "tools_json"];
 
-/// Fields that may be the text of JSON, as columns of tables are.
-const TEXTS: [&str; 3] = ["tools", "functions", "chat_template_kwargs"];
-
-/// Returns the record with its tools and the template's parameters as values.
+/// Returns the record with its tools and the template's parameters as values, each tool of a list, too.
 pub fn with_texts_parsed(record: Json<'_>) -> Result<Json<'_>, String> {
-    let is_text = |key: &&str| record.get(key).is_some_and(|value| value.text().is_some());
-    if !TEXTS.iter().any(is_text) {
-        return Ok(record);
-    }
     let Json::Object(mut entries) = record else { return Ok(record) };
     for (key, value) in &mut entries {
-        let Some(text) = value.text().filter(|_| TEXTS.contains(&&**key)) else { continue };
-        *value = match text {
-            "" => Json::Null,
-            text => match Json::parse(text) {
-                Ok(parsed) => parsed.into_owned(),
-                Err(error) => return Err(format!("{key}: {}", not_json(text, error))),
-            },
-        };
+        let is_of_tools = KEYS.contains(&&**key);
+        if !is_of_tools && key != KWARGS {
+            continue;
+        }
+        parse_text(key, value)?;
+        if let Json::List(tools) = value
+            && is_of_tools
+        {
+            tools.iter_mut().try_for_each(|tool| parse_text(key, tool))?;
+        }
     }
     Ok(Json::Object(entries))
 }
 
+/// Parses a value that is the text of JSON.
+fn parse_text(key: &str, value: &mut Json<'_>) -> Result<(), String> {
+    let Some(text) = value.text() else { return Ok(()) };
+    let parsed = match text {
+        "" => Json::Null,
+        text => match Json::parse(text) {
+            Ok(parsed) => parsed.into_owned(),
+            Err(error) => return Err(format!("{key}: {}", not_json(text, error))),
+        },
+    };
+    *value = parsed;
+    Ok(())
+}
+
 /// Reads the functions of a record.
 pub fn tools_of<'r>(record: &'r Json<'r>) -> Result<Vec<Tool<'r>>, String> {
-    let found = KEYS.map(|key| record.get(key));
-    let mut tools = Vec::new();
-    for (key, value) in KEYS.iter().zip(found) {
-        match value {
+    let mut tools: (&str, Vec<Tool<'r>>) = ("", Vec::new());
+    for key in KEYS {
+        match record.get(key) {
             None => {}
             Some(Json::List(items)) if items.is_empty() => {}
-            Some(Json::List(_)) if !tools.is_empty() => {
-                return Err("has both tools and functions".to_string());
+            Some(Json::List(_)) if !tools.1.is_empty() => {
+                return Err(format!("has both {} and {key}", tools.0));
             }
             Some(value @ Json::List(items)) => {
                 value.refuse_nan(key)?;
-                tools = items.iter().map(tool).collect::<Result<_, String>>()?;
+                tools = (key, items.iter().map(tool).collect::<Result<_, String>>()?);
             }
             Some(value) => return Err(format!("{key} is a {}, wanted a list", value.type_name())),
         }
     }
-    Ok(tools)
+    Ok(tools.1)
 }
 
 /// Says why a text is not JSON, with Python's message.
@@ -103,6 +112,10 @@ fn tool<'r>(given: &'r Json<'r>) -> Result<Tool<'r>, String> {
     if let Some(other) = parameters.as_ref().filter(|parameters| !parameters.is_object()) {
         return Err(format!("parameters of {name}: a {}, wanted an object", other.type_name()));
     }
+    let parameters = parameters.map(|schema| match bare_properties(&schema) {
+        Some(schema) => Cow::Owned(schema),
+        None => schema,
+    });
     let parameters = parameters.map(|schema| {
         if !has_nulls(&schema, Members::Keywords) {
             return schema;
@@ -113,6 +126,53 @@ fn tool<'r>(given: &'r Json<'r>) -> Result<Tool<'r>, String> {
     });
     Ok(Tool { name, description: function.get("description"), parameters, given })
 }
+
+/// Returns the schema of parameters that are given without one, as xLAM has them: `{NAME: {type, description}}`, with
+/// the names that types have in Python. (`, optional` behind a type says that the parameter may be left out.)
+fn bare_properties(given: &Json<'_>) -> Option<Json<'static>> {
+    const KEYWORDS: [&str; 6] = ["type", "properties", "$ref", "anyOf", "oneOf", "allOf"];
+    let is_property = |(_, value): &(Cow<'_, str>, Json<'_>)| {
+        value.get("type").is_some_and(|kind| kind.text().is_some())
+    };
+    let (is_schema, entries) =
+        (KEYWORDS.iter().any(|key| given.get(key).is_some()), given.entries());
+    if is_schema || entries.is_empty() || !entries.iter().all(is_property) {
+        return None;
+    }
+    let text = |text: &str| Json::Text(Cow::Owned(text.to_string()));
+    let (mut properties, mut required) = (Vec::new(), Vec::new());
+    for (name, property) in entries {
+        let Json::Object(mut members) = property.clone().into_owned() else { continue };
+        let mut is_optional = property.get("default").is_some();
+        for (key, value) in &mut members {
+            let Some(kind) = value.text().filter(|_| key == "type") else { continue };
+            let (kind, rest) = kind.split_once(',').unwrap_or((kind, ""));
+            is_optional |= rest.trim() == "optional";
+            *value =
+                text(PYTHON_TYPES.iter().find(|(of, _)| *of == kind).map_or(kind, |(_, of)| of));
+        }
+        if !is_optional {
+            required.push(text(name));
+        }
+        properties.push((Cow::Owned(name.to_string()), Json::Object(members)));
+    }
+    Some(Json::Object(vec![
+        ("type".into(), text("object")),
+        ("properties".into(), Json::Object(properties)),
+        ("required".into(), Json::List(required)),
+    ]))
+}
+
+/// The names of types in Python and in JSON's schemas.
+const PYTHON_TYPES: [(&str, &str); 7] = [
+    ("str", "string"),
+    ("int", "integer"),
+    ("float", "number"),
+    ("bool", "boolean"),
+    ("list", "array"),
+    ("dict", "object"),
+    ("tuple", "array"),
+];
 
 /// Names of a function's schema; Anthropic and MCP have the last two.
 const SCHEMAS: [&str; 3] = ["parameters", "input_schema", "inputSchema"];

@@ -92,6 +92,11 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// Whether the value says something: it is not null, and not an empty text, list or object.
+    pub fn says(&self) -> bool {
+        matches!(self, Json::Boolean(_) | Json::Number(_)) || self.is_true()
+    }
+
     /// Fails if the value named `name` is or holds a `NaN`, which tables have in place of values that JSON
     /// cannot express.
     pub fn refuse_nan(&self, name: &str) -> Result<(), String> {

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::ReadSettings;
 use super::drafts::Messages;
 use super::left_out::LeftOutCounts;
-use super::message::{Call, Content, Draft, flag, refuse_trained_part};
-use super::shapes;
+use super::message::{Call, Content, Draft, cut, flag, refuse_trained_part};
 use super::tools::{Tool, remove_padding, tools_of};
 use super::value::Json;
+use super::{ReadSettings, TextCalls};
+use super::{hermes, shapes};
 use crate::harmony::{OF_PARTS, Role, is_of_parts};
 use crate::record::chat::{Meaning, number, of_records};
 
@@ -97,7 +97,31 @@ pub fn read<'r>(
     settings: &ReadSettings,
     left_out: &mut LeftOutCounts,
 ) -> Result<Chat<'r>, String> {
-    let Messages { drafts, completion } = shapes::read(record, &settings.take, left_out)?;
+    let Messages { mut drafts, completion, .. } = shapes::read(record, settings, left_out)?;
+    let tools = tools_of(record)?;
+    match settings.calls {
+        TextCalls::Text => {}
+        TextCalls::Hermes => {
+            if let Some(read) = hermes::read(&drafts)? {
+                drafts = read;
+            }
+        }
+        TextCalls::Auto => {
+            let is_of_tools = |draft: &Draft| draft.role == Role::Tool || hermes::is_result(draft);
+            if (!tools.is_empty() || drafts.iter().any(is_of_tools))
+                && let Ok(Some(read)) = hermes::read(&drafts)
+            {
+                drafts = read;
+            }
+        }
+    }
+    if let Some((key, value)) = cut(record)
+        && let Some(last) = drafts.iter_mut().rfind(|draft| draft.role == Role::Assistant)
+        && last.is_trained
+    {
+        last.is_trained = false;
+        left_out.cut_answer(key, value);
+    }
     let is_trained = is_trained(record)?;
     if drafts.is_empty() {
         return Err("no messages".to_string());
@@ -111,9 +135,10 @@ pub fn read<'r>(
             return Err(within(OF_PARTS.to_string()));
         }
         let draft = match settings.keeps_tags {
-            true => draft,
-            false => draft.with_reasoning_apart(left_out).map_err(within)?,
+            true => draft.whole(),
+            false => draft.with_reasoning_apart(left_out),
         };
+        let draft = draft.map_err(within)?;
         let mut message = message(draft).map_err(within)?;
         message.is_trained &= is_trained;
         messages.push(message);
@@ -125,7 +150,6 @@ pub fn read<'r>(
     if completion.is_some_and(|first| !messages[first..].iter().any(Message::is_assistant)) {
         return Err("completion without an assistant message".to_string());
     }
-    let tools = tools_of(record)?;
     for message in &mut messages {
         let MessageBody::Assistant { calls, .. } = &mut message.said else { continue };
         calls.iter_mut().for_each(|call| without_padding(call, &tools, left_out));
@@ -149,7 +173,7 @@ fn without_padding(call: &mut Call<'_>, tools: &[Tool<'_>], left_out: &mut LeftO
 
 /// Whether a record states that its answer is not wanted.
 pub fn is_unwanted(record: &Json<'_>) -> bool {
-    let is_false = |name| record.get(name) == Some(&Json::Boolean(false));
+    let is_false = |name| record.get(name).and_then(flag) == Some(false);
     of_records().any(|(name, meaning)| meaning == Meaning::Wanted && is_false(name))
 }
 
@@ -159,11 +183,12 @@ fn is_trained(record: &Json<'_>) -> Result<bool, String> {
     let mut is_trained = true;
     for (key, meaning) in of_records() {
         let Some(value) = record.get(key) else { continue };
-        let is_false = *value == Json::Boolean(false);
+        let is_false = flag(value) == Some(false);
         is_trained &= match meaning {
             Meaning::Wanted if is_false => {
+                let said = value.text().map_or_else(|| value.python_json(), str::to_string);
                 return Err(format!(
-                    "{key} is false: an answer that is not wanted; try: --take wanted"
+                    "{key} is {said}: an answer that is not wanted; try: --take wanted"
                 ));
             }
             Meaning::Weight => match value {

@@ -6,10 +6,11 @@ use std::ops::Range;
 use serde_json::json;
 
 use super::left_out::LeftOutCounts;
-use super::message::{Call, Content, without_namespace};
+use super::message::{Call, Content};
 use super::normalize::normalize;
+use super::results::functions;
 use super::template;
-use super::tools::{Tool, can_be_declared, readable, write_harmony};
+use super::tools::{Tool, can_be_declared, write_harmony};
 use super::turns::{Part, parts};
 use super::value::Json;
 use super::whole::{self, Message, MessageBody};
@@ -41,6 +42,11 @@ impl Conversations {
         Conversations { settings, systems }
     }
 
+    /// Sets the columns that are read for something else.
+    pub fn read_elsewhere(&mut self, columns: Vec<String>) {
+        self.settings.read.read_elsewhere = columns;
+    }
+
     /// Writes the conversations of a record to `out`, one after another, and returns the place of each. The error says why the record is not
     /// a chat. If unwanted answers are left out, a record with such an answer gives no conversation.
     pub fn of(
@@ -67,6 +73,7 @@ impl Conversations {
         let style = settings.style;
         let is_split = settings.turns == Turns::Fit;
         let last = chat.messages.iter().rposition(Message::is_assistant);
+        let functions = functions(&chat.messages)?;
         let mut all = Vec::new();
         for part in parts(&chat, is_split, settings.read.train, left_out) {
             let start = out.len();
@@ -75,7 +82,8 @@ impl Conversations {
                 let keeps = settings.keeps_reasoning || keeps(&part, is_split, message, place);
                 let is_wanted = settings.turns != Turns::Last || Some(place) == last;
                 let is_trained = message.is_trained && is_wanted && part.trained.contains(&place);
-                write(out, &chat.messages[..place], message, (style, keeps, is_trained))
+                let function = functions[place].as_deref();
+                write(out, function, message, (style, keeps, is_trained))
                     .map_err(|cause| format!("message {}: {cause}", message.index))?;
                 let is_lost = !is_split && !keeps && has_thinking(message, style);
                 left_out.count(EARLIER_THINKING, is_lost);
@@ -188,7 +196,7 @@ fn said<'c>(content: Option<&'c str>, calls: &[Call<'_>]) -> Option<&'c str> {
 /// Appends the Harmony messages of one message.
 fn write(
     out: &mut Vec<u8>,
-    before: &[Message<'_>],
+    function: Option<&str>,
     message: &Message<'_>,
     (style, keeps_thinking, is_trained): (Style, bool, bool),
 ) -> Result<(), String> {
@@ -208,8 +216,8 @@ fn write(
             out.extend_from_slice(b", {\"role\": \"user\"");
             content(out, text);
         }
-        MessageBody::Tool { call_id, name, result } => {
-            let name = function(before, *call_id, *name)?;
+        MessageBody::Tool { result, .. } => {
+            let name = function.unwrap_or_default();
             out.extend_from_slice(b", {\"role\": \"tool\", \"name\": ");
             write_string(out, &format!("functions.{name}"));
             out.extend_from_slice(b", \"recipient\": \"assistant\", \"channel\": \"commentary\"");
@@ -260,31 +268,4 @@ fn content(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(b", \"content\": [{\"type\": \"text\", \"text\": ");
     write_string(out, text);
     out.extend_from_slice(b"}]}");
-}
-
-/// Returns the name of the function whose result this is.
-fn function(
-    before: &[Message<'_>],
-    call_id: Option<&str>,
-    name: Option<&str>,
-) -> Result<String, String> {
-    let calls = before.iter().rev().flat_map(|message| match &message.said {
-        MessageBody::Assistant { calls, .. } => calls.iter().rev(),
-        _ => [].iter().rev(),
-    });
-    let mut calls = calls.peekable();
-    let last = calls.peek().map(|call| call.name.to_string());
-    let last = last.ok_or("tool result without an earlier tool call")?;
-    match (call_id, name) {
-        (Some(id), _) => {
-            let call = calls.find(|call| call.id.as_deref() == Some(id));
-            let call = call.ok_or_else(|| format!("no tool call has the id '{id}'"))?;
-            Ok(call.name.to_string())
-        }
-        (None, Some(name)) => {
-            let name = without_namespace(name);
-            readable("function", name).map(|()| name.to_string())
-        }
-        (None, None) => Ok(last),
-    }
 }

@@ -20,7 +20,7 @@ use crate::json::write_ascii_string;
 use crate::record::columns::TextBuilder;
 use crate::record::conversation::{CONVERSATION, POLICY, raw_place, turn_id};
 use crate::record::declare::ColumnBuilder;
-use crate::wording::{counted, grouped, times};
+use crate::wording::{counted, grouped};
 
 /// Converts chats to conversations.
 pub struct ChatHarmony {
@@ -38,7 +38,7 @@ impl ChatHarmony {
     /// `with_places`: conversations state the record from which they were made. Fails if two columns would
     /// have the same name.
     pub fn new(
-        conversations: Conversations,
+        mut conversations: Conversations,
         id_field: Option<String>,
         metadata_fields: Vec<String>,
         with_places: bool,
@@ -64,6 +64,7 @@ impl ChatHarmony {
             )));
         }
         let (ids, left_out) = (ChatIds::new(id_field), SharedLeftOutCounts::default());
+        conversations.read_elsewhere([ids.columns(), metadata_fields.clone()].concat());
         let counts = Default::default();
         Ok(ChatHarmony {
             conversations,
@@ -82,11 +83,12 @@ impl ChatHarmony {
 
     /// Returns a warning for each kind of data that did not become part of the conversations.
     pub fn warnings(&self) -> Vec<String> {
-        let counts = self.left_out.counts();
-        let warning = |(name, count): (&str, u64)| {
-            format!("{name}: left out {}{}", times(count), way_on(name))
-        };
-        counts.iter().map(warning).collect()
+        self.left_out.counts().warnings(way_on)
+    }
+
+    /// Returns the line that names what was not read.
+    pub fn unread(&self) -> Option<String> {
+        self.left_out.counts().unread()
     }
 
     /// Returns how many conversations the chats became, if these are more.

@@ -2,7 +2,9 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::chat::{AnswerChoice, NamedFields, ReadSettings, Settings, Style, TrainOn, Turns};
+use crate::chat::{
+    AnswerChoice, NamedFields, ReadSettings, Settings, Style, TextCalls, TrainOn, Turns,
+};
 use crate::cli::ForPipelines;
 
 /// Names of other times for [`Turns`].
@@ -103,6 +105,18 @@ pub struct ChatReadArgs {
     #[arg(help_heading = "Conversations")]
     pub completion_field: Option<String>,
 
+    /// The reasoning before the answer is in this field
+    #[arg(long, add = ForPipelines, value_name = "NAME", hide_short_help = true)]
+    #[arg(help_heading = "Conversations")]
+    pub reasoning_field: Option<String>,
+
+    /// Calls and results that stand in texts as Hermes has them (<tool_call>..</tool_call>): hermes: they are
+    /// calls; text: they are text; auto: calls in a chat with tools, unless the model's template writes calls so
+    #[arg(long, add = ForPipelines, value_enum, default_value = "auto", value_name = "WHICH")]
+    #[arg(hide_default_value = true, hide_possible_values = true, hide_short_help = true)]
+    #[arg(help_heading = "Conversations")]
+    pub calls: TextCalls,
+
     /// chosen: train only on the chosen answer of preference data. wanted: drop records whose label is
     /// false. Without it such records are refused
     #[arg(long, add = ForPipelines, value_enum, value_name = "chosen|wanted", value_delimiter = ',')]
@@ -144,11 +158,14 @@ impl ChatReadArgs {
                 messages: self.messages_field.clone(),
                 prompt: self.prompt_field.clone(),
                 completion: self.completion_field.clone(),
+                reasoning: self.reasoning_field.clone(),
             },
             ignored: self.ignore_field.clone(),
             take: self.take.clone(),
             train: self.train,
             keeps_tags: false,
+            calls: self.calls,
+            read_elsewhere: Vec::new(),
         }
     }
 }

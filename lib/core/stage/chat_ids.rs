@@ -23,6 +23,14 @@ impl ChatIds {
         ChatIds { field }
     }
 
+    /// Returns the columns that may have ids.
+    pub fn columns(&self) -> Vec<String> {
+        match &self.field {
+            Some(name) => vec![name.clone()],
+            None => IDS.map(str::to_string).to_vec(),
+        }
+    }
+
     /// Returns the id of a record: its own, or a hash of its content.
     pub fn of(&self, record: &Json<'_>) -> Result<String, String> {
         match &self.field {

@@ -14,13 +14,15 @@ use gristmill_template::{
 use super::chat::raw_json;
 use super::chat_ids::ChatIds;
 use crate::batch::Batch;
-use crate::chat::{Json, LeftOutCounts, SharedLeftOutCounts, TemplateChat, TemplateChats, Turns};
+use crate::chat::{
+    Json, LeftOutCounts, SharedLeftOutCounts, TemplateChat, TemplateChats, Turns, behind_reasoning,
+};
 use crate::error::Result;
 use crate::model::{ChatModel, TextSegment, encode};
 use crate::record::conversation::turn_id;
 use crate::record::tokens::{Identity, Segment, TokensBuilder};
 use crate::visible;
-use crate::wording::{counted, grouped, times};
+use crate::wording::{counted, grouped};
 
 /// How to treat data that a template does not show, and texts that spell special tokens.
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,10 +74,12 @@ const REASONING: &str = "reasoning that the template does not show";
 impl ChatTok {
     pub fn new(
         model: ChatModel,
-        chats: TemplateChats,
+        mut chats: TemplateChats,
         id_field: Option<String>,
         settings: ChatTokSettings,
     ) -> ChatTok {
+        let ids = ChatIds::new(id_field);
+        chats.read.read_elsewhere = ids.columns();
         let finders = [false, true].map(|has_tools| {
             model.finder(model.template(has_tools).clone(), has_tools, &[], settings.generation)
         });
@@ -83,7 +87,7 @@ impl ChatTok {
             model,
             finders,
             chats,
-            ids: ChatIds::new(id_field),
+            ids,
             settings,
             left_out: SharedLeftOutCounts::default(),
             counts: Counts::default(),
@@ -132,18 +136,14 @@ impl ChatTok {
     /// Returns a warning for each kind of data that did not become part of the tokens, and for other facts that a
     /// trainer should know.
     pub fn warnings(&self) -> Vec<String> {
-        let counts = self.left_out.counts();
-        let left_out = counts.iter().map(|(name, count)| {
-            let way_on = match name {
-                REASONING
-                    if self.model.reasoning_key().is_some() && self.chats.turns == Turns::All =>
-                {
-                    "; --turns fit makes records in which each turn has its own; --reasoning keep refuses such chats"
-                }
-                REASONING => "; --reasoning keep refuses such chats",
-                _ => "",
-            };
-            format!("{name}: left out {}{way_on}", times(count))
+        let left_out = self.left_out.counts().warnings(|name| match name {
+            REASONING
+                if self.model.reasoning_key().is_some() && self.chats.turns == Turns::All =>
+            {
+                "; --turns fit makes records in which each turn has its own; --reasoning keep refuses such chats"
+            }
+            REASONING => "; --reasoning keep refuses such chats",
+            _ => "",
         });
         let Counts { cuts, endless, switched, otherwise, .. } = &self.counts;
         let [cuts, endless, switched, otherwise] =
@@ -190,7 +190,12 @@ impl ChatTok {
             })
             .collect();
         let counted = [cuts, endless, switched, otherwise].into_iter().flatten();
-        left_out.chain(counted).chain(unprinted).collect()
+        left_out.into_iter().chain(counted).chain(unprinted).collect()
+    }
+
+    /// Returns the line that names what was not read.
+    pub fn unread(&self) -> Option<String> {
+        self.left_out.counts().unread()
     }
 
     /// Returns how many sequences the chats became, if these are more; what that costs beside one for each chat.
@@ -380,6 +385,23 @@ impl Worker<'_> {
                 // (The template leaves it out of the history, as it does when the model answers.)
                 UnseenText::Reasoning(_) => {}
             }
+        }
+        for turn in &found.turns {
+            let content = chat.messages[turn.message].value.get("content").and_then(Value::as_text);
+            let shown = &found.text[turn.said.clone()];
+            let Some(content) = content.filter(|content| !shown.contains(content.trim())) else {
+                continue;
+            };
+            // (Of a text with its reasoning a template may show the rest.)
+            let rest = behind_reasoning(content).filter(|rest| shown.contains(rest.trim()));
+            if rest.is_none() || self.stage.settings.keeps_reasoning {
+                let index = chat.messages[turn.message].index;
+                return Err(format!(
+                    "message {index}: the template shows its content otherwise: it splits the text, or leaves out a \
+                     part of it"
+                ));
+            }
+            left_out.count(REASONING, true);
         }
         Ok(())
     }

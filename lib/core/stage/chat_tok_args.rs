@@ -7,7 +7,7 @@ use gristmill_template::TrustGeneration;
 use serde_json::{Value, json};
 
 use super::chat_tok::ChatTokSettings;
-use crate::chat::{Arguments, TemplateChats, Turns};
+use crate::chat::{Arguments, TemplateChats, TextCalls, Turns};
 use crate::cli::ForPipelines;
 use crate::model::{ArgumentForms, ChatModel, ModelSettings};
 
@@ -123,6 +123,10 @@ impl ModelArgs {
         // A template that does not read reasoning shows it in the content, or not at all.
         let key = model.reasoning_key();
         read.keeps_tags = key.is_none();
+        // (A template that writes calls so shows them as they stand in the text.)
+        if read.calls == TextCalls::Auto && model.names(true, "<tool_call>") {
+            read.calls = TextCalls::Text;
+        }
         let reasoning_key = key.unwrap_or("reasoning_content");
         let arguments = self.arguments(model);
         TemplateChats { read, turns: self.turns, arguments, reasoning_key }

@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 
 use crate::error::{Error, Place};
+use crate::way_on;
 
 /// A stream of bytes.
 pub type Bytes = Box<dyn Read + Send>;
@@ -12,6 +13,11 @@ pub type Bytes = Box<dyn Read + Send>;
 pub fn read_error(name: &str, is_piped: bool, error: &io::Error) -> Error {
     if error.kind() == io::ErrorKind::UnexpectedEof {
         return cut(name, is_piped, "the compressed data ends too early");
+    }
+    // (zstd's own error, which has no kind: a window above 128 MiB.)
+    if error.to_string().contains("requires too much memory for decoding") {
+        let way = way_on::through("zstd -dc --long=31", name);
+        return Error::data("its zstd window is larger than 128 MiB").at(name).hint(way);
     }
     Error::io(name, error)
 }

@@ -1,5 +1,5 @@
 //! Turns JSON with one array of records, or with records over several lines, into one record a line while
-//! it is read. Memory does not grow with the input.
+//! it is read. A record that is a list is a chat: its messages. Memory does not grow with the input.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bstr::ByteSlice;
 
 use super::bytes::{Bytes, cut};
+use super::ndjson_reader::member_names;
 use crate::error::{Error, Place};
 
 /// How records follow one another.
@@ -16,7 +17,10 @@ use crate::error::{Error, Place};
 pub(super) enum Form {
     /// `[{...}, {...}]`: its end mark is the bracket.
     Array,
-    /// `{...}` and `{...}`, each over any number of lines, as `jq` writes them. The end mark is the last newline.
+    /// `{"data": [{...}, {...}]}`: its end mark is the brace.
+    Data,
+    /// `{...}` and `{...}`, each over any number of lines, as `jq` writes them; also lists of messages. The end mark is
+    /// the last bracket.
     Objects,
 }
 
@@ -25,6 +29,7 @@ impl Form {
     pub fn to_lines(self) -> &'static str {
         match self {
             Form::Array => "jq -c '.[]'",
+            Form::Data => "jq -c '.data[]'",
             Form::Objects => "jq -c .",
         }
     }
@@ -35,10 +40,16 @@ impl Form {
 /// first line is broken and the next line does not continue it, it is a bad record among lines.)
 pub(super) fn form_of(text: &[u8]) -> Option<Form> {
     let text = text.trim_ascii_start();
+    let is_messages = |items: &[u8]| first_names(items).is_some_and(|names| is_message(&names));
     match text.first()? {
+        b'[' if is_messages(&text[1..]) => return Some(Form::Objects),
         b'[' => return Some(Form::Array),
         b'{' => {}
         _ => return None,
+    }
+    if let Some(items) = data_items(text) {
+        let is_of_objects = items.trim_ascii_start().first() == Some(&b'{');
+        return (is_of_objects && !is_messages(items)).then_some(Form::Data);
     }
     let (line, rest) = text.split_once_str(b"\n")?;
     let OpenBrackets { inside, is_text, .. } = open_at_end(line);
@@ -56,43 +67,80 @@ pub(super) fn form_of(text: &[u8]) -> Option<Form> {
     goes_on.then_some(Form::Objects)
 }
 
+/// Returns what follows the bracket of a text that begins with `{"data": [`.
+fn data_items(text: &[u8]) -> Option<&[u8]> {
+    let pieces = [&b"{"[..], b"\"data\"", b":", b"["];
+    pieces.iter().try_fold(text, |rest, piece| rest.trim_ascii_start().strip_prefix(*piece))
+}
+
+/// Returns the names of the first object of a list, of which `items` are the items, if all of it is there.
+fn first_names(items: &[u8]) -> Option<Vec<String>> {
+    let items = items.trim_ascii_start();
+    if items.first() != Some(&b'{') {
+        return None;
+    }
+    let mut open = OpenBrackets::default();
+    let end = items.iter().position(|&byte| {
+        open.take(byte);
+        !open.is_open()
+    })?;
+    member_names(&items[..=end]).ok()
+}
+
+fn is_message(names: &[String]) -> bool {
+    let has = |name: &str| names.iter().any(|there| there == name);
+    has("role") && (has("content") || has("tool_calls")) || has("from") && has("value")
+}
+
 /// Whether the beginning of a text shows its form.
 pub(super) fn is_form_known(text: &[u8]) -> bool {
     let text = text.trim_ascii_start();
+    let items = text.strip_prefix(b"[").or_else(|| data_items(text));
+    if let Some(items) =
+        items.filter(|items| items.trim_ascii_start().first().is_none_or(|&byte| byte == b'{'))
+    {
+        return first_names(items).is_some();
+    }
     match text.split_once_str(b"\n") {
         _ if text.first().is_some_and(|&first| first != b'{') => true,
-        Some((line, rest)) => {
-            open_at_end(line).inside.is_empty() || !rest.trim_ascii_start().is_empty()
-        }
+        Some((line, rest)) => !open_at_end(line).is_open() || !rest.trim_ascii_start().is_empty(),
         None => false,
     }
 }
 
 /// The brackets that are open where a text ends.
 #[derive(Default)]
-struct OpenBrackets {
+pub(super) struct OpenBrackets {
     /// The closing brackets that are needed, the innermost last.
     inside: Vec<u8>,
     is_text: bool,
     is_escaped: bool,
 }
 
-fn open_at_end(line: &[u8]) -> OpenBrackets {
-    let mut open = OpenBrackets::default();
-    for &byte in line {
+impl OpenBrackets {
+    fn take(&mut self, byte: u8) {
         match byte {
-            _ if std::mem::take(&mut open.is_escaped) => {}
-            b'\\' => open.is_escaped = open.is_text,
-            b'"' => open.is_text = !open.is_text,
-            _ if open.is_text => {}
-            b'{' => open.inside.push(b'}'),
-            b'[' => open.inside.push(b']'),
+            _ if std::mem::take(&mut self.is_escaped) => {}
+            b'\\' => self.is_escaped = self.is_text,
+            b'"' => self.is_text = !self.is_text,
+            _ if self.is_text => {}
+            b'{' => self.inside.push(b'}'),
+            b'[' => self.inside.push(b']'),
             b'}' | b']' => {
-                open.inside.pop();
+                self.inside.pop();
             }
             _ => {}
         }
     }
+
+    pub fn is_open(&self) -> bool {
+        self.is_text || !self.inside.is_empty()
+    }
+}
+
+pub(super) fn open_at_end(line: &[u8]) -> OpenBrackets {
+    let mut open = OpenBrackets::default();
+    line.iter().for_each(|&byte| open.take(byte));
     open
 }
 
@@ -129,6 +177,8 @@ pub(super) struct Values {
     open: OpenBrackets,
     /// Whether white space came since the last byte of the record.
     is_spaced: bool,
+    /// Whether the record is a list, which stands in an object.
+    is_list: bool,
     line: u64,
     has_records: bool,
     may_be_empty: bool,
@@ -150,6 +200,8 @@ enum ScanState {
     After,
     /// After the array.
     Closed,
+    /// After the object that has it.
+    Over,
 }
 
 const READ: usize = 1 << 16;
@@ -164,11 +216,12 @@ impl Values {
             lines: Vec::new(),
             given: 0,
             at: match form {
-                Form::Array => ScanState::Begin,
+                Form::Array | Form::Data => ScanState::Begin,
                 Form::Objects => ScanState::Before { first: false },
             },
             open: OpenBrackets::default(),
             is_spaced: false,
+            is_list: false,
             line: 1,
             has_records: false,
             may_be_empty,
@@ -207,8 +260,9 @@ impl Values {
         match self.at {
             _ if is_space => self.space(byte),
             ScanState::Inside => self.inside(byte)?,
-            ScanState::Begin => self.at = ScanState::Before { first: true },
-            ScanState::Word if matches!(byte, b',' | b']') && self.form == Form::Array => {
+            ScanState::Begin if byte == b'[' => self.at = ScanState::Before { first: true },
+            ScanState::Begin => {}
+            ScanState::Word if matches!(byte, b',' | b']') && self.form != Form::Objects => {
                 self.ends_value();
                 self.between(byte)?;
             }
@@ -218,7 +272,12 @@ impl Values {
                 self.at = ScanState::Closed;
             }
             ScanState::Before { .. } => self.begins_value(byte)?,
-            ScanState::Closed => return Err(self.bad("there is more behind the `]` of the array")),
+            ScanState::Closed if self.form == Form::Data && byte == b'}' => {
+                self.at = ScanState::Over;
+            }
+            ScanState::Closed | ScanState::Over => {
+                return Err(self.bad("there is more behind the `]` of the array"));
+            }
         }
         Ok(())
     }
@@ -263,6 +322,10 @@ impl Values {
         }
         self.starts.push(self.line);
         self.has_records = true;
+        if byte == b'[' {
+            self.is_list = true;
+            self.lines.extend_from_slice(b"{\"messages\":");
+        }
         if matches!(byte, b'{' | b'[' | b'"') {
             self.at = ScanState::Inside;
             return self.inside(byte);
@@ -304,7 +367,10 @@ impl Values {
     fn ends_value(&mut self) {
         self.is_spaced = false;
         self.at = ScanState::After;
-        if self.form == Form::Array {
+        if std::mem::take(&mut self.is_list) {
+            self.lines.push(b'}');
+        }
+        if self.form != Form::Objects {
             self.lines.push(b'\n');
         }
     }
@@ -312,9 +378,9 @@ impl Values {
     /// Handles a byte after a value, on the same line.
     fn between(&mut self, byte: u8) -> io::Result<()> {
         match (self.form, byte) {
-            (Form::Array, b',') => self.at = ScanState::Before { first: false },
-            (Form::Array, b']') => self.at = ScanState::Closed,
-            (Form::Array, _) => {
+            (Form::Array | Form::Data, b',') => self.at = ScanState::Before { first: false },
+            (Form::Array | Form::Data, b']') => self.at = ScanState::Closed,
+            (Form::Array | Form::Data, _) => {
                 let cause = "expected `,` or `]` behind a record of the array, got";
                 return Err(self.bad(format_args!("{cause} `{}`", [byte].escape_ascii())));
             }
@@ -330,14 +396,16 @@ impl Values {
     fn end(&mut self) -> io::Result<()> {
         self.has_ended = true;
         let (line, cause) = (self.line, String::new());
-        match (self.form, self.at) {
-            // The reader of lines reports a record without its newline.
-            (Form::Objects, _) => Ok(()),
-            (Form::Array, ScanState::Closed) if self.has_records || self.may_be_empty => Ok(()),
-            (Form::Array, ScanState::Closed) => {
-                Err(Defect { line, cause, kind: DefectKind::NoRecords }.into())
-            }
-            (Form::Array, _) => Err(Defect { line, cause, kind: DefectKind::Cut }.into()),
+        let is_closed = match self.form {
+            // The reader of lines reports a record that is cut.
+            Form::Objects => return Ok(()),
+            Form::Array => self.at == ScanState::Closed,
+            Form::Data => self.at == ScanState::Over,
+        };
+        match is_closed {
+            true if self.has_records || self.may_be_empty => Ok(()),
+            true => Err(Defect { line, cause, kind: DefectKind::NoRecords }.into()),
+            false => Err(Defect { line, cause, kind: DefectKind::Cut }.into()),
         }
     }
 }

@@ -14,7 +14,7 @@ use bstr::ByteSlice;
 use super::bytes::{Bytes, cut, read_error};
 use super::inferred::Inference;
 use super::input::{Content, Input};
-use super::json_values::{Defect, Starts};
+use super::json_values::{Defect, Starts, open_at_end};
 use super::lines::{Lines, first_line};
 use super::ndjson_reader::{NdjsonDecoder, member_names};
 use super::rare::announce_in_lines;
@@ -200,9 +200,9 @@ impl BlockDecoder {
                 let place = Place::line(self.name.clone(), number);
                 return Err(TooLarge::error(self.most).at(place));
             }
-            if line.last() != Some(&b'\n') {
+            if is_cut(line) {
                 let place = Place::line(self.name.clone(), number);
-                return Err(cut_line(place, self.is_piped));
+                return Err(cut(place, self.is_piped, CUT));
             }
             if line.trim_ascii().is_empty() {
                 continue;
@@ -272,8 +272,8 @@ impl RecordSource for NdjsonSource {
         if line.len() as u64 > *most {
             return Err(TooLarge::error(*most).at(place));
         }
-        if !block.contains(&b'\n') {
-            return Err(cut_line(place, *is_piped));
+        if is_cut(line) {
+            return Err(cut(place, *is_piped, CUT));
         }
         let names = member_names(line).map_err(|cause| Error::data(cause).at(&place))?;
         let Some(record) = record_type_with(among(&names)) else {
@@ -349,17 +349,11 @@ fn not_known(name: &str, names: &[String], line: &[u8]) -> Error {
     }
 }
 
-/// Returns the error of a last line without its newline.
-fn cut_line(place: Place, is_piped: bool) -> Error {
-    let name = place.source.clone();
-    let error = cut(place, is_piped, "the last line has no newline");
-    match is_piped {
-        true => error,
-        false => {
-            let way = way_on::through("sed -e '$a\\'", &name);
-            error.hint(format!("{way}, if nothing is missing"))
-        }
-    }
+const CUT: &str = "the last record is cut";
+
+/// Whether a line is the last one, and ends within its record. (A whole record needs no newline.)
+fn is_cut(line: &[u8]) -> bool {
+    line.last() != Some(&b'\n') && open_at_end(line).is_open()
 }
 
 fn next_block<'a>(
@@ -414,7 +408,7 @@ fn blank_lines(block: &[u8], most: u64) -> (usize, u64) {
 
 /// Returns the first line that is not blank, and how many lines are before it.
 fn first_filled(block: &[u8]) -> Option<(u64, &[u8])> {
-    (0..).zip(block.lines()).find(|(_, line)| !line.trim_ascii().is_empty())
+    (0..).zip(block.lines_with_terminator()).find(|(_, line)| !line.trim_ascii().is_empty())
 }
 
 /// Returns a function that says whether an NDJSON record has a field.

@@ -25,8 +25,8 @@ const BUFFER: usize = 1 << 20;
 const GATHERED: usize = 1 << 16;
 
 /// A sink of batches. Only [`Writer::finish`] completes the stream: a writer that is dropped before
-/// leaves no end marker (Arrow), or no newline after its last record (NDJSON), and every reader of
-/// ours refuses the stream.
+/// leaves no end marker (Arrow), or a last record without its `}` (NDJSON), and every reader refuses the
+/// stream.
 pub struct Writer<W: Write> {
     form: Form<W>,
     schema: SchemaRef,
@@ -172,7 +172,7 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Ends the stream: writes the end marker of Arrow, or the last newline, and flushes.
+    /// Ends the stream: writes the end marker of Arrow, or the end of the last record, and flushes.
     ///
     /// If records were rejected or skipped on the way, or may have been, an empty Arrow stream follows, whose header
     /// has the counts. Other readers stop before it, the next filter adds its own counts, and a sink records the sum.
@@ -214,8 +214,11 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Lines of NDJSON. The newline of the last line is written when the next record follows, or at the
-/// end: without it a reader knows that the writer has not finished.
+/// The end of a record and its line, which is held back.
+const END: &[u8] = b"}\n";
+
+/// Lines of NDJSON. The `}` of the last record is written, with its newline, when the next record follows, or at the
+/// end: what a writer leaves that has not finished is no record.
 struct Lines<W> {
     encoder: NdjsonEncoder,
     buffer: Vec<u8>,
@@ -232,9 +235,10 @@ impl<W: Write> Lines<W> {
         let step = rows.div_ceil(batch.get_array_memory_size() / BUFFER + 1).max(1);
         for start in (0..rows).step_by(step) {
             let part = batch.slice(start, step.min(rows - start));
-            self.buffer.extend(self.is_held.then_some(b'\n'));
+            self.buffer.extend_from_slice(if self.is_held { END } else { b"" });
             self.encoder.encode(&part, &mut self.buffer)?;
-            self.is_held = self.holds_back && self.buffer.pop_if(|end| *end == b'\n').is_some();
+            self.is_held = self.holds_back && self.buffer.ends_with(END);
+            self.buffer.truncate(self.buffer.len() - if self.is_held { END.len() } else { 0 });
             self.out.write_all(&self.buffer)?;
             self.buffer.clear();
         }
@@ -245,7 +249,7 @@ impl<W: Write> Lines<W> {
         if self.is_held {
             // `head -1` has all that it wants, and may have gone.
             crate::signals::survive_closed_pipes();
-            match self.out.write_all(b"\n") {
+            match self.out.write_all(END) {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
                 written => written?,
             }

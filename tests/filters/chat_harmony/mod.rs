@@ -2,6 +2,7 @@
 
 mod answers;
 mod arguments;
+mod datasets;
 mod random;
 mod rules;
 mod shapes;

@@ -327,7 +327,7 @@ fn what_is_no_chat_is_refused_in_one_line() {
         (chat(json!([{"role": "user"}, assistant("a")])), "message 0: user without content"),
         (
             chat(json!([user("a"), {"role": "tool", "content": "x"}, assistant("a")])),
-            "message 1: tool result without an earlier tool call",
+            "message 1: tool result without an earlier tool call; calls in texts are not read, give tool_calls",
         ),
         (
             chat(json!([user("a"), {"role": "assistant", "channel": "final", "content": "x"}])),

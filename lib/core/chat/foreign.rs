@@ -1,0 +1,83 @@
+//! Formats that hold chats and are not read: they are refused by their names.
+
+use super::value::Json;
+
+/// A format that is not read.
+struct Format {
+    name: &'static str,
+    /// What would be read in its place.
+    way_on: &'static str,
+    knows: fn(&Json<'_>) -> bool,
+}
+
+const MESSAGES: &str = "give its chats as OpenAI's messages";
+
+const FORMATS: [Format; 8] = [
+    Format {
+        name: "contents of Gemini's API",
+        way_on: MESSAGES,
+        knows: |record| is_list_with(record.get("contents"), &["parts"]),
+    },
+    Format {
+        name: "a line of a session of Claude Code",
+        way_on: MESSAGES,
+        knows: |record| {
+            has(record, &["uuid", "parentUuid"])
+                || has(record, &["leafUuid"])
+                || has(record, &["sessionId", "type"])
+        },
+    },
+    Format {
+        name: "an item of a session of Codex",
+        way_on: MESSAGES,
+        knows: |record| has(record, &["timestamp", "type", "payload"]),
+    },
+    Format {
+        name: "results of tau2-bench",
+        way_on: "give each of its simulations as a record: jq -c '.simulations[]'",
+        knows: |record| is_list_with(record.get("simulations"), &["messages"]),
+    },
+    Format {
+        name: "a message of a tree (OpenAssistant)",
+        way_on: "give each path of the tree as a list of messages",
+        knows: |record| {
+            has(record, &["message_tree_id"]) || has(record, &["parent_id", "role", "text"])
+        },
+    },
+    Format {
+        name: "a chat in one text (Glaive: USER: .. ASSISTANT: ..)",
+        way_on: "give it as a list of messages",
+        knows: |record| {
+            let text = |key| record.get(key).and_then(Json::text).unwrap_or_default();
+            text("chat").contains("USER:") && text("chat").contains("ASSISTANT:")
+        },
+    },
+    Format {
+        name: "an answer of OpenAI's API without its question",
+        way_on: "give the messages before it beside it, in messages",
+        knows: |record| has(record, &["object", "choices"]),
+    },
+    Format {
+        name: "one object that has the records",
+        way_on: "give each as a record: jq -c '.data[]'",
+        knows: |record| {
+            let records = record.get("data").and_then(Json::list).unwrap_or_default();
+            !records.is_empty() && records.iter().all(Json::is_object)
+        },
+    },
+];
+
+/// Returns why a record of no shape is refused, if its format is known.
+pub fn refused(record: &Json<'_>) -> Option<String> {
+    let format = FORMATS.iter().find(|format| (format.knows)(record))?;
+    Some(format!("{}, which is not read; {}", format.name, format.way_on))
+}
+
+fn has(record: &Json<'_>, keys: &[&str]) -> bool {
+    keys.iter().all(|key| record.member(key).is_some())
+}
+
+fn is_list_with(value: Option<&Json<'_>>, keys: &[&str]) -> bool {
+    let items = value.and_then(Json::list).unwrap_or_default();
+    !items.is_empty() && items.iter().all(|item| has(item, keys))
+}
