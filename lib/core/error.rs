@@ -4,12 +4,14 @@
 //! Modules that do not know files have their own error types, each with one conversion into this type. The
 //! place is added where it is known.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::failure::Failure;
+use crate::wording::exactly;
 
 /// The meaning of an error for the user who runs the command; it decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +138,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     fn new(kind: Kind, cause: String) -> Error {
+        let cause = match shortened(&cause) {
+            Cow::Owned(short) => short,
+            Cow::Borrowed(_) => cause,
+        };
         Error(Box::new(Details {
             kind,
             place: None,
@@ -149,7 +155,9 @@ impl Error {
     }
 
     pub fn data(cause: impl fmt::Display) -> Error {
-        Error::new(Kind::Data, cause.to_string())
+        let cause = cause.to_string();
+        let kind = if is_of_memory(&cause) { Kind::Unavailable } else { Kind::Data };
+        Error::new(kind, cause)
     }
 
     pub fn usage(cause: impl fmt::Display) -> Error {
@@ -283,7 +291,8 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Details { place, id, cause, hint, .. } = &*self.0;
-        match (place, id) {
+        let id = id.as_deref().map(shortened);
+        match (place, &id) {
             (Some(place @ Place { position: Position::Line(_), .. }), Some(id)) => {
                 write!(f, "{place}: ({id}) ")?;
             }
@@ -293,7 +302,7 @@ impl fmt::Display for Error {
             (None, None) => {}
         }
         f.write_str(&one_line(cause))?;
-        hint.as_ref().map_or(Ok(()), |hint| write!(f, "; try: {hint}"))
+        hint.as_ref().map_or(Ok(()), |hint| write!(f, "; try: {}", shortened(hint)))
     }
 }
 
@@ -316,10 +325,19 @@ impl Kind {
             io::ErrorKind::InvalidData
             | io::ErrorKind::InvalidInput
             | io::ErrorKind::UnexpectedEof => Kind::Data,
-            io::ErrorKind::Other if error.raw_os_error().is_none() => Kind::Data,
+            io::ErrorKind::Other if error.raw_os_error().is_none() => {
+                if is_of_memory(&error.to_string()) { Kind::Unavailable } else { Kind::Data }
+            }
             _ => Kind::Unavailable,
         }
     }
+}
+
+/// Whether zstd says that it got no memory, which is not the data's fault.
+fn is_of_memory(cause: &str) -> bool {
+    ["Allocation error : not enough memory", "zstd returned null pointer"]
+        .iter()
+        .any(|text| cause.contains(text))
 }
 
 /// Returns the system's message, without Rust's "(os error 28)".
@@ -335,6 +353,20 @@ fn os_cause(error: &io::Error) -> String {
 pub fn one_line(message: &str) -> String {
     let lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.collect::<Vec<&str>>().join(" ")
+}
+
+/// The most bytes of a cause, an id or a hint: names and roles in data may have millions.
+const LONGEST: usize = 4000;
+
+/// Returns a text without its middle if it is too long for a message.
+pub fn shortened(text: &str) -> Cow<'_, str> {
+    if text.len() <= LONGEST {
+        return Cow::Borrowed(text);
+    }
+    let begin = &text[..text.floor_char_boundary(LONGEST / 4)];
+    let end = &text[text.ceil_char_boundary(text.len() - LONGEST / 4)..];
+    let left_out = exactly(text.len() - begin.len() - end.len(), "byte");
+    Cow::Owned(format!("{begin} ... ({left_out} left out) ... {end}"))
 }
 
 /// Returns a path as messages show it.

@@ -63,7 +63,8 @@ pub fn note(files: &[FileSnapshot]) -> Result<()> {
 /// Returns the outcome of a run. Fails if inputs have changed, unless the results are out already.
 pub fn confirm<T>(outcome: Result<T>) -> Result<T> {
     match outcome {
-        Err(error) if error.kind() != Kind::Data || error.failure().is_some() => Err(error),
+        Err(error) if error.kind() == Kind::Unavailable || error.failure().is_some() => Err(error),
+        // (A file that is being replaced may be missing, too.)
         outcome => check().and(outcome),
     }
 }

@@ -8,11 +8,11 @@
 //! | [`failure`] | how a failure travels in an Arrow stream | |
 //! | [`chain`] | filters that run in one process, one after the other | `failure` |
 //! | [`program`] | how the filter that runs was started | `chain` |
-//! | [`error`] | the one error that leaves the library: kind, place, cause, hint | `failure` |
+//! | [`wording`] | numbers as people read them | |
+//! | [`error`] | the one error that leaves the library: kind, place, cause, hint | `failure`, `wording` |
 //! | [`files`] | what is at a path, or why that cannot be known | `error` |
 //! | [`gzip`] | gzip as gzip reads it | |
 //! | [`inputs`] | what this run reads, which no output replaces | `files` |
-//! | [`wording`] | numbers as people read them | |
 //! | [`way_on`] | command lines that errors propose after `try:` | `inputs`, `program`, `wording` |
 //! | [`mod@visible`] | what data and names contain, as it may be printed | |
 //! | [`json`] | a pull reader over JSON text, for the hot paths; JSON and `repr` as Python writes them | |

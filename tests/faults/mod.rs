@@ -9,6 +9,7 @@ pub mod inputs;
 mod kills;
 pub mod model;
 pub mod preload;
+mod replaced;
 
 use std::fmt::Write;
 

@@ -285,3 +285,48 @@ fn the_same_task_twice_at_once() {
         assert_eq!(dir.json("out/parts/s.json")["records"]["written"], 2000);
     }
 }
+
+/// A writer whose write was cut in the beginning of a message, and who then says how it failed, leaves a stream that
+/// is cut, not one with an impossible length.
+#[test]
+fn a_message_that_is_cut_in_its_beginning_is_a_cut_stream() {
+    let dir = TempDir::new();
+    let stream = masked_stream(&dir);
+    for boundary in &message_boundaries(&stream)[1..4] {
+        for part in 4..8 {
+            let trailer = [&[0xff; 4][..], &16u32.to_le_bytes(), &[0; 16]].concat();
+            let cut = [&stream[..boundary + part], &trailer].concat();
+            let run = tool("ds-cat").input(&cut).run();
+            run.fails(75, &["the Arrow stream ends without its end marker"]);
+        }
+    }
+}
+
+/// What is millions of bytes long in the data is not printed whole.
+#[test]
+fn errors_are_short() {
+    let long = "x".repeat(5_000_000);
+    let dir = TempDir::new();
+    let model = write_model(&dir, "model", CHATML);
+    let ask = json!({"role": "user", "content": "Why?"});
+    for chat in [
+        json!({"id": "a", "messages": [ask, {"role": long, "content": "So."}]}),
+        json!({"id": long, "messages": [ask, {"role": "robot", "content": "So."}]}),
+        json!({"id": "a", "messages": [ask, {"role": "assistant", "tool_calls": [{"name": long, "arguments": 7}]}]}),
+        json!({"id": "a", "messages": [ask, {"role": "assistant", "content": [{"type": long}]}]}),
+        json!({"id": "a", "messages": [ask, {"role": "assistant", "channel": long, "content": "So."}]}),
+    ] {
+        for filter in ["chat-harmony", "chat-tok --model MODEL", "ds-check", "harmony-tok"] {
+            let command = filter.replace("MODEL", &model);
+            let (name, rest) = command.split_once(' ').unwrap_or((&command, "-"));
+            let arguments: Vec<&str> = rest.split(' ').collect();
+            let run = tool(name).args(&arguments).input(format!("{chat}\n")).run();
+            let said = run.stderr.len() + if name == "ds-check" { run.stdout.len() } else { 0 };
+            assert!(
+                said < 15_000,
+                "{filter}: {said}: {}",
+                &run.stderr[..200.min(run.stderr.len())]
+            );
+        }
+    }
+}

@@ -91,7 +91,10 @@ impl Conversations {
             out.extend_from_slice(b"]}");
             if out.len() > MOST_BYTES {
                 let cause = "the conversations of all turns together are over 256 MiB";
-                return Err(format!("{cause}; try: --turns all"));
+                // (The whole chat is about as much longer as it has more messages.)
+                let whole = (out.len() - start) / part.end.max(1) * chat.messages.len();
+                let way = if is_split && whole < MOST_BYTES { "; try: --turns all" } else { "" };
+                return Err(format!("{cause}{way}"));
             }
             all.push(start..out.len());
         }

@@ -82,7 +82,7 @@ pub fn main<A: Parser>(
         }
         // The help and the version are results too.
         Err(help) => {
-            let print = || help.print().map_err(|error| Error::write("stdout", &error));
+            let print = || help.print().map_err(|error| Error::write(STDOUT, &error));
             exit_code(refuse_closed_stdout().and_then(|()| print()), &without_stream)
         }
     }
@@ -134,12 +134,17 @@ pub fn stream_ends() {
     STREAM_HAS_ENDED.set(true);
 }
 
+/// The place of errors of writing results.
+pub const STDOUT: &str = "stdout";
+
 /// Tells the reader of an Arrow stream why it ends here.
 fn end_stream(tool: &Tool, error: &Error) {
     let mut stdout = std::io::stdout();
     let link = chain::stdout();
     let goes_on = link.is_some() || tool.streams_arrow && !stdout.is_terminal();
-    if STREAM_HAS_ENDED.get() || !goes_on {
+    // (A write that failed may have left a part of a message, and the trailer would be read as its rest.)
+    let is_broken = error.place().is_some_and(|place| &*place.source == STDOUT);
+    if STREAM_HAS_ENDED.get() || !goes_on || is_broken {
         return;
     }
     let failure = error.failure().cloned().unwrap_or_else(|| Failure {
@@ -210,7 +215,7 @@ pub fn print(text: &str) -> Result<()> {
     refuse_closed_stdout()?;
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
-    written.map_err(|error| Error::write("stdout", &error))
+    written.map_err(|error| Error::write(STDOUT, &error))
 }
 
 /// Refuses to write binary to a terminal.

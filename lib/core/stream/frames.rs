@@ -86,6 +86,10 @@ impl<R: Read> Frames<R> {
             if marker != CONTINUATION {
                 return Err(FrameError::malformed("no Arrow message where one should begin"));
             }
+            // A writer that wrote a part of such a beginning, and then how it failed.
+            if length[3] == CONTINUATION[0] {
+                return Err(FrameError::Cut);
+            }
             let length = i32::from_le_bytes([length[0], length[1], length[2], length[3]]);
             let length = usize::try_from(length)
                 .ok()

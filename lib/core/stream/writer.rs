@@ -13,7 +13,7 @@ use super::ndjson_writer::NdjsonEncoder;
 use super::rare::PresentFields;
 use crate::batch::{Batch, Counts, Header, Origin, Sink, SinkSummary};
 use crate::chain;
-use crate::cli::{self, Encoding, OutputArgs, Rejects};
+use crate::cli::{self, Encoding, OutputArgs, Rejects, STDOUT};
 use crate::error::{Error, Result};
 use crate::model::tokenizer_id;
 use crate::ordered::Flow;
@@ -64,19 +64,19 @@ impl Writer<File> {
             cli::refuse_terminal(to)?;
         }
         let stdout = io::stdout();
-        let owned = stdout.as_fd().try_clone_to_owned().map_err(|e| Error::write("stdout", &e))?;
+        let owned = stdout.as_fd().try_clone_to_owned().map_err(|e| Error::write(STDOUT, &e))?;
         let file = File::from(owned);
         if let Some(link) = link {
             let fields = PresentFields::of(&header.put_into(schema), header);
             let schema = fields.schema().clone();
             let form = Form::Linked(LinkWriter::begin(link, &schema)?, file);
             let (fields, tokenizer) = (Some(fields), None);
-            let name = "stdout".to_string();
+            let name = STDOUT.to_string();
             return Ok(Writer { form, schema, fields, tokenizer, name, is_stdout: true });
         }
         super::widen_pipe(&file);
         let is_terminal = file.is_terminal();
-        let mut writer = Writer::new(file, "stdout", to, schema, header)?;
+        let mut writer = Writer::new(file, STDOUT, to, schema, header)?;
         writer.is_stdout = true;
         if let Form::Ndjson(lines) = &mut writer.form {
             lines.holds_back = !is_terminal;

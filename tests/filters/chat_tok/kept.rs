@@ -394,8 +394,9 @@ fn tokens_of(dir: &TempDir) -> (String, Vec<u8>, String) {
     crate::faults::model::complete(Path::new(&model));
     let chats = super::chats(11, 6, false);
     let chats = dir.write("chats.jsonl", chats);
-    let make =
-        format!("export GRISTMILL_TO=arrow; chat-tok -q --model {model} {chats} | span-mask");
+    let make = format!(
+        "export GRISTMILL_TO=arrow; chat-tok -q --model {model} {chats} | span-mask -q --span commentary=3"
+    );
     let tokens = bash(&make).silent();
     (model, tokens.stdout, dir.at("root"))
 }

@@ -23,6 +23,7 @@ use crate::format::parquet::{
     ParquetBatches, ParquetFile, ROW_GROUP_BYTES, Text, finished, read_error, write_error,
     writer_properties,
 };
+use crate::panics::caught;
 use crate::record::declare::ColumnBuilder;
 use crate::record::ids::{IdBuilder, IdColumns, SEGMENTS, schema};
 use crate::record::tokens::{Identity, Segment};
@@ -110,9 +111,11 @@ impl IdsWriter {
         self.rows += rows.rows();
         self.bytes += rows.id.bytes.len() + rows.input.bytes.len();
         let failed = |e| write_error(&self.path, e);
-        self.writer.write(&rows.finish(self.with_segments)?).map_err(failed)?;
+        let rows = rows.finish(self.with_segments)?;
+        // (zstd panics if it gets no memory.)
+        caught(|| self.writer.write(&rows)).map_err(Error::data)?.map_err(failed)?;
         if self.rows >= ROW_GROUP_ROWS || self.bytes >= ROW_GROUP_BYTES {
-            self.writer.flush().map_err(failed)?;
+            caught(|| self.writer.flush()).map_err(Error::data)?.map_err(failed)?;
             (self.rows, self.bytes) = (0, 0);
         }
         Ok(())
@@ -121,7 +124,8 @@ impl IdsWriter {
     /// Completes the file; it is not published.
     pub fn finish(mut self) -> Result<FinishedFile> {
         self.encode()?;
-        finished(self.writer, &self.path)?.finish()
+        let IdsWriter { writer, path, .. } = self;
+        caught(|| finished(writer, &path)).map_err(Error::data)??.finish()
     }
 }
 
