@@ -2,7 +2,7 @@
 //! vocabulary and its merges may have a million.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use serde::Deserialize;
@@ -72,39 +72,49 @@ impl<'a> TokenizerFile<'a> {
     /// Adds the tokens that configurations state and the file does not have, each with its id in the vocabulary, or the
     /// next one. Of tokens that it has, and of those that are stated twice, it takes the properties where transformers does.
     pub fn add(&mut self, stated: Vec<StatedToken>) -> Result<(), String> {
-        let own: HashSet<String> =
-            self.added_tokens.iter().map(|token| token.content.clone()).collect();
+        let added = self.added_tokens.iter().enumerate();
+        // The places of added tokens.
+        let mut places: HashMap<String, usize> =
+            added.map(|(place, token)| (token.content.clone(), place)).collect();
+        let is_new = |content: &str| !places.contains_key(content);
+        let contents = stated.iter().map(|stated| stated.token.content.as_str());
+        let new: HashSet<&str> = contents.filter(|content| is_new(content)).collect();
+        let vocabulary = self.model.vocabulary.0.iter();
+        let vocabulary = vocabulary.filter(|(token, _)| new.contains(&**token));
+        let vocabulary: HashMap<String, u32> =
+            vocabulary.map(|(token, id)| (token.to_string(), *id)).collect();
         let with_ids = stated.iter().filter(|stated| stated.has_id);
         let with_ids: HashSet<String> =
             with_ids.map(|stated| stated.token.content.clone()).collect();
+        let own = self.added_tokens.len();
         let first = self.model.vocabulary.0.len() as u32;
-        let mut next = self.added_tokens.iter().map(|token| token.id + 1).fold(first, u32::max);
+        let ids = self.added_tokens.iter().map(|token| token.id.saturating_add(1));
+        let mut next = ids.fold(first, u32::max);
         for StatedToken { mut token, has_id, overrides, is_named } in stated {
-            let content = token.content.as_str();
-            let is_earlier = own.contains(content) || !has_id && with_ids.contains(content);
-            if content.is_empty() || is_earlier && !overrides {
+            let place = places.get(&token.content).copied();
+            let is_earlier = place.is_some_and(|place| place < own)
+                || !has_id && with_ids.contains(&token.content);
+            if token.content.is_empty() || is_earlier && !overrides {
                 continue;
             }
-            if let Some(known) = self.added_tokens.iter_mut().find(|known| known.content == content)
-            {
-                token.id = known.id;
-                if *known != token {
+            if let Some(place) = place {
+                token.id = self.added_tokens[place].id;
+                if self.added_tokens[place] != token {
                     token.special |= is_named;
-                    *known = token;
+                    self.added_tokens[place] = token;
                 }
                 continue;
             }
-            let mut vocabulary = self.model.vocabulary.0.iter();
-            let in_vocabulary = vocabulary.find(|(known, _)| *known == content);
-            let id = in_vocabulary.map_or(next, |(_, id)| *id);
-            next += u32::from(in_vocabulary.is_none());
+            let id = vocabulary.get(&token.content).copied().unwrap_or(next);
+            next = next.max(id.saturating_add(1));
             if has_id && token.id != id {
-                let found = token.id;
+                let AddedToken { content, id: found, .. } = token;
                 return Err(format!(
                     "the configuration states {found} as the id of the added token {content:?}, but its place is {id}"
                 ));
             }
             token.special |= is_named;
+            places.insert(token.content.clone(), self.added_tokens.len());
             self.added_tokens.push(AddedToken { id, ..token });
         }
         Ok(())

@@ -36,8 +36,8 @@ impl Template {
     pub fn read(name: &str, path: &Path) -> Result<Self, FolderError> {
         let text = read_text(path)?;
         if path.extension().is_some_and(|ending| ending == "json") {
-            let text =
-                "has its template as JSON; try: jq -j .chat_template FILE > chat_template.jinja";
+            let way = format!("jq -j .chat_template '{}' > chat_template.jinja", path.display());
+            let text = format!("has its template as JSON; try: {way}");
             return Err(FolderError::other(path, text));
         }
         let text = text.replace("\r\n", "\n").replace('\r', "\n");

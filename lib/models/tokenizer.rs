@@ -78,8 +78,11 @@ impl Tokenizer {
         {
             return Err(other(format!("model of type {kind:?} is not known")));
         }
+        if !(file.model.dropout.is_null() || file.model.dropout == 0.0) {
+            return Err(other("dropout: each run would make other tokens of a text".to_owned()));
+        }
         check_added(&mut file).map_err(other)?;
-        file.add(stated).map_err(other)?;
+        file.add(stated).and_then(|()| check_added(&mut file)).map_err(other)?;
         let spelling = Spelling::of(&file.decoder);
         let read_tokens = || {
             let spelling = spelling.unwrap_or(Spelling::ByteLevel);

@@ -108,7 +108,7 @@ pub(super) fn column<'r>(record: &'r Json<'r>, name: &str) -> Result<&'r str, St
 }
 
 /// The columns with which a question goes on.
-const CONTEXT: [&str; 2] = ["input", "context"];
+pub(super) const CONTEXT: [&str; 2] = ["input", "context"];
 
 /// Reads the question in a column, after the pairs of `history`; it goes on with what the columns of its context
 /// have.

@@ -39,6 +39,11 @@ impl LeftOutCounts {
         note(&mut self.unread[0], name);
     }
 
+    /// Returns the columns that are not read.
+    pub fn unread_columns(&self) -> impl Iterator<Item = &str> {
+        self.unread[0].iter().map(String::as_str)
+    }
+
     /// Notes a field of a message that is not read.
     pub fn unread_field(&mut self, name: &str) {
         note(&mut self.unread[1], name);

@@ -203,6 +203,7 @@ fn read_fields<'r>(
             Some(Meaning::Misplaced(_)) => left_out.count(key, value.is_true()),
             // All other known fields are counted above, or read.
             Some(_) => {}
+            None if key == "tool_call_id" => left_out.count(key, !is_read && value.is_true()),
             None if !is_read && value.says() => left_out.unread_field(key),
             None => {}
         }

@@ -27,6 +27,7 @@
 //! | `write.rs` | the conversations that are made of it |
 //! | `messages.rs` | the messages that are made of it for a model's own chat template |
 //! | `template.rs` | the words of the official chat template |
+//! | `true_way.rs` | the options that a refusal names, as far as they help |
 //! | `left_out.rs` | what does not become a part of them, counted |
 //!
 //! The result must equal the official template's and `openai-harmony`'s, except that nothing of a chat is lost where
@@ -46,6 +47,7 @@ mod results;
 mod shapes;
 mod template;
 mod tools;
+mod true_way;
 mod turns;
 mod value;
 mod whole;
@@ -60,6 +62,7 @@ pub use left_out::{LeftOutCounts, SharedLeftOutCounts};
 pub use messages::{Arguments, TemplateChat, TemplateChats, Turns};
 pub use reasoning::behind_reasoning;
 pub use shapes::filter_of;
+pub use true_way::with_true_way;
 pub use value::{Json, integer};
 pub use write::{Conversations, EARLIER_THINKING};
 

@@ -5,6 +5,7 @@
 use super::drafts::{self, Messages};
 use super::left_out::LeftOutCounts;
 use super::message::Draft;
+use super::shapes::question_field;
 use super::value::Json;
 use crate::harmony::Role;
 
@@ -63,8 +64,8 @@ pub fn read<'r>(
     if !is_whole {
         let before = context(record, left_out)?;
         let before = before.filter(|drafts| !drafts.is_empty());
-        let mut drafts =
-            before.ok_or("a chosen answer without its question; try: --prompt-field NAME")?;
+        let way = || format!("a chosen answer without its question{}", question_field(record));
+        let mut drafts = before.ok_or_else(way)?;
         let (answers, _) = self::answers(chosen, drafts.len(), left_out)?;
         let completion = Some(answers.len());
         drafts.extend(answers);

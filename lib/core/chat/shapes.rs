@@ -8,9 +8,10 @@ use super::drafts::{
 };
 use super::left_out::LeftOutCounts;
 use super::message::{self, Call, Content, Draft, OPENAI, calls_in, read_call, text};
-use super::normalize::{MESSAGES, for_recognition, is_message, normalize};
+use super::normalize::{MESSAGES, for_recognition, is_message};
+use super::true_way::with_true_way;
 use super::value::Json;
-use super::{AnswerChoice, NamedFields, ReadSettings, answer, foreign, preference, whole};
+use super::{AnswerChoice, ReadSettings, answer, foreign, preference, whole};
 use crate::harmony::Role;
 use crate::record::chat::{self, Meaning, of_records};
 use crate::visible;
@@ -117,8 +118,10 @@ pub fn filter_of(line: &str) -> Option<String> {
     if SHAPES.iter().any(|shape| (shape.knows)(&record)) {
         return Some("chat-harmony".to_string());
     }
-    let way = way_on(&record, &ReadSettings::default());
-    way.map(|options| format!("chat-harmony {options}"))
+    let settings = ReadSettings::default();
+    let cause = with_true_way(no_shape(&record), &record, &settings);
+    let (_, way) = cause.split_once("; try: ")?;
+    Some(format!("chat-harmony {way}"))
 }
 
 /// Whether the messages of a record are a chat's: it has answers, and none of its messages has a
@@ -145,7 +148,7 @@ pub fn read<'r>(
         return Ok(found);
     }
     let Some(shape) = SHAPES.iter().find(|shape| (shape.knows)(record)) else {
-        return Err(no_shape(record, settings));
+        return Err(no_shape(record));
     };
     let mut found = (shape.read)(record, left_out)?;
     let mut reads = [shape.reads, &found.reads].concat();
@@ -203,7 +206,8 @@ fn note_unread(
         let is_read = reads.contains(&name)
             || drafts::SYSTEM.contains(&name)
             || of_records().any(|(known, meaning)| {
-                known == name && (meaning != Meaning::Wanted || whole::wanted(record, name).is_some())
+                known == name
+                    && (meaning != Meaning::Wanted || whole::wanted(record, name).is_some())
             })
             || answer::is_reasoning(record, name)
             || settings.read_elsewhere.iter().any(|read| read == name);
@@ -213,7 +217,7 @@ fn note_unread(
     }
 }
 
-fn no_shape(record: &Json<'_>, settings: &ReadSettings) -> String {
+fn no_shape(record: &Json<'_>) -> String {
     if let Some(cause) = foreign::refused(record) {
         return cause;
     }
@@ -227,7 +231,7 @@ fn no_shape(record: &Json<'_>, settings: &ReadSettings) -> String {
     let found = if found.is_empty() { "nothing".to_string() } else { found.join(", ") };
     let found = visible::line(&found);
     let wanted = wanted.join(", ");
-    let way = way_on(record, settings).map_or(String::new(), |way| format!("; try: {way}"));
+    let way = named_fields(record).map_or(String::new(), |way| format!("; try: {way}"));
     format!("no chat shape: wanted {wanted}, or {last}; found {found}{way}")
 }
 
@@ -248,9 +252,9 @@ const ANSWERS: [&str; 11] = [
     "assistant",
 ];
 
-/// Returns the options that name the fields of a record of no known shape, if names or values show them: lists of
-/// messages, or two texts. With them the record is read.
-fn named_fields(record: &Json<'_>) -> Option<(String, NamedFields)> {
+/// Returns the options that name the fields of a record of no known shape, if names or values show them: a list of
+/// messages, or two texts.
+fn named_fields(record: &Json<'_>) -> Option<String> {
     let is_messages = |value: &Json<'_>| {
         value.list().is_some_and(|list| !list.is_empty() && list.iter().all(is_message))
     };
@@ -258,32 +262,25 @@ fn named_fields(record: &Json<'_>) -> Option<(String, NamedFields)> {
         record.entries().iter().filter(|(_, value)| is(value)).map(|(name, _)| &**name).collect()
     };
     if let [messages] = of(&is_messages)[..] {
-        let fields = NamedFields { messages: Some(messages.to_string()), ..NamedFields::default() };
-        return Some((format!("--messages-field {}", shell_word(messages)), fields));
+        return Some(format!("--messages-field {}", shell_word(messages)));
     }
     let texts = of(&|value| value.text().is_some_and(|text| !text.is_empty()));
-    let named = |names: &[&str]| {
-        let is = |text: &&&str, name: &str| text.eq_ignore_ascii_case(name);
-        let mut found = names.iter().filter_map(|name| texts.iter().find(|text| is(text, name)));
-        found.next().copied()
-    };
-    let (prompt, answer) = named(&PROMPTS).zip(named(&ANSWERS))?;
-    let fields = NamedFields {
-        prompt: Some(prompt.to_string()),
-        completion: Some(answer.to_string()),
-        ..NamedFields::default()
-    };
-    let [prompt, answer] = [prompt, answer].map(shell_word);
-    Some((format!("--prompt-field {prompt} --completion-field {answer}"), fields))
+    let (prompt, answer) = named(&PROMPTS, &texts).zip(named(&ANSWERS, &texts))?;
+    Some(format!("--prompt-field {} --completion-field {}", shell_word(prompt), shell_word(answer)))
 }
 
-/// Returns the options with which a record of no known shape is read.
-fn way_on(record: &Json<'_>, settings: &ReadSettings) -> Option<String> {
-    let (options, fields) = named_fields(record)?;
-    let settings = ReadSettings { fields, ..settings.clone() };
-    let mut left_out = LeftOutCounts::default();
-    let record = normalize(record.clone(), &settings, &mut left_out).ok()?;
-    whole::read(&record, &settings, &mut left_out).ok().map(|_| options)
+/// Returns the first of these names that a column has.
+fn named<'t>(names: &[&str], columns: &[&'t str]) -> Option<&'t str> {
+    let of = |name: &&str| columns.iter().find(|column| column.eq_ignore_ascii_case(name));
+    names.iter().find_map(of).copied()
+}
+
+/// Returns the option that names the question of a chosen answer, if a column has the name of one.
+pub fn question_field(record: &Json<'_>) -> String {
+    let texts = record.entries().iter().filter(|(_, value)| value.text().is_some());
+    let texts: Vec<&str> = texts.map(|(name, _)| &**name).collect();
+    let way = named(&PROMPTS, &texts).map(shell_word);
+    way.map_or(String::new(), |name| format!("; try: --prompt-field {name}"))
 }
 
 fn of_messages<'r>(

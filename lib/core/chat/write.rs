@@ -14,7 +14,7 @@ use super::tools::{Tool, can_be_declared, write_harmony};
 use super::turns::{Part, parts};
 use super::value::Json;
 use super::whole::{self, Message, MessageBody};
-use super::{AnswerChoice, Settings, Style, Turns};
+use super::{AnswerChoice, ReadSettings, Settings, Style, Turns};
 use crate::json::{PythonFormatter, write_string};
 
 /// The name under which reasoning that is not written is counted.
@@ -40,6 +40,11 @@ impl Conversations {
     pub fn new(settings: Settings) -> Conversations {
         let systems = [false, true].map(|has_tools| system(&settings, has_tools));
         Conversations { settings, systems }
+    }
+
+    /// How records are read.
+    pub fn read_settings(&self) -> &ReadSettings {
+        &self.settings.read
     }
 
     /// Sets the columns that are read for something else.

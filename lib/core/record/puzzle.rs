@@ -14,7 +14,7 @@ pub const PUZZLE: RecordType = RecordType {
     version: 1,
     has_others: false,
     fields: || [NameFields::declared(), ExampleFields::declared()].concat(),
-    known_by: &[&["inputs"]],
+    known_by: &[&["inputs", "labels"]],
     made_by: "puzzle-encode, or ds-cat of a puzzle set",
     made_into: &[],
     is_derived: true,

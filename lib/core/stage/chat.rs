@@ -13,7 +13,10 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use super::chat_ids::ChatIds;
 use super::synth::{MESSAGES_JSON, METADATA_JSON, repeated_column};
 use crate::batch::Batch;
-use crate::chat::{Conversations, EARLIER_THINKING, Json, LeftOutCounts, SharedLeftOutCounts};
+use crate::chat::{
+    Conversations, EARLIER_THINKING, Json, LeftOutCounts, ReadSettings, SharedLeftOutCounts,
+    with_true_way,
+};
 use crate::error::{Error, Result};
 use crate::harmony::Policy;
 use crate::json::write_ascii_string;
@@ -135,6 +138,7 @@ impl ChatHarmony {
                 }
                 (done, id) => {
                     let reason = done.err().unwrap_or_default();
+                    let reason = true_reason(reason, text, self.conversations.read_settings());
                     batch.reject_row((&records, row), id.as_deref(), reason, raw_json);
                 }
             }
@@ -173,6 +177,14 @@ impl ChatHarmony {
         whole.push(b'}');
         columns[0] = Some(String::from_utf8_lossy(&whole).into_owned());
         Ok(columns)
+    }
+}
+
+/// Returns why a record is refused, with options that help.
+pub(super) fn true_reason(reason: String, record: &str, settings: &ReadSettings) -> String {
+    match Json::parse(record) {
+        Ok(record) => with_true_way(reason, &record, settings),
+        Err(_) => reason,
     }
 }
 

@@ -11,7 +11,7 @@ use gristmill_template::{
     TrustGeneration, UnseenText, Value,
 };
 
-use super::chat::raw_json;
+use super::chat::{raw_json, true_reason};
 use super::chat_ids::ChatIds;
 use crate::batch::Batch;
 use crate::chat::{
@@ -258,6 +258,7 @@ impl Worker<'_> {
                 }
                 (done, id) => {
                     let reason = done.err().unwrap_or_default();
+                    let reason = true_reason(reason, texts.value(row), &self.stage.chats.read);
                     batch.reject_row((&records, row), id.as_deref(), reason, raw_json);
                 }
             }
