@@ -21,7 +21,8 @@ for name, size in (("small", 1000), ("large", megabytes * 1_000_000)):
     text = (words * (size // len(words) + 1))[:size]
     turns = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": text}]
     chat = {"id": "a", "messages": turns}
-    many = [{**turns[n % 2], "content": turns[n % 2]["content"][:200]} for n in range(size // 115)]
+    pair = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": text[: max(size // 1000, 100)]}]
+    many = pair * (1000 if name == "large" else 5)
     channel = [{"role": "user", "content": "Why?"}, {"role": "assistant", "channel": "final", "content": text}]
     row = {"synth_id": "a", "query": "Why?", "synthetic_reasoning": "So.", "synthetic_answer": text}
     files = {"chat": chat, "turns": {"id": "a", "messages": many}, "conversation": {"id": "a", "messages": channel}, "row": row}
