@@ -15,9 +15,6 @@ const LONGEST_UNIGRAM: usize = 1024;
 
 /// Checks the parts of a file that the crate reads; an error names the part.
 pub fn check(file: &TokenizerFile) -> Result<(), String> {
-    if !(file.model.dropout.is_null() || file.model.dropout == 0.0) {
-        return Err("dropout: each run would make other tokens of a text".to_owned());
-    }
     let encoding = growth(&file.normalizer)?.saturating_mul(growth(&file.pre_tokenizer)?);
     if encoding > MOST_GROWTH {
         return Err(format!("normalizer that makes more than {MOST_GROWTH} bytes of one"));
