@@ -21,11 +21,9 @@ for name, size in (("small", 1000), ("large", megabytes * 1_000_000)):
     text = (words * (size // len(words) + 1))[:size]
     turns = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": text}]
     chat = {"id": "a", "messages": turns}
-    pair = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": text[: max(size // 1000, 100)]}]
-    many = pair * (1000 if name == "large" else 5)
     channel = [{"role": "user", "content": "Why?"}, {"role": "assistant", "channel": "final", "content": text}]
     row = {"synth_id": "a", "query": "Why?", "synthetic_reasoning": "So.", "synthetic_answer": text}
-    files = {"chat": chat, "turns": {"id": "a", "messages": many}, "conversation": {"id": "a", "messages": channel}, "row": row}
+    files = {"chat": chat, "conversation": {"id": "a", "messages": channel}, "row": row}
     for kind, record in files.items():
         with open(f"{work}/{name}.{kind}", "w") as file:
             file.write(json.dumps(record) + "\n")
@@ -56,7 +54,6 @@ echo "|---|--:|--:|--:|"
 row "ds-cat" conversation ds-cat INPUT "${big[@]}"
 row "chat-harmony" chat chat-harmony INPUT "${big[@]}"
 row "chat-tok" chat chat-tok --model "$model" INPUT "${big[@]}"
-row "chat-tok, many turns" turns chat-tok --model "$model" INPUT "${big[@]}"
 row "harmony-tok" conversation harmony-tok INPUT "${big[@]}"
 row "synth-harmony" row synth-harmony INPUT "${big[@]}"
 row "ds-check" conversation ds-check INPUT
