@@ -2,6 +2,7 @@
 //! vocabulary and its merges may have a million.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::Deserialize;
@@ -9,6 +10,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::added::AddedToken;
+use crate::config::StatedToken;
 
 /// The parts of the file that encoding and decoding need.
 #[derive(Deserialize)]
@@ -65,6 +67,47 @@ pub struct Merges<'a>(pub Vec<[Cow<'a, str>; 2]>);
 impl<'a> TokenizerFile<'a> {
     pub fn parse(text: &'a str) -> serde_json::Result<Self> {
         serde_json::from_str(text)
+    }
+
+    /// Adds the tokens that configurations state and the file does not have, each with its id in the vocabulary, or the
+    /// next one. Of tokens that it has, and of those that are stated twice, it takes the properties where transformers does.
+    pub fn add(&mut self, stated: Vec<StatedToken>) -> Result<(), String> {
+        let own: HashSet<String> =
+            self.added_tokens.iter().map(|token| token.content.clone()).collect();
+        let with_ids = stated.iter().filter(|stated| stated.has_id);
+        let with_ids: HashSet<String> =
+            with_ids.map(|stated| stated.token.content.clone()).collect();
+        let first = self.model.vocabulary.0.len() as u32;
+        let mut next = self.added_tokens.iter().map(|token| token.id + 1).fold(first, u32::max);
+        for StatedToken { mut token, has_id, overrides, is_named } in stated {
+            let content = token.content.as_str();
+            let is_earlier = own.contains(content) || !has_id && with_ids.contains(content);
+            if content.is_empty() || is_earlier && !overrides {
+                continue;
+            }
+            if let Some(known) = self.added_tokens.iter_mut().find(|known| known.content == content)
+            {
+                token.id = known.id;
+                if *known != token {
+                    token.special |= is_named;
+                    *known = token;
+                }
+                continue;
+            }
+            let mut vocabulary = self.model.vocabulary.0.iter();
+            let in_vocabulary = vocabulary.find(|(known, _)| *known == content);
+            let id = in_vocabulary.map_or(next, |(_, id)| *id);
+            next += u32::from(in_vocabulary.is_none());
+            if has_id && token.id != id {
+                let found = token.id;
+                return Err(format!(
+                    "the configuration states {found} as the id of the added token {content:?}, but its place is {id}"
+                ));
+            }
+            token.special |= is_named;
+            self.added_tokens.push(AddedToken { id, ..token });
+        }
+        Ok(())
     }
 
     /// Returns the file with owned texts.

@@ -19,14 +19,20 @@ pub struct Folder {
     templates: Vec<Template>,
     special_tokens: Vec<(String, String)>,
     stop_tokens: Vec<StopToken>,
+    class: Option<String>,
 }
 
 /// The file of the tokenizer.
 const TOKENIZER: &str = "tokenizer.json";
 
 /// Further files of a folder: about the tokenizer, its special tokens, the model, and how it generates.
-const CONFIGS: [&str; 4] =
-    ["tokenizer_config.json", "special_tokens_map.json", "config.json", "generation_config.json"];
+const CONFIGS: [&str; 5] = [
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "config.json",
+    "generation_config.json",
+];
 
 /// Returns the existing files that [`Folder::open`] reads: the name of each below the folder, and its path. The last is
 /// `tokenizer.json`; a file that is opened without a folder gets this name, whatever it is called.
@@ -68,20 +74,26 @@ impl Folder {
         let is_alone = is_file(path)?;
         let tokenizer_path = if is_alone { path.to_owned() } else { path.join(TOKENIZER) };
         is_there(&tokenizer_path)?;
+        let configs = if is_alone { Configs::default() } else { Configs::read(path)? };
+        let special_tokens = config::special_tokens(configs.of(0), configs.of(1))?;
+        let files = [configs.of(0), configs.of(1), configs.of(2)];
+        let stated = config::stated_tokens(files, &special_tokens)?;
         let text = read_text(&tokenizer_path)?;
-        let (tokenizer, tokenizer_sha256) = Tokenizer::parse(&tokenizer_path, text, choice)?;
+        let (tokenizer, tokenizer_sha256) =
+            Tokenizer::parse(&tokenizer_path, text, stated, choice)?;
         let mut folder = Self {
             path: path.to_owned(),
             tokenizer_path,
             tokenizer_sha256,
             tokenizer,
-            templates: Vec::new(),
-            special_tokens: Vec::new(),
+            templates: if is_alone { Vec::new() } else { templates_of(path, configs.of(0))? },
+            special_tokens,
             stop_tokens: Vec::new(),
+            class: configs
+                .of(0)
+                .and_then(|(_, config)| Some(config["tokenizer_class"].as_str()?.into())),
         };
-        if !is_alone {
-            folder.read_configs()?;
-        }
+        folder.find_stop_tokens(&configs)?;
         Ok(folder)
     }
 
@@ -93,26 +105,16 @@ impl Folder {
         choose(path, &templates, None, has_tools).cloned()
     }
 
-    fn read_configs(&mut self) -> Result<(), FolderError> {
-        let [config_path, map_path, model_path, generation_path] =
-            CONFIGS.map(|name| self.path.join(name));
-        let config = read_json(&config_path)?;
-        let config = config.as_ref().map(|config| (&*config_path, config));
-        let map = read_json(&map_path)?;
-        let map = map.as_ref().map(|map| (&*map_path, map));
-        self.templates = templates_of(&self.path, config)?;
-        self.special_tokens = config::special_tokens(config, map)?;
-        if let Some(eos) = self.special_token("eos_token").map(str::to_owned) {
-            let Some(id) = self.tokenizer.id_of(&eos) else {
-                let text = format!("eos_token {eos:?} is no token of tokenizer.json");
-                return Err(FolderError::other(&config_path, text));
-            };
-            self.stop_tokens.push(StopToken { id, text: eos, path: config_path.clone() });
+    fn find_stop_tokens(&mut self, configs: &Configs) -> Result<(), FolderError> {
+        if let Some(text) = self.special_token("eos_token").map(str::to_owned)
+            && let Some(id) = self.tokenizer.id_of(&text)
+        {
+            let path = self.path.join(CONFIGS[0]);
+            self.stop_tokens.push(StopToken { id, text, path });
         }
-        for path in [model_path, generation_path] {
-            let Some(config) = read_json(&path)? else { continue };
-            for id in config::stop_ids(&path, &config)? {
-                self.add_stop_token(id, &path)?;
+        for (path, config) in [3, 4].into_iter().filter_map(|place| configs.of(place)) {
+            for id in config::stop_ids(path, config)? {
+                self.add_stop_token(id, path)?;
             }
         }
         Ok(())
@@ -179,6 +181,12 @@ impl Folder {
         &self.stop_tokens
     }
 
+    /// The class of transformers that `tokenizer_config.json` names. Most classes with a model's name build the tokenizer
+    /// anew from the vocabulary of `tokenizer.json`, and may give other ids.
+    pub fn class(&self) -> Option<&str> {
+        self.class.as_deref()
+    }
+
     /// The number of ids with added tokens: the highest id plus one.
     pub fn vocabulary_size(&self) -> u32 {
         self.tokenizer.vocabulary_size()
@@ -199,6 +207,25 @@ impl Folder {
 /// Whether a path is one file, and no folder.
 fn is_file(path: &Path) -> Result<bool, FolderError> {
     Ok(found(path)?.is_some_and(|found| found.is_file()))
+}
+
+/// The files of [`CONFIGS`] that are there.
+#[derive(Default)]
+struct Configs([Option<(PathBuf, Value)>; CONFIGS.len()]);
+
+impl Configs {
+    fn read(folder: &Path) -> Result<Self, FolderError> {
+        let mut configs = Self::default();
+        for (config, name) in configs.0.iter_mut().zip(CONFIGS) {
+            let path = folder.join(name);
+            *config = read_json(&path)?.map(|value| (path, value));
+        }
+        Ok(configs)
+    }
+
+    fn of(&self, place: usize) -> Option<(&Path, &Value)> {
+        self.0[place].as_ref().map(|(path, value)| (&**path, value))
+    }
 }
 
 /// Reads a JSON file; none if it does not exist.

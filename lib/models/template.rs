@@ -1,7 +1,8 @@
 //! Finds the chat templates of a folder, with the precedence of transformers.
 //!
 //! Source: `tokenization_utils_base.py` of transformers 5.24. If there is a file `chat_template.jinja` or one in
-//! `additional_chat_templates`, `chat_template` of `tokenizer_config.json` is ignored.
+//! `additional_chat_templates`, `chat_template` of `tokenizer_config.json` is ignored. Without any of these, `chat_template.json` of
+//! older processors has it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,13 @@ impl Template {
 
     /// Reads a template file, as transformers does.
     pub fn read(name: &str, path: &Path) -> Result<Self, FolderError> {
-        let text = read_text(path)?.replace("\r\n", "\n").replace('\r', "\n");
+        let text = read_text(path)?;
+        if path.extension().is_some_and(|ending| ending == "json") {
+            let text =
+                "has its template as JSON; try: jq -j .chat_template FILE > chat_template.jinja";
+            return Err(FolderError::other(path, text));
+        }
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
         Ok(Self::new(name, text, path))
     }
 }
@@ -44,7 +51,8 @@ pub fn templates_of(
     config: Option<(&Path, &Value)>,
 ) -> Result<Vec<Template>, FolderError> {
     let mut templates: Vec<Template> = Vec::new();
-    for (file, path) in template_files(folder)? {
+    let files = template_files(folder)?.into_iter().filter(|(file, _)| file != OF_PROCESSOR);
+    for (file, path) in files {
         let name =
             if file == FILE { DEFAULT } else { &file[MORE.len() + 1..file.len() - ENDING.len()] };
         templates.retain(|template| template.name != name);
@@ -53,12 +61,21 @@ pub fn templates_of(
     if let Some((path, config)) = config.filter(|_| templates.is_empty()) {
         templates = of_config(path, config)?;
     }
+    let of_processor = folder.join(OF_PROCESSOR);
+    if templates.is_empty() && is_there(&of_processor)? {
+        let text = read_text(&of_processor)?;
+        let value = serde_json::from_str(&text);
+        let value = value.map_err(|error| FolderError::new(&of_processor, Cause::Json(error)))?;
+        templates = of_config(&of_processor, &value)?;
+    }
     templates.sort_by(|left, right| key(left).cmp(&key(right)));
     Ok(templates)
 }
 
 /// The file of the default template, the folder of others, and the ending of their names.
 pub const FILE: &str = "chat_template.jinja";
+/// The file in which older processors have their template.
+const OF_PROCESSOR: &str = "chat_template.json";
 const MORE: &str = "additional_chat_templates";
 const ENDING: &str = ".jinja";
 
@@ -68,6 +85,10 @@ pub fn template_files(folder: &Path) -> Result<Vec<(String, PathBuf)>, FolderErr
     let file = folder.join(FILE);
     if is_there(&file)? {
         files.push((FILE.to_owned(), file));
+    }
+    let file = folder.join(OF_PROCESSOR);
+    if is_there(&file)? {
+        files.push((OF_PROCESSOR.to_owned(), file));
     }
     let more = folder.join(MORE);
     if let Some(found) = found(&more)? {

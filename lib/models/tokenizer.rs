@@ -9,6 +9,7 @@ use gristmill_tokenizer::{HashMap as Map, both};
 
 use crate::added::{AddedToken, AddedTokens, SpelledToken};
 use crate::characters::Characters;
+use crate::config::StatedToken;
 use crate::decode::{Spelling, TokenTable};
 use crate::error::{Cause, FolderError, UnknownToken};
 use crate::fast::Fast;
@@ -57,10 +58,12 @@ pub enum EngineKind {
 }
 
 impl Tokenizer {
-    /// Reads the text of `tokenizer.json`; also returns its SHA-256.
+    /// Reads the text of `tokenizer.json`, and adds the tokens that configurations state; also returns the SHA-256 of
+    /// the text.
     pub(crate) fn parse(
         path: &Path,
         text: String,
+        stated: Vec<StatedToken>,
         choice: EngineChoice,
     ) -> Result<(Self, String), FolderError> {
         let (hash, file) = both(|| sha256(text.as_bytes()), || TokenizerFile::parse(&text));
@@ -77,6 +80,7 @@ impl Tokenizer {
         }
         check_dropout(&file.model).map_err(other)?;
         check_added(&mut file).map_err(other)?;
+        file.add(stated).map_err(other)?;
         let spelling = Spelling::of(&file.decoder);
         let read_tokens = || {
             let spelling = spelling.unwrap_or(Spelling::ByteLevel);

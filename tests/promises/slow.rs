@@ -112,7 +112,7 @@ fn a_pause_ends_no_stream() {
     let mut child = tool("harmony-tok").spawn();
     child.stdin.as_mut().unwrap().write_all(conversation(0).as_bytes()).unwrap();
     let mut written = Written::of(&mut child);
-    assert!(written.comes(|out| out.ends_with(b"]")));
+    assert!(written.comes(|out| out.ends_with(b"null")));
     child.kill().unwrap();
     child.wait().unwrap();
     let out = written.into_all();

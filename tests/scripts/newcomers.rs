@@ -301,7 +301,9 @@ fn a_last_record_needs_no_newline() {
     dir.write("cut", conversations(3).trim_end_matches(['}', '\n']));
     for filter in ["harmony-tok", "ds-cat", "ds-stat", "ds-cat --tail 3", "ds-cat --slice 0/2"] {
         in_place(&dir, &format!("{filter} x")).ok();
-        in_place(&dir, &format!("{filter} < x")).ok();
+        if !filter.contains("--slice") {
+            in_place(&dir, &format!("{filter} < x")).ok();
+        }
     }
     let (file, piped) = (in_place(&dir, "ds-cat cut"), in_place(&dir, "cat cut | ds-cat"));
     file.fails(1, &["ds-cat: cut:3: the last record is cut; the file is truncated"]);

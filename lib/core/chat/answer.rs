@@ -126,7 +126,9 @@ pub fn is_reasoning(record: &Json<'_>, name: &str) -> bool {
         "on", "off", "true", "false", "yes", "no", "none", "auto", "minimal", "low", "medium",
         "high", "enabled", "disabled",
     ];
-    record.get(name).is_some_and(|value| match value {
+    let mut names = of_messages().chain(of_records());
+    let is_known = names.any(|(of, meaning)| of == name && meaning == Meaning::Reasoning);
+    record.get(name).filter(|_| is_known).is_some_and(|value| match value {
         Json::Text(text) => {
             !text.trim().is_empty()
                 && !SETTINGS.contains(&text.trim().to_ascii_lowercase().as_str())

@@ -202,7 +202,10 @@ fn note_unread(
         let name = &**name;
         let is_read = reads.contains(&name)
             || drafts::SYSTEM.contains(&name)
-            || of_records().any(|(known, _)| known == name)
+            || of_records().any(|(known, meaning)| {
+                known == name && (meaning != Meaning::Wanted || whole::wanted(record, name).is_some())
+            })
+            || answer::is_reasoning(record, name)
             || settings.read_elsewhere.iter().any(|read| read == name);
         if !is_read && value.says() {
             left_out.unread_column(name);

@@ -173,8 +173,16 @@ fn without_padding(call: &mut Call<'_>, tools: &[Tool<'_>], left_out: &mut LeftO
 
 /// Whether a record states that its answer is not wanted.
 pub fn is_unwanted(record: &Json<'_>) -> bool {
-    let is_false = |name| record.get(name).and_then(flag) == Some(false);
-    of_records().any(|(name, meaning)| meaning == Meaning::Wanted && is_false(name))
+    of_records().any(|(name, meaning)| {
+        meaning == Meaning::Wanted && wanted(record, name) == Some(false)
+    })
+}
+
+/// Whether a column says that the answer is wanted, or not. Beside messages a number may be the label of a class.
+pub fn wanted(record: &Json<'_>, name: &str) -> Option<bool> {
+    let value = record.get(name)?;
+    let is_number = matches!(value, Json::Number(_));
+    flag(value).filter(|_| !is_number || name == "kto_tag" || record.get("completion").is_some())
 }
 
 /// Whether a record may be trained on, by its own fields. (A column of such a name may hold something else:
@@ -185,7 +193,7 @@ fn is_trained(record: &Json<'_>) -> Result<bool, String> {
         let Some(value) = record.get(key) else { continue };
         let is_false = flag(value) == Some(false);
         is_trained &= match meaning {
-            Meaning::Wanted if is_false => {
+            Meaning::Wanted if wanted(record, key) == Some(false) => {
                 let said = value.text().map_or_else(|| value.python_json(), str::to_string);
                 return Err(format!(
                     "{key} is {said}: an answer that is not wanted; try: --take wanted"

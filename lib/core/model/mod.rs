@@ -204,8 +204,14 @@ impl ChatModel {
             (false, true) => "as text",
             _ => "as objects",
         };
+        let is_of_file =
+            |class: &&str| !["PreTrainedTokenizerFast", "TokenizersBackend"].contains(class);
+        let class = self.folder.class().filter(is_of_file).map_or(String::new(), |class| {
+            let class = visible::line(class);
+            format!("; ids are those of tokenizer.json, also where transformers builds {class} anew and gives others")
+        });
         format!(
-            "tokenizer: {}; turns end with {stops}; arguments of calls come out right {arguments}; reasoning is read from {}",
+            "tokenizer: {}{class}; turns end with {stops}; arguments of calls come out right {arguments}; reasoning is read from {}",
             self.tokenizer().engine_note(),
             self.reasoning_key.unwrap_or("the content")
         )

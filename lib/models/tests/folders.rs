@@ -40,9 +40,10 @@ fn what_is_wrong_is_said_with_the_file() {
         "several chat templates and no default, choose one: a, b",
     );
     fails(
-        &[("tokenizer_config.json", r#"{"eos_token": "</s>"}"#)],
-        "eos_token \"</s>\" is no token",
+        &[("tokenizer_config.json", r#"{"added_tokens_decoder": {"9": {"content": "</s>"}}}"#)],
+        "states 9 as the id of the added token \"</s>\", but its place is",
     );
+    fails(&[("added_tokens.json", r#"{"</s>": "x"}"#)], "\"</s>\" has no id");
     fails(
         &[("config.json", r#"{"eos_token_id": 9999}"#)],
         "config.json: eos_token_id 9999 is no id",

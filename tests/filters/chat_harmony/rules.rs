@@ -315,7 +315,7 @@ fn what_is_no_chat_is_refused_in_one_line() {
     for (record, reason) in [
         (
             json!({}),
-            "no chat shape: wanted messages, conversations, prompt and completion, instruction and output, input (and output), user and final, query and response, traj, or chosen and rejected; found nothing; try: --messages-field NAME, or --prompt-field NAME --completion-field NAME",
+            "no chat shape: wanted messages, conversations, prompt and completion, query, answers and tools, instruction and output, or another question with its answer, input (and output), user and final, traj, or chosen and rejected; found nothing",
         ),
         (chat(json!([user("a")])), "no assistant message"),
         (
@@ -541,6 +541,11 @@ fn every_flag_of_training_is_read_or_refused() {
     let mut record = chat(json!([user("a"), assistant("b")]));
     (record["loss"], record["train"], record["label"]) = (json!(1.25), json!("part 1"), json!(0));
     assert!(converted(&record, &["-q"]).unwrap()["messages"][2]["train"].is_null());
+    for label in [json!(0), json!("False"), json!("false"), json!("0"), json!(false)] {
+        let record = json!({"prompt": "a", "completion": "b", "label": label});
+        let reason = converted(&record, &["-q"]).unwrap_err();
+        assert!(reason.ends_with(": an answer that is not wanted; try: --take wanted"), "{reason}");
+    }
     for (record, reason) in [
         (
             json!({"prompt": "a", "completion": "b", "label": false}),
@@ -561,16 +566,22 @@ fn every_flag_of_training_is_read_or_refused() {
 fn nothing_is_left_out_without_a_word() {
     let said = |record: &Value| tool("chat-harmony").input(format!("{record}\n")).run().ok().stderr;
     for key in ["thinking", "reasoning_content", "reasoning"] {
-        for mut record in [
-            json!({"prompt": "a", "completion": "b"}),
-            json!({"instruction": "a", "output": "b"}),
-            json!({"user": "a", "final": "b"}),
-            json!({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}),
-            chat(json!([user("a"), assistant("b")])),
+        // Of columns it is the answer's; beside a list of messages it has no place.
+        for (mut record, is_read) in [
+            (json!({"prompt": "a", "completion": "b"}), true),
+            (json!({"instruction": "a", "output": "b"}), true),
+            (json!({"user": "a", "final": "b"}), true),
+            (json!({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}), false),
+            (chat(json!([user("a"), assistant("b")])), false),
         ] {
             record[key] = json!("Think.");
-            let warning = format!("chat-harmony: warning: {key}: left out once\n");
+            let warning = match is_read {
+                true => String::new(),
+                false => format!("chat-harmony: warning: {key}: left out once\n"),
+            };
             assert_eq!(said(&record), warning, "{record}");
+            let made = converted(&record, &["-q"]).unwrap();
+            assert_eq!(made["messages"][2]["channel"] == "analysis", is_read, "{record}");
             for nothing in [Value::Null, json!("")] {
                 record[key] = nothing;
                 assert_eq!(said(&record), "", "{record}");

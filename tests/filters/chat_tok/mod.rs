@@ -7,6 +7,7 @@ mod kept;
 mod moved;
 mod refused;
 mod shown;
+mod stated;
 
 use serde_json::{Value, json};
 

@@ -127,6 +127,6 @@ fn what_a_real_template_does_not_show_is_refused_or_counted() {
             "reasoning that the template does not show: left out {reasoning}{split}; --reasoning keep"
         );
         assert!(run.stderr.contains(&said), "{name}: {}", run.stderr);
-        assert!(run.stderr.contains("name: left out once\n"), "{name}: {}", run.stderr);
+        assert!(run.stderr.contains("not read: of messages: name\n"), "{name}: {}", run.stderr);
     }
 }
