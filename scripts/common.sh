@@ -24,6 +24,11 @@ die() {
     exit "${2:-2}"
 }
 
+# (Below that, bash itself says which descriptors it lacks.)
+open_files=$(ulimit -n) || exit 75
+[[ $open_files == unlimited ]] || ((open_files >= 20)) ||
+    die "only $open_files files may be open at once; try: ulimit -n 1024" 75
+
 # is_there PATH: whether something has this name. A name that cannot be looked up ends the script: [[ -e ]] would say
 # that it is not there.
 is_there() {

@@ -2,57 +2,36 @@
 # Measures how much memory a filter takes for one large record: a table of its peak, and of the peak above what a small
 # record takes, as a multiple of the record's bytes. docs/errors.md has the result.
 #
-#     scripts/memory.sh [MEGABYTES]      (100; the filters of target/release, or of BIN)
+#     scripts/memory.sh [MEGABYTES]      (100; the filters of target/release, or of BIN; the model
+#                                    of target/models/qwen3, which scripts/models.sh lays out, or MODEL)
 set -euo pipefail
 
 megabytes=${1:-100}
-bin=${BIN:-target/release}
+bin=${BIN:-target/release} model=${MODEL:-target/models/qwen3}
 PATH=$(cd "$bin" && pwd):$PATH
-here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 
 python3 - "$work" "$megabytes" <<'PY'
-import json, os, sys
+import json, sys
 
-sys.path.insert(0, "")
 work, megabytes = sys.argv[1], int(sys.argv[2])
 words = "The quick brown fox jumps over the lazy dog, and then it sleeps until 7 o'clock. "
 for name, size in (("small", 1000), ("large", megabytes * 1_000_000)):
     text = (words * (size // len(words) + 1))[:size]
     turns = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": text}]
     chat = {"id": "a", "messages": turns}
-    many = [{**turns[n % 2], "content": turns[n % 2]["content"][:200]} for n in range(size // 115)]
     channel = [{"role": "user", "content": "Why?"}, {"role": "assistant", "channel": "final", "content": text}]
     row = {"synth_id": "a", "query": "Why?", "synthetic_reasoning": "So.", "synthetic_answer": text}
-    files = {"chat": chat, "turns": {"id": "a", "messages": many}, "conversation": {"id": "a", "messages": channel}, "row": row}
+    files = {"chat": chat, "conversation": {"id": "a", "messages": channel}, "row": row}
     for kind, record in files.items():
         with open(f"{work}/{name}.{kind}", "w") as file:
             file.write(json.dumps(record) + "\n")
-
-# A small byte-level model with ChatML.
-printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-shown = {byte: chr(byte) for byte in printable}
-shown.update({byte: chr(256 + n) for n, byte in enumerate(b for b in range(256) if b not in printable)})
-level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": True}
-special = [{"id": 256 + n, "content": text, "special": True, "single_word": False, "lstrip": False, "rstrip": False,
-            "normalized": False} for n, text in enumerate(["<|im_start|>", "<|im_end|>"])]
-model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
-         "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
-         "vocab": {shown[byte]: byte for byte in range(256)}, "merges": []}
-os.mkdir(f"{work}/model")
-with open(f"{work}/model/tokenizer.json", "w") as file:
-    json.dump({"version": "1.0", "truncation": None, "padding": None, "added_tokens": special, "normalizer": None,
-               "pre_tokenizer": level, "post_processor": None, "decoder": level, "model": model}, file)
-template = ("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
-            "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
-with open(f"{work}/model/tokenizer_config.json", "w") as file:
-    json.dump({"eos_token": "<|im_end|>", "chat_template": template}, file)
 PY
 
 # peak COMMAND...: the peak of the resident memory, in kB; the output is kept in $work/out.
 peak() {
-    /usr/bin/time -f %M -o "$work/peak" "$@" >"$work/out" 2>"$work/said" || { cat "$work/said" >&2; return 1; }
+    /usr/bin/time -f %M -o "$work/peak" timeout 600 "$@" >"$work/out" 2>"$work/said" || { cat "$work/said" >&2; return 1; }
     tail -1 "$work/peak"
 }
 
@@ -74,8 +53,7 @@ echo "| filter | record | peak | times its bytes |"
 echo "|---|--:|--:|--:|"
 row "ds-cat" conversation ds-cat INPUT "${big[@]}"
 row "chat-harmony" chat chat-harmony INPUT "${big[@]}"
-row "chat-tok" chat chat-tok --model "$work/model" INPUT "${big[@]}"
-row "chat-tok, many turns" turns chat-tok --model "$work/model" INPUT "${big[@]}"
+row "chat-tok" chat chat-tok --model "$model" INPUT "${big[@]}"
 row "harmony-tok" conversation harmony-tok INPUT "${big[@]}"
 row "synth-harmony" row synth-harmony INPUT "${big[@]}"
 row "ds-check" conversation ds-check INPUT

@@ -363,8 +363,9 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= LONGEST {
         return Cow::Borrowed(text);
     }
-    let begin = &text[..text.floor_char_boundary(LONGEST / 4)];
-    let end = &text[text.ceil_char_boundary(text.len() - LONGEST / 4)..];
+    let boundary = |at: usize| (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let begin = &text[..boundary(LONGEST / 4)];
+    let end = &text[boundary(text.len() - LONGEST / 4)..];
     let left_out = exactly(text.len() - begin.len() - end.len(), "byte");
     Cow::Owned(format!("{begin} ... ({left_out} left out) ... {end}"))
 }

@@ -127,6 +127,18 @@ fn what_cannot_be_looked_up_is_not_missing() {
 }
 
 #[test]
+fn too_few_open_files_are_one_line() {
+    let dir = place();
+    for script in ["synth-kd", "synth-raw", "macroxue", "puzzles", "merge-packs"] {
+        let made = run(&dir, &format!("ulimit -n 8; bash scripts/{script}.sh in out"));
+        made.says(
+            75,
+            &format!("{script}.sh: only 8 files may be open at once; try: ulimit -n 1024"),
+        );
+    }
+}
+
+#[test]
 fn rows_at_the_end_of_a_plan() {
     let dir = place();
     let plan = "bash $KD plan in many --valid-fraction 0.3 --tasks 4 > tasks && bash tasks";

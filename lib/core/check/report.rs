@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::catalogue::Severity;
 use super::findings::{Finding, FindingGroup, Outcome};
-use crate::error::shown;
+use crate::error::{shortened, shown};
 use crate::visible;
 use crate::wording::{counted, grouped, of_plural, wrapped};
 
@@ -223,7 +223,8 @@ fn place(dataset: &Path, finding: &Finding) -> String {
 /// Appends a paragraph; later lines of a list item are indented under its text.
 fn indented(out: &mut String, indent: usize, text: &str) {
     let hanging = if text.starts_with("- ") { 2 } else { 0 };
-    for (number, line) in wrapped(&visible::line(text), WIDTH - indent - hanging).iter().enumerate()
+    for (number, line) in
+        wrapped(&visible::line(&shortened(text)), WIDTH - indent - hanging).iter().enumerate()
     {
         let indent = if number == 0 { indent } else { indent + hanging };
         let _ = writeln!(out, "{:indent$}{line}", "");
