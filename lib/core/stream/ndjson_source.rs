@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs::File;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,7 +17,6 @@ use super::json_values::{Defect, Starts, open_at_end};
 use super::lines::{Lines, first_line};
 use super::ndjson_reader::{NdjsonDecoder, member_names};
 use super::rare::announce_in_lines;
-use super::slices::lines_between;
 use crate::batch::{Batch, DroppedRecords, Header, Origin, RecordSource, TooLarge, WantedRecords};
 use crate::chat::filter_of;
 use crate::cli::{RejectedContent, Rejection};
@@ -63,20 +61,17 @@ struct BlockDecoder {
 }
 
 impl NdjsonSource {
-    /// Opens the source. With a range of bytes it reads only the lines that begin in it.
+    /// Opens the source. With a part of the lines, and the number of the first, it reads only these.
     pub(super) fn open(
         name: Arc<str>,
         is_piped: bool,
         bytes: Bytes,
         path: &Path,
-        range: Option<Range<u64>>,
+        part: Option<(Bytes, u64)>,
         most: u64,
-    ) -> Result<NdjsonSource> {
-        let (lines, next_line, from_first) = match range {
-            Some(range) => {
-                let (part, next_line) = lines_between(path, range)?;
-                (part, next_line, Some(Lines::new(bytes, most)))
-            }
+    ) -> NdjsonSource {
+        let (lines, next_line, from_first) = match part {
+            Some((part, next_line)) => (part, next_line, Some(Lines::new(bytes, most))),
             None => (bytes, 1, None),
         };
         let lines = Lines::new(lines, most);
@@ -84,7 +79,7 @@ impl NdjsonSource {
             BlockDecoder { name, is_piped, decoder: None, next_line, starts: None, most };
         let dropped = DroppedRecords::without_header(None, is_piped);
         let file = (!is_piped).then(|| path.to_path_buf());
-        Ok(NdjsonSource { lines, decoding, pending: VecDeque::new(), from_first, dropped, file })
+        NdjsonSource { lines, decoding, pending: VecDeque::new(), from_first, dropped, file }
     }
 
     /// Sets that the lines were made from JSON of another form, in which records begin on other lines.
