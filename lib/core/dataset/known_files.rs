@@ -14,7 +14,7 @@ use crate::files;
 use crate::format::json_file;
 
 /// The newlines before every multiple of this many bytes are kept.
-const STEP: u64 = 1 << 26;
+const STEP: u64 = 1 << 24;
 
 /// The files that were read, by their whole paths.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
