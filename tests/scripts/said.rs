@@ -134,6 +134,26 @@ fn a_plan_that_is_not_finished_says_so() {
     assert!(dir.path().join("page.html").exists());
 }
 
+/// All records of an array may stand in one line.
+#[test]
+fn records_of_an_array_have_numbers() {
+    let dir = place();
+    run(&dir, "jq -cs '.[:4] + [{id: \"x\", messages: 5}] + .[4:]' all.jsonl > array.json").ok();
+    assert_eq!(dir.text("array.json").lines().count(), 1);
+    run(&dir, "chat-harmony array.json -q > out")
+        .fails(1, &["chat-harmony: array.json: record 5 (x): "]);
+    run(
+        &dir,
+        "bash $KD array.json root --chat -q --turns all --on-error skip --rejects bad.ndjson",
+    )
+    .ok();
+    assert_eq!(dir.json("bad.ndjson")["record"], 5);
+    let rows = run(&dir, "for split in train valid; do GRISTMILL_TO=ndjson ds-cat root/ids/$split/shard_00.parquet; done | jq .row").ok();
+    let mut rows: Vec<u64> = rows.text().lines().map(|row| row.parse().unwrap()).collect();
+    rows.sort_unstable();
+    assert_eq!(rows, (0..66).filter(|row| *row != 4).collect::<Vec<u64>>());
+}
+
 /// What is read as chats is written as chats.
 #[test]
 fn chats_stay_chats() {

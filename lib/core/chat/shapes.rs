@@ -203,7 +203,8 @@ fn note_unread(
         let is_read = reads.contains(&name)
             || drafts::SYSTEM.contains(&name)
             || of_records().any(|(known, meaning)| {
-                known == name && (meaning != Meaning::Wanted || whole::wanted(record, name).is_some())
+                known == name
+                    && (meaning != Meaning::Wanted || whole::wanted(record, name).is_some())
             })
             || answer::is_reasoning(record, name)
             || settings.read_elsewhere.iter().any(|read| read == name);

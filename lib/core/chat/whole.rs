@@ -173,9 +173,8 @@ fn without_padding(call: &mut Call<'_>, tools: &[Tool<'_>], left_out: &mut LeftO
 
 /// Whether a record states that its answer is not wanted.
 pub fn is_unwanted(record: &Json<'_>) -> bool {
-    of_records().any(|(name, meaning)| {
-        meaning == Meaning::Wanted && wanted(record, name) == Some(false)
-    })
+    of_records()
+        .any(|(name, meaning)| meaning == Meaning::Wanted && wanted(record, name) == Some(false))
 }
 
 /// Whether a column says that the answer is wanted, or not. Beside messages a number may be the label of a class.

@@ -277,8 +277,8 @@ fn open(
     Ok(match input.content {
         Content::Ndjson(bytes) => Box::new(lines(bytes)?),
         Content::Values(values) => {
-            let starts = values.starts.clone();
-            Box::new(lines(Box::new(values))?.of_values(starts))
+            let (form, starts) = (values.form, values.starts.clone());
+            Box::new(lines(Box::new(values))?.of_values(form, starts))
         }
         Content::Arrow(bytes) => arrow(FrameSource::Bytes(Frames::new(bytes, most))),
         Content::Linked(link) => arrow(FrameSource::Link(link)),

@@ -571,7 +571,10 @@ fn nothing_is_left_out_without_a_word() {
             (json!({"prompt": "a", "completion": "b"}), true),
             (json!({"instruction": "a", "output": "b"}), true),
             (json!({"user": "a", "final": "b"}), true),
-            (json!({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}), false),
+            (
+                json!({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}),
+                false,
+            ),
             (chat(json!([user("a"), assistant("b")])), false),
         ] {
             record[key] = json!("Think.");

@@ -1,6 +1,7 @@
 //! The findings of ds-check and the origin of the records, as parts of the page.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -54,13 +55,13 @@ pub fn findings(out: &mut String, outcomes: &[Outcome], bytes: usize) {
                 let _ = write!(out, "<p class=\"cut\">… and {more} more checks</p>");
                 break;
             }
-            finding_group(out, group);
+            finding_group(out, &outcome.path, group);
         }
     }
     out.push_str("</section>\n");
 }
 
-fn finding_group(out: &mut String, group: &FindingGroup) {
+fn finding_group(out: &mut String, dataset: &Path, group: &FindingGroup) {
     let class = match group.severity {
         Severity::Error => "bad",
         Severity::Warning => "warn",
@@ -74,7 +75,8 @@ fn finding_group(out: &mut String, group: &FindingGroup) {
         escaped(group.check.meaning)
     );
     for finding in &group.first {
-        let mut place = without_folders(&shown(&finding.file));
+        let file = finding.file.strip_prefix(dataset).unwrap_or(&finding.file);
+        let mut place = without_folders(&shown(file));
         if let Some((unit, number)) = finding.record {
             place += &format!(", {unit} {number}");
         }
