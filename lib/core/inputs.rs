@@ -38,6 +38,11 @@ pub fn keep_apart(path: &Path) {
     inputs().apart.insert(path.to_path_buf());
 }
 
+/// Whether this is a file of progress of this run.
+pub fn is_kept_apart(path: &Path) -> bool {
+    inputs().apart.contains(path)
+}
+
 /// Whether a path was named.
 pub fn is_named(path: &Path) -> bool {
     inputs().paths.contains(path)

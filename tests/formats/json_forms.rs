@@ -192,5 +192,5 @@ fn an_array_is_not_held_in_memory() {
     assert!(peak(&["x"]) < 60);
     let long = format!("[{{\"id\":\"{}\",\"tokens\":[7]}}]", "x".repeat(1 << 20));
     let bounded = ds_cat(long).args(&["--max-record-bytes", "1000"]).run();
-    bounded.fails(1, &["stdin:1: ", "--max-record-bytes"]);
+    bounded.fails(1, &["stdin: record 1: ", "--max-record-bytes"]);
 }

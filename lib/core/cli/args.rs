@@ -71,8 +71,11 @@ impl CommonArgs {
         let progress = Progress::new(tool.name(), when, (what, total), uses_stdout);
         match &self.progress_to {
             Some(path) => {
-                PROGRESS.check(path)?;
-                inputs::keep_apart(path);
+                // (The filters of a chain report to one file.)
+                if !inputs::is_kept_apart(path) {
+                    PROGRESS.check(path)?;
+                    inputs::keep_apart(path);
+                }
                 Ok(progress.reporting_to(path))
             }
             None => Ok(progress),
