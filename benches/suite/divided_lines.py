@@ -20,7 +20,7 @@ import tempfile
 import time
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/synth-kd.sh"
-OPTIONS = ["--chat", "--valid-fraction", "0", "-q", "--no-check"]
+OPTIONS = ["--chat", "--turns", "all", "--valid-fraction", "0", "-q", "--no-check"]
 
 
 def make(path, size):
