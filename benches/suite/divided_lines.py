@@ -74,7 +74,7 @@ def tasks(folder, rounds):
         lines = subprocess.run([str(word) for word in plan], check=True, capture_output=True, text=True).stdout
         running = [subprocess.Popen(line, shell=True) for line in lines.splitlines()]
         assert len(running) == 2 and not any([one.wait() for one in running])
-        run("bash", SCRIPT, "finish", folder / "tasks", "-q", "--no-check", "--delete-parts")
+        run("bash", SCRIPT, "finish", folder / "tasks", "-q", "--no-check")
 
     times = [(seconds(threads), seconds(side_by_side)) for _ in range(rounds)]
     for kind in ("tokens", "lossmask", "span"):
