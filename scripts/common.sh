@@ -121,13 +121,15 @@ check_passed() {
 
 # help: the usage, with the options in place of @further that it does not explain (if the filters are there).
 help() {
-    local text filter key names more=''
+    local text filter key flag names more=''
     text=$(usage)
     ! (need_filters "${pipeline[@]}") 2>/dev/null || ask_filters
     for filter in "${pipeline[@]}"; do
         names=''
         for key in "${flags[@]}"; do
-            [[ $key != "$filter "* || $text =~ (^|[^a-z-])"${key#"$filter "}"([^a-z-]|$) ]] || names+=", ${key#"$filter "}"
+            flag=${key#"$filter "}
+            # (An option is explained where its line begins, alone or behind another one.)
+            [[ $key != "$filter "* || $text =~ $'\n'"  "(--[^$'\n ']+( [A-Z]+)?,\ )?"$flag"[\ $'\n'] ]] || names+=", $flag"
         done
         [[ -z $names ]] ||
             more+=$(fmt -w 80 <<<"  To $filter, whose --help explains them, go the options ${names:2}.")$'\n\n'
@@ -277,14 +279,15 @@ drop_old_rows() {
 
 # make_rows ROOT: ROOT/rows/SPLIT.FORM.parquet, of each split and form.
 make_rows() {
-    local form split made=() first
+    local form split made=() first summary=(--summary)
+    [[ -z $quiet ]] || summary=()
     for form in "${rows[@]}"; do
         for split in train valid; do
             is_there "$1/$split" || continue
             found "$1/$split" -maxdepth 1 -name '*_tokens.idx'
             [[ -n $first ]] || continue
             made+=("$1/rows/$split.$form.parquet")
-            run seq-pack "$1/$split" -o "${made[-1]}" --form "$form" "${row_options[@]}" --overwrite \
+            run seq-pack "$1/$split" -o "${made[-1]}" --form "$form" "${row_options[@]}" --overwrite "${summary[@]}" \
                 --jobs "${jobs:-$(nproc)}" --progress "$progress" ${quiet:+"$quiet"} ||
                 die "$1 is finished, its rows are not" $?
         done
@@ -421,7 +424,7 @@ make_all() {
         again=(--again)
     fi
     building=$root
-    run "${@:1:3}" --here "$most" ${overwrite:+--overwrite} ${resume:+--resume} "${@:4}" >/dev/null || leave "$root" $?
+    run "${@:1:3}" --here "$most" ${quiet:+"$quiet"} ${overwrite:+--overwrite} ${resume:+--resume} "${@:4}" >/dev/null || leave "$root" $?
     run ds-plan work "$root" --jobs "$most" "${again[@]}" ${quiet:+"$quiet"} --progress "$progress" ||
         die_of_task "$root" $?
     run ds-plan finish "$root" --here --jobs "$most" "${again[@]}" --since "$began" \
@@ -452,17 +455,18 @@ divide_inputs() {
 }
 inputs=()
 
-# task_option FLAG VALUE: what ds-plan says of a task, into: name, shard, slice, report.
+# task_option FLAG VALUE: what ds-plan says of a task, into: name, shard, slice, known, report.
 task_option() {
     case $1 in
     --name) name=$2 ;;
     --shard) shard=$2 ;;
     --slice) slice=$2 ;;
+    --known-files) known=("$1" "$2") ;;
     --progress-to) report=("$1" "$2") ;;
     esac
 }
 # shellcheck disable=SC2034
-name='' shard='' slice='' report=()
+name='' shard='' slice='' known=() report=()
 
 # What the first word asks for (docs/cluster.md): sets `mode`, and does at once what builds nothing.
 choose_mode() {

@@ -159,6 +159,7 @@ stage_documentation() {
         *) cp "$root/$page" "$documentation/$page" ;;
         esac
     done
+    python3 "$here/package/links.py" "$documentation"
     cargo metadata --manifest-path "$root/Cargo.toml" --format-version 1 --filter-platform "$machine-unknown-linux-gnu" |
         python3 "$here/package/notices.py" >"$documentation/THIRD-PARTY.txt"
 }

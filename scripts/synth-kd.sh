@@ -40,6 +40,9 @@ Usage: scripts/synth-kd.sh INPUT... ROOT [--shards N] [options]
                             under this span id: commentary=3 for tool calls and
                             text beside them (repeatable)
   --valid-fraction F        share of the ids that goes to valid (0.001)
+  --shards N                shards of raw rows, chats or other files: whole
+                            files; fewer files of JSONL than N are cut at lines
+                            (1)
   --jobs N, --workers N     shards side by side (all processors)
   --max-rows N              the first N rows of all shards together
   --max-rows-per-shard N    the first N rows of each shard
@@ -47,7 +50,7 @@ Usage: scripts/synth-kd.sh INPUT... ROOT [--shards N] [options]
                             reaches its share
   --overwrite               replace what is in ROOT
   --resume                  keep the shards that are finished with the same
-                            settings
+                            settings, and say which are made again
   --rows FORM               at the end also ROOT/rows/{train,valid}.FORM.parquet
                             for trainers: rows (one sequence a row), trl or
                             megatron-bridge (repeatable); with a plan give it to
@@ -79,7 +82,7 @@ Usage: scripts/synth-kd.sh INPUT... ROOT [--shards N] [options]
   is new in INPUT.
 
   --tasks N                 about N tasks of equal size (tasks of about 1 GiB of
-                            decoded Parquet)
+                            decoded Parquet or of JSONL)
   --rows-per-task N         tasks of N rows
 
   Examples:
@@ -118,14 +121,14 @@ while (($#)); do
     --no-input-check) no_input_check=$1 && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error | --rejects | --progress | \
-        --tasks | --rows-per-task | --name | --shard | --slice | --progress-to | --shards | --rows | --model)
+        --tasks | --rows-per-task | --name | --shard | --slice | --known-files | --progress-to | --shards | --rows | --model)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     --tasks | --rows-per-task) number "$1" "$2" 1 && size=("$1" "$2") ;;
     --rows) rows_option "$2" ;;
     --model) model=$2 ;;
     --shards) number "$1" "$2" 1 && shards=$((10#$2)) ;;
-    --name | --shard | --slice | --progress-to) task_option "$1" "$2" ;;
+    --name | --shard | --slice | --known-files | --progress-to) task_option "$1" "$2" ;;
     --valid-fraction) fraction=$2 ;;
     --on-error) on_error=$2 ;;
     --rejects) rejects=$2 ;;
@@ -165,6 +168,7 @@ makers=(${reader:+"$reader"} harmony-tok)
 pipeline=("${makers[@]}" span-mask mmidx-write seq-pack)
 options_of '' vain
 if ((${#vain[@]})); then
+    [[ -z $model || ${vain[0]} != --thinking ]] || die "--thinking is not for --model; try: --turns, with fit for split"
     [[ -z $model ]] || die "${vain[0]} is not for --model"
     readers=(${takes[synth-harmony ${vain[0]}]+--raw} ${takes[chat-harmony ${vain[0]}]+--chat})
     ((${#readers[@]})) || readers=(--model)
@@ -194,7 +198,7 @@ make_part() {
         gristmill "${tokenize[@]}" '|' "${mask[@]}" '|' "${part[@]}"
         return
     fi
-    limits=("${inputs[@]}" --shard "$shard" --hash-inputs "${limits[@]}")
+    limits=("${inputs[@]}" --shard "$shard" --hash-inputs "${known[@]}" "${limits[@]}")
     if [[ $raw == --conversations ]]; then
         gristmill "${tokenize[@]}" "${limits[@]}" --no-input-check '|' "${mask[@]}" '|' "${part[@]}"
         return

@@ -17,7 +17,8 @@ Usage: scripts/synth-raw.sh RAW_DIR... OUT_DIR [options]
   synth_harmony_shard_NN.parquet and manifest.json.
 
   --shards N                shards; whole files are divided among them, in their
-                            order (1)
+                            order; fewer files of JSONL than N are cut at lines
+                            (1)
   --jobs N, --workers N     shards side by side (all processors)
   --row-group-rows N        rows of each row group (1000)
   --max-rows N              the first N rows of each shard
@@ -41,8 +42,7 @@ Usage: scripts/synth-raw.sh RAW_DIR... OUT_DIR [options]
 
   --tasks N                 about N tasks of equal size (tasks of about 1 GiB of
                             decoded Parquet)
-  --rows-per-task N         tasks of N rows (a shard of NDJSON is always one
-                            task)
+  --rows-per-task N         tasks of N rows (JSONL is cut by --tasks alone)
 
   Examples:
     scripts/synth-raw.sh data/raw data/synth_harmony --shards 8
@@ -69,7 +69,7 @@ while (($#)); do
     -q | --quiet) quiet=-q && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --shards | --row-group-rows | --jobs | --workers | --max-rows | --tasks | --rows-per-task | --dataset | --split | --on-error | \
-        --rejects | --progress | --name | --shard | --slice | --progress-to)
+        --rejects | --progress | --name | --shard | --slice | --known-files | --progress-to)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     --shards) number "$1" "$2" 1 && shards=$((10#$2)) ;;
@@ -81,7 +81,7 @@ while (($#)); do
     --on-error) on_error=$2 ;;
     --rejects) rejects=$2 ;;
     --progress) progress_option "$2" ;;
-    --name | --shard | --slice | --progress-to) task_option "$1" "$2" ;;
+    --name | --shard | --slice | --known-files | --progress-to) task_option "$1" "$2" ;;
     -) positional+=("$1") && shift && continue ;;
     -*) pass_on "$@" && shift "${words[$1]}" && continue ;;
     *) positional+=("$1") && shift && continue ;;
@@ -103,7 +103,7 @@ done
 # A task of a plan; ds-plan calls this.
 if [[ $mode == slice ]]; then
     keep_rejects synth-harmony
-    run synth-harmony "${inputs[@]}" --shard "$shard" ${slice:+--slice "$slice"} ${max_rows:+--limit "$max_rows"} \
+    run synth-harmony "${inputs[@]}" --shard "$shard" "${known[@]}" ${slice:+--slice "$slice"} ${max_rows:+--limit "$max_rows"} \
         -o "$out/synth_harmony_$name.parquet" ${overwrite:+--overwrite} --jobs "${jobs:-1}" "${groups[@]}" "${passed[@]}" \
         "${bad[@]}" -q "${report[@]}"
     exit

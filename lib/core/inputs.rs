@@ -38,6 +38,11 @@ pub fn keep_apart(path: &Path) {
     inputs().apart.insert(path.to_path_buf());
 }
 
+/// Whether this is a file of progress of this run.
+pub fn is_kept_apart(path: &Path) -> bool {
+    inputs().apart.contains(path)
+}
+
 /// Whether a path was named.
 pub fn is_named(path: &Path) -> bool {
     inputs().paths.contains(path)
@@ -79,25 +84,8 @@ pub fn settle() {
     inputs().noted.clear();
 }
 
-/// Refuses to write to a path that is read, or that is in a folder that is read, or that is a file of progress, under any
-/// name.
-pub fn refuse_target(target: &Path) -> Result<()> {
-    let id = |path: &Path| files::metadata(path).map(|found| found.map(|found| FileId::of(&found)));
-    let apart: Vec<PathBuf> = inputs().apart.iter().cloned().collect();
-    if !apart.is_empty()
-        && let Some(own) = id(target)?
-    {
-        for path in apart {
-            if id(&path)? == Some(own) {
-                return Err(Error::usage("is the file of --progress-to").at(target));
-            }
-        }
-    }
-    refuse_input(target)
-}
-
 /// Refuses to write to a path that is read or that is in a folder that is read, under any name.
-pub fn refuse_input(target: &Path) -> Result<()> {
+pub fn refuse_target(target: &Path) -> Result<()> {
     // (Devices hold nothing that could be lost.)
     let holds_data = |found: &std::fs::Metadata| found.is_file() || found.is_dir();
     let own = files::metadata(target)?.filter(holds_data).map(|found| FileId::of(&found));
@@ -108,6 +96,11 @@ pub fn refuse_input(target: &Path) -> Result<()> {
     // (A regular file as stdin is read by a filter without named inputs.)
     if own.is_some() && own == FileId::of_stream(io::stdin()) {
         return Err(Error::usage("is the input of this run").at(target));
+    }
+    for path in &inputs().apart {
+        if own.is_some() && own == files::metadata(path)?.map(|found| FileId::of(&found)) {
+            return Err(Error::usage("is the file of --progress-to").at(target));
+        }
     }
     let mut outer = None;
     for path in &inputs().paths {

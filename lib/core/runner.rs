@@ -194,11 +194,12 @@ impl<S: Sink> State<S> {
         let read = before.records().map(|before| self.read.saturating_add(before));
         let counts = Counts { read, rejected: dropped.rejected, skipped: dropped.skipped };
         self.rejects.publish()?;
-        let SinkSummary { made, warnings } = self.sink.finish(counts)?;
+        let SinkSummary { made, left, warnings } = self.sink.finish(counts)?;
         self.progress.finish();
         runner.tool.tell_made(made.as_deref(), runner.common);
         runner.tool.warn(&warnings, runner.common);
         self.rejects.report(runner.tool.name());
+        runner.tool.tell_left(left.as_deref(), runner.common);
         if !self.skipped.is_empty() && !runner.common.quiet {
             let (skipped, unit) = (self.skipped.records(), of_plural(self.read, runner.unit));
             let line = format!("{skipped} of {} {unit} skipped: {}", self.read, self.skipped);

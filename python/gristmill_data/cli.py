@@ -143,8 +143,8 @@ def _io_cause(error: OSError) -> str:
 
 
 def _missing(error: ImportError) -> str:
-    extra = "megatron" if (error.name or "").startswith("megatron") else "torch"
-    hint = f"(try: pip install './python[{extra}]')"
+    package = "megatron-core" if (error.name or "").startswith("megatron") else error.name or "torch"
+    hint = f"(try: pip install {package.partition('.')[0]})"
     if isinstance(error, ModuleNotFoundError):
         return f"{error.name} is not installed {hint}"
     return f"{error.name} cannot be imported: {error} {hint}"

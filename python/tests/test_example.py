@@ -226,7 +226,7 @@ class WithoutPackagesTest(Root):
 
     def test_without_torch(self):
         self.write(train=[[64]])
-        hint = re.escape("torch is not installed (try: pip install './python[torch]')")
+        hint = re.escape("torch is not installed (try: pip install torch)")
         self.assert_fails(2, hint, self.root, python=self.without("torch"))
 
     @needs_torch

@@ -12,6 +12,8 @@ import pathlib
 import sys
 import zipfile
 
+from links import without_dead_links
+
 SUMMARY = "Small Unix filters that grind raw data into training-ready datasets, and their Python readers"
 
 LAUNCHER = """\
@@ -52,6 +54,8 @@ def main():
         if path.is_file():
             files[f"gristmill_data/{path.name}"] = (path.read_bytes(), 0o644)
     readme = (stage / "share/doc/gristmill/README.md").read_text()
+    # (Where the metadata is shown, no file is beside it.)
+    readme = without_dead_links(readme, lambda _: False)
     for name in ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.txt"):
         files[f"{info}/licenses/{name}"] = ((stage / "share/doc/gristmill" / name).read_bytes(), 0o644)
     tag = f"py3-none-{platform}"

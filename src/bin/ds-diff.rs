@@ -74,6 +74,9 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
         return Err(Error::usage("only one of the two can be stdin"));
     }
     let readers = [open(&args.a)?, open(&args.b)?];
+    for note in readers.iter().flat_map(Reader::notes).filter(|_| !args.common.quiet) {
+        tool.tell(note);
+    }
     let total = readers.iter().map(Reader::total).sum();
     let mut progress = args.common.progress(tool, "records", total, false)?;
     let options = DiffOptions { strict: args.strict, most: args.max_differences };

@@ -180,9 +180,11 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
 }
 
 fn plan(args: PlanArgs, tool: &Tool) -> Result<()> {
-    let wanted = args.tasks.unwrap_or(0);
+    let (wanted, quiet) = (args.tasks.unwrap_or(0), args.quiet);
     let plan = make(&args.into())?;
     let made = plan.tasks().count() as u64;
+    plan.replaced.iter().for_each(|line| tool.tell(line));
+    plan.notes.iter().filter(|_| !quiet).for_each(|note| tool.tell(note));
     if made < wanted {
         let tasks = if made == 1 { "task" } else { "tasks" };
         tool.tell(&format!("{made} {tasks}, not {wanted}: the inputs cannot be divided into more"));

@@ -12,7 +12,7 @@ use gristmill::cli::{
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::harmony::Alignment;
-use gristmill::stream::{Reader, Request};
+use gristmill::stream::{Reader, Request, refuse_chats};
 use gristmill::view::page::PageArgs;
 use gristmill::view::term::{Artist, DrawingOptions, Head, film, head};
 use gristmill::view::{ShownRecord, Viewer};
@@ -135,7 +135,11 @@ fn print(
     let mut artist = Artist::new(drawing(args));
     // The head is printed with the first record, which shows whether there are masks.
     let (mut printed, mut left) = (None, None);
+    let header = reader.header().clone();
     while let Some(batch) = reader.next_batch()? {
+        if printed.is_none() {
+            refuse_chats(&header, &batch)?;
+        }
         for row in 0..batch.len() {
             let shown = viewer.show(&batch, row)?;
             if !args.step.is_empty() && !matches!(shown, ShownRecord::Game(_)) {

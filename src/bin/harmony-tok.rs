@@ -213,6 +213,7 @@ fn header(
         header.set("inputs", inputs);
     }
     header.set("input_manifest", manifest);
+    args.source.state_cut(&mut header);
     let slice = args.source.input.slice.map(|slice| slice.to_string());
     let (rows, tokens) = (args.source.limit(), args.max_tokens);
     let mut limits = json!({"rows": rows, "tokens": tokens, "slice": slice});

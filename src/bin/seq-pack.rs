@@ -13,12 +13,12 @@ use gristmill::cli::{
     WithoutEffect,
 };
 use gristmill::dataset;
-use gristmill::error::{Error, Result};
+use gristmill::error::{Error, Result, shown};
 use gristmill::files;
 use gristmill::format::kd_root;
 use gristmill::format::token_rows::{
-    ExtraColumn, Form, PAD, RowCompression, RowsSettings, RowsTarget, WindowSink, pack_datasets,
-    summary,
+    ExtraColumn, Form, PAD, RowCompression, RowsSettings, RowsTarget, WindowSink, left,
+    pack_datasets, summary,
 };
 use gristmill::harmony::{Policy, Spans};
 use gristmill::inputs;
@@ -118,6 +118,10 @@ pub struct Args {
     #[arg(long, add = ForPipelines, help_heading = "Checks")]
     allow_unsupervised: bool,
 
+    /// Print what was made of datasets on disk to stdout, with its file
+    #[arg(long, help_heading = "Messages", add = WithoutEffect)]
+    summary: bool,
+
     #[command(flatten)]
     sink: SinkArgs,
     #[command(flatten)]
@@ -187,8 +191,14 @@ fn from_triples(
     let (files, slice) = (&args.input.files, args.input.slice);
     let made = pack_datasets(files, slice, (settings, target), header, watched)?;
     progress.finish();
-    tool.tell_made(Some(&summary(&made)), &args.common);
+    match (args.summary, &target.rows) {
+        (true, Some(path)) => {
+            cli::print_text(&format!("{}: {}\n", shown(path), summary(&made)))?;
+        }
+        _ => tool.tell_made(Some(&summary(&made)), &args.common),
+    }
     tool.warn(&made.unsupervised().into_iter().collect::<Vec<_>>(), &args.common);
+    tool.tell_left(left(&made).as_deref(), &args.common);
     Ok(())
 }
 

@@ -124,10 +124,10 @@ fn errors_name_the_line() {
         (
             format!("[\n{a},\n\n{{\n\"tokens\":\n[1.5]}},{b}]"),
             1,
-            ["stdin:4: ", "1.5 is not an int32"],
+            ["stdin: record 2: ", "1.5 is not an int32"],
         ),
-        (format!("[\n{a},\n{{\"tokens\":[1 2]}}]"), 1, ["stdin:3: ", ""]),
-        (format!("[{a},\n7]"), 1, ["stdin:2: ", "a number where an object"]),
+        (format!("[\n{a},\n{{\"tokens\":[1 2]}}]"), 1, ["stdin: record 2: ", ""]),
+        (format!("[{a},\n7]"), 1, ["stdin: record 2: ", "a number where an object"]),
         (
             "{\n\"id\":\"a\",\n\"tokens\":[7]}\n{\"tokens\":\n[x]}\n".to_string(),
             1,
@@ -192,5 +192,5 @@ fn an_array_is_not_held_in_memory() {
     assert!(peak(&["x"]) < 60);
     let long = format!("[{{\"id\":\"{}\",\"tokens\":[7]}}]", "x".repeat(1 << 20));
     let bounded = ds_cat(long).args(&["--max-record-bytes", "1000"]).run();
-    bounded.fails(1, &["stdin:1: ", "--max-record-bytes"]);
+    bounded.fails(1, &["stdin: record 1: ", "--max-record-bytes"]);
 }

@@ -16,7 +16,8 @@ use crate::common::{
 
 /// What a plan may say: that there are fewer tasks than were asked for.
 fn is_plans(stderr: &str) -> bool {
-    stderr.is_empty() || stderr.ends_with(": the inputs cannot be divided into more\n")
+    let ends = [": the inputs cannot be divided into more", "; try: --shards 5"];
+    stderr.lines().all(|line| ends.iter().any(|end| line.ends_with(end)))
 }
 
 /// A directory with an input and a copy of the scripts.

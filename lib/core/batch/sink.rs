@@ -32,5 +32,7 @@ pub trait Sink {
 pub struct SinkSummary {
     /// The output in one line; `None` for a stream.
     pub made: Option<String>,
+    /// What of the records it has left out on purpose, in one line.
+    pub left: Option<String>,
     pub warnings: Vec<String>,
 }

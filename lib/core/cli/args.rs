@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::own_file::PROGRESS;
 use super::progress::{Progress, When};
 use super::tool::{Tool, WithoutEffect};
+use crate::dataset::KnownFiles;
 use crate::error::Result;
 use crate::inputs;
 
@@ -70,8 +71,11 @@ impl CommonArgs {
         let progress = Progress::new(tool.name(), when, (what, total), uses_stdout);
         match &self.progress_to {
             Some(path) => {
-                PROGRESS.check(path)?;
-                inputs::keep_apart(path);
+                // (The filters of a chain report to one file.)
+                if !inputs::is_kept_apart(path) {
+                    PROGRESS.check(path)?;
+                    inputs::keep_apart(path);
+                }
                 Ok(progress.reporting_to(path))
             }
             None => Ok(progress),
@@ -110,6 +114,14 @@ pub struct InputArgs {
     )]
     pub max_record_bytes: u64,
 
+    /// The part of all inputs of which `slice` takes a part.
+    #[arg(skip)]
+    pub shard: Option<Slice>,
+
+    /// What is known of the inputs from an earlier reading.
+    #[arg(skip)]
+    pub known: KnownFiles,
+
     /// Whether a folder of shards need not be compared with its manifest, because a filter has done it or the
     /// user switched it off.
     #[arg(skip)]
@@ -131,6 +143,8 @@ impl Default for InputArgs {
             slice: None,
             allow_empty: false,
             max_record_bytes: MAX_RECORD_BYTES,
+            shard: None,
+            known: KnownFiles::default(),
             is_compared: false,
             is_shown: false,
         }

@@ -25,6 +25,11 @@ impl Tool {
         made.filter(|_| is_told).into_iter().for_each(|made| self.tell(made));
     }
 
+    /// Says what was left out on purpose, unless only errors are wanted.
+    pub fn tell_left(&self, left: Option<&str>, common: &CommonArgs) {
+        left.filter(|_| !common.quiet).into_iter().for_each(|left| self.tell(left));
+    }
+
     /// Prints warnings, unless only errors are wanted.
     pub fn warn(&self, warnings: &[String], common: &CommonArgs) {
         for warning in warnings.iter().filter(|_| !common.quiet) {

@@ -29,8 +29,6 @@ pub(super) struct OwnFile {
     what: &'static str,
     /// What else would happen to it.
     harm: &'static str,
-    /// Whether filters of one pipe may share it.
-    is_shared: bool,
     /// The beginning of its first line, and a text that it contains.
     signs: (&'static [u8], &'static [u8]),
 }
@@ -39,14 +37,12 @@ pub(super) const REJECTS: OwnFile = OwnFile {
     option: "--rejects",
     what: "rejects",
     harm: "so it is not replaced",
-    is_shared: false,
     signs: (b"{\"source\":\"", b"\"reason\":\""),
 };
 pub(super) const PROGRESS: OwnFile = OwnFile {
     option: "--progress-to",
     what: "progress",
     harm: "so nothing is appended to it",
-    is_shared: true,
     signs: (b"{\"tool\":\"", b"\"unit\":\""),
 };
 /// How many bytes are searched for these signs: only the names of source and record come before
@@ -56,7 +52,7 @@ const HEAD: u64 = 1 << 16;
 impl OwnFile {
     /// Refuses a file that may not become this one.
     pub fn check(&self, path: &Path) -> Result<()> {
-        let OwnFile { option, what, harm, signs: (begin, inside), .. } = self;
+        let OwnFile { option, what, harm, signs: (begin, inside) } = self;
         if ["/dev/stderr", "/dev/stdout"].iter().any(|stream| path.as_os_str() == *stream) {
             return Err(Error::usage(format!("{option} needs its own file")));
         }
@@ -66,11 +62,7 @@ impl OwnFile {
             return Err(Error::usage(cause).at(shown(path)).hint(other()));
         }
         let Some(found) = files::metadata(path)?.filter(Metadata::is_file) else { return Ok(()) };
-        // (The filters of a pipe may have one file of progress.)
-        match self.is_shared {
-            true => inputs::refuse_input(path)?,
-            false => inputs::refuse_target(path)?,
-        }
+        inputs::refuse_target(path)?;
         if FileId::of_stream(std::io::stdout()) == Some(FileId::of(&found)) {
             return Err(Error::usage("is the output of this run").at(shown(path)));
         }

@@ -2,20 +2,19 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::cli::Slice;
-use crate::digest::sha256_of;
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Kind as ErrorKind, Result, shown};
 use crate::files;
 use crate::format::data_files::{ARROW, Kind, LINES, PARQUET, refuse_left_out};
 use crate::format::{json_file, parquet};
+use crate::stream::Extent;
 use crate::walk::{self, WalkError};
 
+use super::known_files::{KnownFile, KnownFiles};
 use super::splits::refuse_several;
 
 /// The kinds of files of rows: all files of a folder are of one of these.
@@ -43,15 +42,12 @@ pub fn raw_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
 
 /// Returns name, bytes, rows and sha256 of each file of raw rows, nothing for stdin. Rows are null if they
 /// could only be counted by decoding (compressed files, Arrow).
-pub fn describe_raw(paths: &[PathBuf]) -> Result<Vec<Value>> {
-    paths.iter().filter(|path| path.as_os_str() != "-").map(|path| describe(path)).collect()
+pub fn describe_raw(paths: &[PathBuf], known: &mut KnownFiles) -> Result<Vec<Value>> {
+    paths.iter().filter(|path| path.as_os_str() != "-").map(|path| describe(path, known)).collect()
 }
 
-fn describe(path: &Path) -> Result<Value> {
-    let bad = |error: io::Error| Error::io(path, &error);
-    let mut lines =
-        LineCount { file: files::open_member(path).map_err(bad)?, lines: 0, is_open: false };
-    let (bytes, sha256) = sha256_of(&mut lines).map_err(bad)?;
+fn describe(path: &Path, known: &mut KnownFiles) -> Result<Value> {
+    let KnownFile { bytes, lines, sha256, .. } = known.of(path)?;
     if let Some(mut described) = parquet::describe(path)? {
         described["sha256"] = sha256.into();
         return Ok(described);
@@ -59,30 +55,9 @@ fn describe(path: &Path) -> Result<Value> {
     let is_plain = path.extension().is_some_and(|ending| {
         ["jsonl", "ndjson"].iter().any(|known| ending.eq_ignore_ascii_case(known))
     });
-    let rows = is_plain.then(|| lines.lines + u64::from(lines.is_open));
+    let rows = is_plain.then_some(lines);
     let name = path.file_name().map(|name| shown(Path::new(name)));
     Ok(json!({"name": name, "bytes": bytes, "rows": rows, "sha256": sha256}))
-}
-
-/// Counts the lines that are not blank while they are read.
-struct LineCount {
-    file: File,
-    lines: u64,
-    /// Whether the current line is not blank.
-    is_open: bool,
-}
-
-impl Read for LineCount {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        for part in buffer[..read].split_inclusive(|&byte| byte == b'\n') {
-            self.is_open |= !part.trim_ascii().is_empty();
-            if part.ends_with(b"\n") {
-                self.lines += u64::from(std::mem::take(&mut self.is_open));
-            }
-        }
-        Ok(read)
-    }
 }
 
 /// Refuses files that are not regular: reading a FIFO in a folder would wait without end.
@@ -96,18 +71,34 @@ fn refuse_endless(path: &Path) -> Result<()> {
 }
 
 /// Returns a contiguous part of the files. All N parts have the same number of files, except that the first
-/// ones may have one more.
-pub fn shard_of(files: &[PathBuf], shard: Slice) -> &[PathBuf] {
+/// ones may have one more. If there are fewer files of lines than parts, returns all files, with the part of them that
+/// is meant: they are cut as by `--slice`. (Parquet files and Arrow streams stay whole, and the last parts have none.)
+pub fn shard_of(files: &[PathBuf], shard: Slice) -> Result<(&[PathBuf], Option<Slice>)> {
+    let all = files.len() as u64;
     let range = match shard {
+        Slice::Part { count, .. }
+            if (1..count).contains(&all)
+                && files::find(files, |path| Ok(!is_of_lines(path)?))?.is_none() =>
+        {
+            return Ok((files, Some(shard)));
+        }
         Slice::Part { index, count } => {
-            let all = files.len() as u64;
             let (each, more) = (all / count.max(1), all % count.max(1));
             let start = |index: u64| index * each + index.min(more);
             start(index)..start(index + 1)
         }
-        range => range.of(files.len() as u64),
+        range => range.of(all),
     };
-    files.get(range.start as usize..range.end as usize).unwrap_or_default()
+    Ok((files.get(range.start as usize..range.end as usize).unwrap_or_default(), None))
+}
+
+/// Whether a file is cut at lines, or refuses to be cut.
+fn is_of_lines(path: &Path) -> Result<bool> {
+    match Extent::of(path, true) {
+        Ok(extent) => Ok(matches!(extent, Extent::Lines(_))),
+        Err(error) if error.kind() == ErrorKind::Unavailable => Err(error),
+        Err(error) => Ok(error.kind() == ErrorKind::Usage),
+    }
 }
 
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {

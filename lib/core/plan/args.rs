@@ -81,6 +81,10 @@ pub struct PlanArgs {
     #[arg(long, conflicts_with = "overwrite")]
     resume: bool,
 
+    /// Do not say which sources cannot be divided
+    #[arg(short, long)]
+    pub quiet: bool,
+
     /// Record that the sources were not compared with the manifest.json beside them
     #[arg(long, help_heading = "Recorded")]
     no_input_check: bool,

@@ -17,7 +17,7 @@ use crate::format::parquet::{ParquetFile, read_error};
 use crate::format::synth_shards::{
     self, ConversationJoin, ConversationPart, SynthManifest, SynthSource,
 };
-use crate::provenance::BuildRun;
+use crate::provenance::{BuildRun, DatasetOrigin};
 use crate::publish::TargetLock;
 
 pub(super) const RECIPE: Recipe = Recipe {
@@ -30,19 +30,25 @@ pub(super) const RECIPE: Recipe = Recipe {
     is_one_file: true,
     is_apart: false,
     has_input_manifest: false,
-    made: None,
+    made,
+    makes_again: true,
     is_kept,
     check,
     join,
     sweep: |_| Ok(()),
 };
 
+fn made(source: &PlanSource, root: &Path) -> Result<Option<DatasetOrigin>> {
+    let manifest: Option<Value> = json_file::if_there(&root.join(MANIFEST), json_file::read_all)?;
+    let made = manifest.and_then(|manifest| manifest["made"].get(&source.name).cloned());
+    Ok(made.and_then(|made| serde_json::from_value(made).ok()))
+}
+
 /// Whether the folder's manifest says that the shard was made as the plan would make it.
 fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
     let manifest: Option<Value> = json_file::if_there(&root.join(MANIFEST), json_file::read_all)?;
     let Some(manifest) = manifest else { return Ok(false) };
-    let made = serde_json::from_value(manifest["made"][&source.name].clone());
-    if made.ok() != Some(source.made(plan)) {
+    if made(source, root)? != Some(source.made(plan)) {
         return Ok(false);
     }
     let name = synth_shards::file_name(&source.name);

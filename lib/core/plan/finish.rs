@@ -1,15 +1,19 @@
 //! The last step: checks that all parts are there and as planned, and joins them.
 
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::state::{State, states};
-use super::{Plan, PlanSource, TaskList};
+use super::{Plan, PlanSource, TaskList, plan_path};
 use crate::cli;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::json_file;
 use crate::format::kd_root::{MANIFEST, ROOT_SCHEMA};
@@ -108,7 +112,8 @@ impl Finish {
         // All parts are checked before the first is joined.
         super::parts::check(plan, &sources, root)?;
         let job = JoinJob { plan, root, sources, options: self, start };
-        let summary = (plan.product.recipe().join)(&job, &parts)?;
+        let mut summary = (plan.product.recipe().join)(&job, &parts)?;
+        summary.reasons = reasons(&rejects(plan, root)?)?;
         // A `finish` that was killed has left a second copy of the data.
         crate::publish::sweep_below(root);
         (plan.product.recipe().sweep)(root)?;
@@ -149,6 +154,63 @@ fn rejects(plan: &Plan, root: &Path) -> Result<Vec<PathBuf>> {
         }));
     }
     Ok(all)
+}
+
+/// The most reasons that are told apart.
+const MOST_REASONS: usize = 10_000;
+/// How many reasons the summary has, and how many characters of each.
+const REASONS: (usize, usize) = (3, 120);
+
+/// Returns for what records were rejected, the most frequent first, as far as the reject files say it.
+fn reasons(paths: &[PathBuf]) -> Result<Vec<(String, u64)>> {
+    #[derive(Deserialize)]
+    struct Reject {
+        reason: String,
+    }
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let mut others = 0;
+    for path in paths {
+        let bad = |e: std::io::Error| Error::io(path.as_path(), &e);
+        for line in BufReader::new(File::open(path).map_err(bad)?).lines() {
+            let line = line.map_err(bad)?;
+            let Ok(Reject { reason }) = serde_json::from_str(&line) else { continue };
+            let reason: String = reason.chars().take(REASONS.1).collect();
+            // (Each record may have its own.)
+            if counts.len() < MOST_REASONS || counts.contains_key(&reason) {
+                *counts.entry(reason).or_default() += 1;
+            } else {
+                others += 1;
+            }
+        }
+    }
+    let mut all: Vec<(String, u64)> = counts.into_iter().collect();
+    all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let further = all.split_off(all.len().min(REASONS.0));
+    others += further.iter().map(|(_, count)| count).sum::<u64>();
+    all.extend((others > 0).then(|| ("other reasons".to_string(), others)));
+    Ok(all)
+}
+
+/// Returns how far the plan of a root is; `None` if the root has no plan, or is finished.
+pub fn unfinished(root: &Path) -> Result<Option<String>> {
+    if !files::is_directory(root)? || !files::exists(&plan_path(root))? {
+        return Ok(None);
+    }
+    // (Whoever reads the dataset says what is wrong with it.)
+    let plan = match is_finished(root).and_then(|is| if is { Ok(None) } else { Plan::find(root) }) {
+        Err(error) if error.kind() == Kind::Data => return Ok(None),
+        plan => plan?,
+    };
+    let Some(plan) = plan else { return Ok(None) };
+    let mut done = 0;
+    for task in plan.tasks() {
+        done += u64::from(task.has_receipt(root)?);
+    }
+    let all = exactly(plan.tasks().count(), "task");
+    let root = shown(root);
+    Ok(Some(format!(
+        "{root}: its plan is not finished ({done} of {all} done): these are its parts"
+    )))
 }
 
 /// Whether a root without a plan is complete: its parts were deleted after they were joined and

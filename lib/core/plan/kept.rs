@@ -37,19 +37,36 @@ impl PlanSource {
     /// Fails if the dataset at the source's path was not made as the plan would make it, since such a
     /// dataset must not be replaced silently.
     pub(super) fn check_resumed(&self, plan: &Plan, root: &Path) -> Result<()> {
-        let Some(made) = plan.product.recipe().made else { return Ok(()) };
-        let found = match made(self, root) {
-            // A dataset that cannot be read has no known origin.
-            Err(error) if error.kind() == Kind::Data => None,
-            found => found?,
+        if plan.product.recipe().makes_again {
+            return Ok(());
+        }
+        let cause = match self.found(plan, root)? {
+            Some(found) => self.differs(plan, &found),
+            None => Some("was not made by this command"),
         };
-        let cause = match found {
-            Some(found) if found == self.made(plan) => return Ok(()),
-            Some(found) if found.input != self.identity => "was made of another input",
-            Some(found) if found.build != plan.build => "was made by another build",
-            Some(_) => "was made with other options",
-            None => "was not made by this command",
-        };
+        let Some(cause) = cause else { return Ok(()) };
         Err(Error::usage(cause).at(self.target(plan, root).as_path()).hint("--overwrite"))
+    }
+
+    /// Returns why what the root has of the source is made again.
+    pub(super) fn is_replaced(&self, plan: &Plan, root: &Path) -> Result<Option<&'static str>> {
+        Ok(self.found(plan, root)?.and_then(|found| self.differs(plan, &found)))
+    }
+
+    fn found(&self, plan: &Plan, root: &Path) -> Result<Option<DatasetOrigin>> {
+        match (plan.product.recipe().made)(self, root) {
+            // A dataset that cannot be read has no known origin.
+            Err(error) if error.kind() == Kind::Data => Ok(None),
+            found => found,
+        }
+    }
+
+    fn differs(&self, plan: &Plan, found: &DatasetOrigin) -> Option<&'static str> {
+        match () {
+            _ if *found == self.made(plan) => None,
+            _ if found.input != self.identity => Some("was made of another input"),
+            _ if found.build != plan.build => Some("was made by another build"),
+            _ => Some("was made with other options"),
+        }
     }
 }

@@ -4,18 +4,21 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::cuts::{apportion, bytes_of, cut};
 use super::recipe::{SourceState, Weight};
 use super::{Plan, PlanLimits, PlanSource, Product, SCHEMA, TASKS, plan_path};
 use crate::batch::input_manifest;
 use crate::cli::Slice;
-use crate::error::{Error, Result};
+use crate::dataset::KnownFiles;
+use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::json_file;
 use crate::format::synth_shards::RecordedInput;
 use crate::provenance::Build;
 use crate::publish::{TargetLock, directory_of, publish_file_locked};
+use crate::wording::exactly;
 
 /// The default size of a task in bytes: about a quarter of a minute of one core.
 pub const TASK_BYTES: u64 = 1 << 30;
@@ -61,11 +64,39 @@ struct SourceNow {
     source: PlanSource,
     weights: Option<Vec<Weight>>,
     units: u64,
+    /// The bytes of files that are read whole, and why they are.
+    size: u64,
+    whole: Option<Error>,
 }
 
 impl SourceNow {
     fn bytes(&self) -> u128 {
         self.weights.as_deref().map_or(0, |weights| bytes_of(weights, self.units))
+    }
+
+    fn has_no_files(&self) -> bool {
+        self.source.shard.is_some() && self.source.identity.as_array().is_some_and(Vec::is_empty)
+    }
+
+    /// Whether the rows would have to be counted to divide it.
+    fn has_uncounted_rows(&self, sizing: Sizing) -> bool {
+        let are_wanted = matches!(sizing, Sizing::RowsPerTask(_)) || self.source.rows.is_some();
+        are_wanted && self.weights.is_some() && !self.source.is_counted
+    }
+
+    /// Returns why the source is one task, if it was to be more.
+    fn note(&self, sizing: Sizing, task_bytes: u64, sources: usize) -> Option<String> {
+        if self.has_uncounted_rows(sizing) && self.source.rows.is_none() {
+            let cause = "is one task: the rows of NDJSON are not counted";
+            let error = Error::usage(cause).at(self.source.path.as_path());
+            return Some(error.hint("--tasks N").to_string());
+        }
+        let is_large = match sizing {
+            Sizing::Tasks(tasks) => tasks > sources as u64,
+            Sizing::BytesPerTask(_) => self.size > task_bytes,
+            Sizing::RowsPerTask(_) => true,
+        };
+        self.whole.as_ref().filter(|_| is_large).map(Error::to_string)
     }
 
     /// Returns where the source is cut into tasks. `planned` is the source in the older plan, `count` how
@@ -77,6 +108,7 @@ impl SourceNow {
             // Which rows have this many tokens is known only from all rows before them.
             _ if self.source.tokens.is_some() => vec![0, units],
             (None, ..) => vec![0, units],
+            _ if self.has_uncounted_rows(sizing) => vec![0, units],
             (_, _, Sizing::RowsPerTask(rows)) => even_cuts(units, rows),
             // A source that has changed keeps the names of its tasks.
             (Some(weights), Some(planned), _) => {
@@ -100,9 +132,10 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
             .at(request.root.as_path())
             .hint("--overwrite"));
     }
-    let sources = sources_now(request)?;
-    let mut plan = empty(request, root)?;
-    let replaces = request.overwrite || (request.resume && recipe.made.is_none());
+    let mut files = KnownFiles::default();
+    let sources = sources_now(request, &mut files)?;
+    let mut plan = Plan { files, ..empty(request, root)? };
+    let replaces = request.overwrite || (request.resume && recipe.makes_again);
     if request.resume {
         check_resumed(request, &plan, &sources)?;
     }
@@ -125,6 +158,21 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
     plan.task_bytes =
         old.as_ref().map_or_else(|| task_bytes(&sources, sizing), |old| old.task_bytes);
     let counts = task_counts(&sources, sizing, old.as_ref(), plan.task_bytes);
+    let note = |source: &SourceNow| source.note(sizing, plan.task_bytes, sources.len());
+    if request.resume && recipe.makes_again {
+        let sources = sources.iter().map(|source| &source.source);
+        plan.replaced = replaced(sources, &plan, &request.root)?;
+    }
+    // (On one machine a task has all its processors.)
+    plan.notes = sources.iter().filter(|_| request.here.is_none()).filter_map(note).collect();
+    plan.notes.dedup();
+    let empty = sources.iter().filter(|source| source.has_no_files()).count();
+    if empty > 0 {
+        let all = exactly(sources.len(), "shard");
+        let cause = format!("{empty} of {all} have no files: Parquet and Arrow files stay whole");
+        let error = Error::usage(cause).at(request.input.as_path());
+        plan.notes.push(error.hint(format!("--shards {}", sources.len() - empty)).to_string());
+    }
     for (mut source, count) in sources.into_iter().zip(counts) {
         let name = &source.source.name;
         let planned = old.iter().flat_map(|old| &old.sources).find(|old| old.name == *name);
@@ -184,6 +232,25 @@ impl std::fmt::Display for Sizing {
             Sizing::BytesPerTask(_) => f.write_str("neither --tasks nor --rows-per-task"),
         }
     }
+}
+
+/// Returns in a line what the root has that is made again.
+fn replaced<'a>(
+    sources: impl Iterator<Item = &'a PlanSource>,
+    plan: &Plan,
+    root: &Path,
+) -> Result<Option<String>> {
+    let (mut count, mut first) = (0, None);
+    for source in sources {
+        if let Some(cause) = source.is_replaced(plan, root)? {
+            count += 1;
+            first.get_or_insert_with(|| format!("{} {cause}", source.name));
+        }
+    }
+    Ok(first.map(|first| {
+        let (all, root) = (exactly(count, "finished shard"), shown(root));
+        format!("{root}: {all}: not kept, made again: {first}")
+    }))
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
@@ -257,6 +324,9 @@ fn empty(request: &PlanRequest, root: PathBuf) -> Result<Plan> {
         task_bytes: 0,
         input_manifest: manifest.map_err(Error::data)?,
         sources: Vec::new(),
+        files: KnownFiles::default(),
+        notes: Vec::new(),
+        replaced: None,
     };
     plan.model = plan.model_now()?;
     plan.id = plan.make_id();
@@ -281,19 +351,21 @@ fn other_plan(old: &Plan, new: &Plan) -> Error {
 
 /// Returns the sources as they are now, with their shares of the limits in the order of their
 /// names.
-fn sources_now(request: &PlanRequest) -> Result<Vec<SourceNow>> {
+fn sources_now(request: &PlanRequest, files: &mut KnownFiles) -> Result<Vec<SourceNow>> {
     let limits = &request.limits;
     let sources = named_sources(request);
     let mut left = limits.rows;
     let tokens = limits.tokens.map(|tokens| tokens.div_ceil(sources.len().max(1) as u64));
     let mut all = Vec::new();
     for (name, paths, shard) in sources {
-        let SourceState { identity, weights } =
-            (request.product.recipe().look)(&name, &paths, shard)?;
+        let look = request.product.recipe().look;
+        let SourceState { identity, weights, are_bytes, whole } =
+            look(&name, &paths, shard, files)?;
         let mut paths = paths.into_iter();
         let (path, further) = (paths.next().unwrap_or_default(), paths.collect());
         let there = weights.iter().flatten().map(|weight| weight.units).sum::<u64>();
-        if weights.is_none() && left.is_some() {
+        let is_counted = weights.is_some() && !are_bytes;
+        if !is_counted && left.is_some() {
             let cause = "a limit of rows of all files together: the rows of NDJSON are not counted";
             return Err(Error::usage(cause)
                 .at(path.as_path())
@@ -305,11 +377,13 @@ fn sources_now(request: &PlanRequest) -> Result<Vec<SourceNow>> {
             (Some(share), Some(most)) => Some(share.min(most)),
             (share, most) => share.or(most),
         };
-        let units = there.min(rows.unwrap_or(there));
-        let (is_counted, cuts) = (weights.is_some(), Vec::new());
+        let units = there.min(rows.filter(|_| is_counted).unwrap_or(there));
+        let bytes = |file: &Value| file["bytes"].as_u64().unwrap_or(0);
+        let size = identity.as_array().map_or(0, |files| files.iter().map(bytes).sum());
+        let cuts = Vec::new();
         let source =
             PlanSource { name, path, further, shard, identity, is_counted, rows, tokens, cuts };
-        all.push(SourceNow { units, source, weights });
+        all.push(SourceNow { units, source, weights, size, whole });
     }
     Ok(all)
 }

@@ -24,6 +24,7 @@ mod sets;
 mod state;
 mod status;
 mod summary;
+mod warnings;
 mod work;
 
 use std::ffi::OsStr;
@@ -34,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use args::PlanArgs;
-pub use finish::{Finish, is_finished, parts};
+pub use finish::{Finish, is_finished, parts, unfinished};
 pub use list::{TaskList, line};
 pub use make::{PlanRequest, Sizing, make};
 pub use products::Product;
@@ -45,6 +46,7 @@ pub use summary::summary_of_pack;
 pub use work::Work;
 
 use crate::cli::Slice;
+use crate::dataset::KnownFiles;
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
@@ -95,6 +97,15 @@ pub struct Plan {
     /// The manifest beside the sources.
     pub input_manifest: Option<InputManifest>,
     pub sources: Vec<PlanSource>,
+    /// What was found when the sources were read whole.
+    #[serde(default, skip_serializing_if = "KnownFiles::is_empty")]
+    pub files: KnownFiles,
+    /// Why sources were not divided, for the user.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+    /// What the root has that is made again, for the user.
+    #[serde(skip)]
+    pub replaced: Option<String>,
 }
 
 /// Limits of the whole build; `None` means no limit.
@@ -118,12 +129,12 @@ pub struct PlanSource {
     pub shard: Option<Slice>,
     /// What the source was when it was planned: name, size, rows, footer hash.
     pub identity: Value,
-    /// Whether its rows or games are counted beforehand (the rows of NDJSON are not).
+    /// Whether its rows or games are counted beforehand. (The rows of NDJSON are not: it is cut at bytes.)
     pub is_counted: bool,
     /// Its share of the limit of rows.
     pub rows: Option<u64>,
     pub tokens: Option<u64>,
-    /// Task I has the rows from `cuts[I]` to `cuts[I + 1]`.
+    /// Task I has the rows (or the lines that begin in the bytes) from `cuts[I]` to `cuts[I + 1]`.
     pub cuts: Vec<u64>,
 }
 
@@ -237,8 +248,9 @@ impl PlanSource {
 
     /// Whether the source has changed since the plan was made.
     pub fn is_changed(&self, plan: &Plan) -> Result<bool> {
-        let look = (plan.product.recipe().look)(&self.name, &self.paths(plan), self.shard)?;
-        Ok(look.identity != self.identity)
+        let (paths, mut known) = (self.paths(plan), plan.files.clone());
+        let now = (plan.product.recipe().look)(&self.name, &paths, self.shard, &mut known)?;
+        Ok(now.identity != self.identity)
     }
 
     /// Fails if the source has changed since the plan was made.
@@ -290,7 +302,11 @@ impl Task<'_> {
     pub fn slice(&self) -> Option<Slice> {
         let at = |index: usize| self.source.cuts.get(index).copied().unwrap_or(0);
         let is_whole = self.source.count() == 1;
-        (!is_whole).then(|| Slice::Range { start: at(self.index), end: at(self.index + 1) })
+        let part = || match self.source.is_counted {
+            true => Slice::Range { start: at(self.index), end: at(self.index + 1) },
+            false => Slice::Part { index: self.index as u64, count: self.source.count() as u64 },
+        };
+        (!is_whole).then(part)
     }
 
     /// Returns the number of its rows or games, if they are counted.

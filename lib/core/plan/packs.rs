@@ -13,6 +13,7 @@ use super::recipe::{Recipe, SourceState, Weight};
 use super::summary::Summary;
 use super::{Plan, PlanSource, TASKS, Task, parts, run};
 use crate::cli::Slice;
+use crate::dataset::KnownFiles;
 use crate::digest::hex;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
@@ -41,7 +42,8 @@ pub(super) const RECIPE: Recipe = Recipe {
     is_one_file: false,
     is_apart: false,
     has_input_manifest: false,
-    made: Some(made),
+    made,
+    makes_again: false,
     is_kept,
     check,
     join,
@@ -49,7 +51,12 @@ pub(super) const RECIPE: Recipe = Recipe {
 };
 
 /// Returns the games of a folder: their names and sizes.
-fn look(_name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<SourceState> {
+fn look(
+    _name: &str,
+    paths: &[PathBuf],
+    _: Option<Slice>,
+    _: &mut KnownFiles,
+) -> Result<SourceState> {
     let Some(path) = paths.first().map(PathBuf::as_path) else { return Ok(SourceState::default()) };
     let listed = raw_games::list(&[path])?;
     let (mut hash, mut weights, mut sum) = (Sha256::new(), Vec::new(), 0u64);
@@ -63,7 +70,7 @@ fn look(_name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<SourceState>
     }
     let listing = hex(&hash.finalize());
     let identity = json!({"games": listed.len(), "bytes": sum, "listing_sha256": listing});
-    Ok(SourceState { identity, weights: Some(weights) })
+    Ok(SourceState { identity, weights: Some(weights), ..SourceState::default() })
 }
 
 fn made(_: &PlanSource, root: &Path) -> Result<Option<DatasetOrigin>> {

@@ -26,6 +26,7 @@ pub(super) struct PlanProgress {
     before: u64,
     /// How many tasks this run has to do.
     wanted: usize,
+    has_token_limit: bool,
     /// The number of all units, if it is known beforehand.
     total: Option<u64>,
     start: Instant,
@@ -64,6 +65,7 @@ impl PlanProgress {
             tasks: Vec::new(),
             before: 0,
             wanted: 0,
+            has_token_limit: plan.limits.tokens.is_some(),
             total: plan.tasks().map(units).sum(),
             start: Instant::now(),
         }
@@ -125,8 +127,12 @@ impl PlanProgress {
         let seconds = shard.start.map_or(0.0, |start| start.elapsed().as_secs_f64());
         let Shard { name, done, .. } = shard;
         let (unit, of) = (of_plural(*done, self.unit), self.shards_done());
-        let done = grouped(*done);
-        Some(format!("{}: {name}: {done} {unit}{made}, {seconds:.1} s ({of})", self.name))
+        // (A filter in front reads more than a limit of tokens lets through.)
+        let facts = match self.has_token_limit {
+            true => made.trim_start_matches(", ").to_string(),
+            false => format!("{} {unit}{made}", grouped(*done)),
+        };
+        Some(format!("{}: {name}: {facts}, {seconds:.1} s ({of})", self.name))
     }
 
     fn shards_done(&self) -> String {

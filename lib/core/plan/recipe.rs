@@ -8,7 +8,8 @@ use super::finish::JoinJob;
 use super::summary::Summary;
 use super::{Plan, PlanSource, Task};
 use crate::cli::Slice;
-use crate::error::{Result, shown};
+use crate::dataset::KnownFiles;
+use crate::error::{Error, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::provenance::DatasetOrigin;
 
@@ -22,9 +23,9 @@ pub(super) struct Recipe {
     /// The unit of the sources and the unit of the product, both in the plural.
     pub unit: &'static str,
     pub sources: &'static str,
-    /// Looks at a source. The arguments are its name, its files or folders, and which shard of the raw rows
-    /// below the folder it is.
-    pub look: fn(&str, &[PathBuf], Option<Slice>) -> Result<SourceState>,
+    /// Looks at a source. The arguments are its name, its files or folders, which shard of the raw rows
+    /// below the folder it is, and what is known of files of which all bytes must be read.
+    pub look: fn(&str, &[PathBuf], Option<Slice>, &mut KnownFiles) -> Result<SourceState>,
     /// Returns the file that makes a part complete. The arguments are the part and the name of its
     /// source.
     pub manifest: fn(&Path, &str) -> PathBuf,
@@ -35,9 +36,10 @@ pub(super) struct Recipe {
     pub is_apart: bool,
     /// Whether a manifest beside the sources is part of their identity.
     pub has_input_manifest: bool,
-    /// Returns how the dataset at a source's path was made. `--resume` refuses a dataset that was not made as
-    /// the plan would make it; if this is `None`, such a dataset is made again.
-    pub made: Option<FindOrigin>,
+    /// Returns how what the root has of a source was made.
+    pub made: FindOrigin,
+    /// Whether `--resume` makes a source again that was made in another way; else it refuses.
+    pub makes_again: bool,
     /// Whether a root holds a source already, as the plan would make it.
     pub is_kept: fn(&PlanSource, &Plan, &Path) -> Result<bool>,
     /// Fails if the parts of the tasks, in their order, were not made as the plan says.
@@ -61,8 +63,12 @@ pub(super) struct SourceState {
     /// Differs for another source, and after a change of the source: an object for a file, a list of files
     /// for a shard of raw rows.
     pub identity: Value,
-    /// Its rows or games in order; `None` if they are not counted (NDJSON). Such a source is one task.
+    /// Its rows, games or bytes in order; `None` if it is not divided. Such a source is one task.
     pub weights: Option<Vec<Weight>>,
+    /// Whether the units are bytes: NDJSON is cut at lines, which are not counted.
+    pub are_bytes: bool,
+    /// Why it is not divided, if a user can do something about it.
+    pub whole: Option<Error>,
 }
 
 /// Returns the identity of a file whose rows can only be counted by reading it: its content, not its

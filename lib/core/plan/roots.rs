@@ -14,7 +14,7 @@ use crate::format::kd_root::{
     FORMAT, KdFiles, KdPart, KdRootManifest, KeptTokenizer, RootSettings, ShardJoin, Surplus,
     are_one_tokenizer, configs_agree, make_way, manifest_in_root,
 };
-use crate::provenance::{Build, BuildRun};
+use crate::provenance::{Build, BuildRun, DatasetOrigin};
 use crate::publish::TargetLock;
 
 pub(super) const RECIPE: Recipe = Recipe {
@@ -26,12 +26,18 @@ pub(super) const RECIPE: Recipe = Recipe {
     is_one_file: false,
     is_apart: false,
     has_input_manifest: true,
-    made: None,
+    made,
+    makes_again: true,
     is_kept,
     check,
     join,
     sweep: |_| Ok(()),
 };
+
+fn made(source: &PlanSource, root: &Path) -> Result<Option<DatasetOrigin>> {
+    let part = json_file::if_there(&manifest_in_root(root, &source.name), KdPart::read)?;
+    Ok(part.and_then(|part| part.made))
+}
 
 fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
     let path = manifest_in_root(root, &source.name);

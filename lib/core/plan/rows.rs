@@ -2,24 +2,30 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::recipe::{SourceState, Weight, uncounted};
+use super::recipe::{SourceState, Weight};
 use crate::cli::Slice;
-use crate::dataset::{raw_files, shard_of};
-use crate::error::{Error, Result};
+use crate::dataset::{KnownFile, KnownFiles, raw_files, shard_of};
+use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::parquet::{self, ParquetFile, read_error};
+use crate::stream::Extent;
 
 /// Looks at a Parquet file, or at a shard of the raw rows in files and below folders.
-pub(super) fn look(_name: &str, paths: &[PathBuf], shard: Option<Slice>) -> Result<SourceState> {
+pub(super) fn look(
+    _name: &str,
+    paths: &[PathBuf],
+    shard: Option<Slice>,
+    known: &mut KnownFiles,
+) -> Result<SourceState> {
     let Some(path) = paths.first().map(PathBuf::as_path) else { return Ok(SourceState::default()) };
     match shard {
-        Some(shard) => raw_shard(paths, shard),
+        Some(shard) => raw_shard(paths, shard, known),
         None => {
             let (identity, weights) =
                 rows(path)?.ok_or_else(|| Error::usage("is not a Parquet file").at(path))?;
-            Ok(SourceState { identity, weights: Some(weights) })
+            Ok(SourceState { identity, weights: Some(weights), ..SourceState::default() })
         }
     }
 }
@@ -33,21 +39,60 @@ fn rows(path: &Path) -> Result<Option<(Value, Vec<Weight>)>> {
     Ok(Some((identity, file.row_group_sizes().map(weight).collect())))
 }
 
-/// Returns the files of a shard, divided as synth-harmony divides them.
-fn raw_shard(paths: &[PathBuf], shard: Slice) -> Result<SourceState> {
+/// Returns the files of a shard, divided as the filters divide them, and what they have that can be divided.
+fn raw_shard(paths: &[PathBuf], shard: Slice, known: &mut KnownFiles) -> Result<SourceState> {
     let all = raw_files(paths)?;
-    let (mut identity, mut weights) = (Vec::new(), Some(Vec::new()));
-    for path in shard_of(&all, shard) {
-        match rows(path)? {
-            Some((file, groups)) => {
-                identity.push(file);
-                weights.iter_mut().for_each(|weights| weights.extend_from_slice(&groups));
+    let (own, cut) = shard_of(&all, shard)?;
+    let (mut identity, mut weights) = (Vec::new(), Vec::new());
+    let (mut lines, mut whole) = (0, None);
+    for path in own {
+        if let Some((file, groups)) = rows(path)? {
+            identity.push(file);
+            weights.extend(groups);
+            continue;
+        }
+        let KnownFile { bytes, sha256, .. } = known.of(path)?;
+        let name = path.file_name().map(|name| shown(Path::new(name)));
+        identity.push(json!({"name": name, "bytes": bytes, "sha256": sha256}));
+        weights.push(Weight { units: bytes, bytes });
+        lines += 1;
+        match Extent::of(path, true) {
+            Ok(Extent::Lines(_)) => {}
+            Ok(_) => {
+                let cause = "an Arrow stream is not divided into tasks";
+                whole = whole.or(Some(Error::usage(cause).at(path.as_path())));
             }
-            None => {
-                identity.push(uncounted(path)?);
-                weights = None;
-            }
+            Err(error) if cut.is_some() => return Err(error),
+            Err(error) => whole = whole.or(Some(error)),
         }
     }
-    Ok(SourceState { identity: Value::from(identity), weights })
+    if (1..own.len()).contains(&lines) {
+        let cause = "Parquet and other files cannot be cut together";
+        whole = whole.or(Some(Error::usage(cause)));
+    }
+    if let Some(cut) = cut {
+        // Other shards have these files, too.
+        identity.push(json!({"shard": cut.to_string()}));
+        let units = weights.iter().map(|weight| weight.units).sum();
+        weights = within(&weights, cut.of(units));
+    }
+    let identity = Value::from(identity);
+    let weights = whole.is_none().then_some(weights);
+    Ok(SourceState { identity, weights, are_bytes: lines > 0, whole })
+}
+
+/// Returns the weights of some units.
+fn within(weights: &[Weight], range: std::ops::Range<u64>) -> Vec<Weight> {
+    let mut start = 0;
+    let mut inside = Vec::new();
+    for Weight { units, bytes } in weights {
+        let own = |at: u64| at.clamp(start, start + units) - start;
+        let taken = own(range.end) - own(range.start);
+        if taken > 0 {
+            let share = u128::from(*bytes) * u128::from(taken) / u128::from(*units);
+            inside.push(Weight { units: taken, bytes: share as u64 });
+        }
+        start += units;
+    }
+    inside
 }

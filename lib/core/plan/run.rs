@@ -9,7 +9,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use clap::Args;
 
 use super::state::State;
-use super::{Plan, Task};
+use super::{Plan, Task, plan_path};
 use crate::cli;
 use crate::error::{Error, Kind, Result, shown};
 use crate::failure::Failure;
@@ -123,12 +123,15 @@ impl Task<'_> {
         command.arg(&self.source.path).args(&self.source.further).arg(&part);
         command.args(["--name", &self.source.name]);
         let number = |number: u64| number.to_string();
+        let known = (!plan.files.is_empty()).then(|| std::path::absolute(plan_path(root)));
+        let known = known.transpose().map_err(|e| Error::io(root, &e))?;
         for (flag, value) in [
             ("--shard", self.source.shard.map(String::from)),
             ("--slice", self.slice_text()),
             ("--max-rows", self.source.rows.map(number)),
             ("--max-tokens", self.source.tokens.map(number)),
             ("--jobs", options.jobs.or(plan.threads).map(|jobs| jobs.to_string())),
+            ("--known-files", known.as_deref().map(shown)),
             ("--progress-to", options.progress_to.as_deref().map(shown)),
         ] {
             command.args(value.iter().flat_map(|value| [flag, value]));

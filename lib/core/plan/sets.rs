@@ -10,6 +10,7 @@ use super::recipe::{Recipe, SourceState, uncounted};
 use super::summary::Summary;
 use super::{Plan, PlanSource};
 use crate::cli::Slice;
+use crate::dataset::KnownFiles;
 use crate::digest::hex;
 use crate::error::Result;
 use crate::file_entry::FileEntry;
@@ -29,7 +30,8 @@ pub(super) const RECIPE: Recipe = Recipe {
     is_one_file: false,
     is_apart: true,
     has_input_manifest: false,
-    made: Some(made),
+    made,
+    makes_again: false,
     is_kept,
     // Their build.json has no provenance; the receipts name the plan.
     check: |_, _| Ok(()),
@@ -39,12 +41,17 @@ pub(super) const RECIPE: Recipe = Recipe {
 
 /// Returns the inputs of a puzzle domain: their names, sizes and hashes. A domain whose games the
 /// filter plays has a number of states in place of a path.
-fn look(name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<SourceState> {
+fn look(
+    name: &str,
+    paths: &[PathBuf],
+    _: Option<Slice>,
+    _: &mut KnownFiles,
+) -> Result<SourceState> {
     if puzzle::domain(name).is_some_and(|domain| !domain.reads_inputs()) {
         let number = paths.first().and_then(|path| path.file_name()).unwrap_or_default();
         return Ok(SourceState {
             identity: json!({"states": number.to_string_lossy()}),
-            weights: None,
+            ..SourceState::default()
         });
     }
     let (mut hash, mut count, mut bytes) = (Sha256::new(), 0u64, 0u64);
@@ -66,7 +73,7 @@ fn look(name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<SourceState> 
     }
     let listing = hex(&hash.finalize());
     let identity = json!({"files": count, "bytes": bytes, "listing_sha256": listing});
-    Ok(SourceState { identity, weights: None })
+    Ok(SourceState { identity, ..SourceState::default() })
 }
 
 fn manifest(set: &Path) -> Result<Option<PuzzleSetManifest>> {
@@ -125,5 +132,6 @@ fn summary(plan: &Plan, root: &Path) -> Result<Summary> {
         }
         made += &format!("{}: {}\n", source.name, facts.join(", "));
     }
-    Ok(Summary { made, unit: "groups", read: Some(groups), lost: Vec::new(), bytes, note: None })
+    let (lost, reasons) = (Vec::new(), Vec::new());
+    Ok(Summary { made, unit: "groups", read: Some(groups), lost, reasons, bytes, note: None })
 }

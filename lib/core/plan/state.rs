@@ -117,7 +117,7 @@ impl Plan {
     /// Whether a task of the plan is done or running: otherwise nothing is lost with the plan.
     pub(super) fn is_begun(&self, root: &Path) -> Result<bool> {
         for task in self.tasks() {
-            if files::exists(&task.directory(root).join(RECEIPT))? || task.is_running(root)? {
+            if task.has_receipt(root)? || task.is_running(root)? {
                 return Ok(true);
             }
         }
@@ -153,6 +153,11 @@ impl Task<'_> {
             return Ok(State::Failed(format!("exit {exit_code} on {host}: {message}")));
         }
         Ok(differs.flatten().map_or(State::Missing, State::Stale))
+    }
+
+    /// Whether the task was done, perhaps of an input that has changed since.
+    pub(super) fn has_receipt(&self, root: &Path) -> Result<bool> {
+        files::exists(&self.directory(root).join(RECEIPT))
     }
 
     /// Returns why the receipt is not this task's; `None` if it is.

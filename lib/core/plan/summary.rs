@@ -8,6 +8,7 @@ use crate::format::RecordCounts;
 use crate::format::kd_root::KdRootManifest;
 use crate::format::pack::PackManifest;
 use crate::format::synth_shards::SynthManifest;
+use crate::visible;
 use crate::wording::{exactly, grouped, of_plural, size};
 
 /// The inputs and the output of a plan, in words.
@@ -19,6 +20,8 @@ pub(super) struct Summary {
     pub read: Option<u64>,
     /// Lines about records that were skipped (with reasons where they are known) and rejected.
     pub lost: Vec<String>,
+    /// For what the tasks of this run have rejected records, and how many.
+    pub reasons: Vec<(String, u64)>,
     pub bytes: u64,
     /// A note for the user.
     pub note: Option<String>,
@@ -70,14 +73,19 @@ impl Summary {
             lost.push(format!("{} skipped ({skipped})", skipped.records()));
         }
         if let Some(rejected) = rejected.filter(|rejected| *rejected > 0) {
-            lost.push(format!("{rejected} rejected"));
+            lost.push(format!("{} rejected", grouped(rejected)));
         }
-        Summary { made, unit, read, lost, bytes, note: None }
+        Summary { made, unit, read, lost, reasons: Vec::new(), bytes, note: None }
     }
 
     /// Returns the lines for a dataset at `place` that took this long.
     pub(super) fn lines(&self, place: &Path, took: Duration) -> String {
-        let Summary { made, unit, read, lost, bytes, note: _ } = self;
+        let Summary { made, unit, read, lost, reasons, bytes, note: _ } = self;
+        let reasons = reasons.iter().map(|(reason, count)| {
+            let line = format!("rejected: {}: {reason}", exactly(*count, "record"));
+            visible::line(&line).into_owned() + "\n"
+        });
+        let made = format!("{made}{}", reasons.collect::<String>());
         let lost: String = lost.iter().map(|lost| format!(", {lost}")).collect();
         let unit = read.map_or(unit.to_string(), |read| of_plural(read, unit));
         let read = read.map_or("unknown".to_string(), grouped);

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::progress::PlanProgress;
 use super::state::State;
+use super::warnings::Warnings;
 use super::{Plan, Task};
 use crate::cli::{self, EveryMinute, Line};
 use crate::error::{Error, Kind, Result};
@@ -49,9 +50,9 @@ impl Work {
     pub fn run(&self, plan: &Plan, root: &Path) -> Result<()> {
         plan.check_build()?;
         let (mut open, mut progress) = self.open_tasks(plan, root)?;
+        let is_apart = plan.product.recipe().is_apart;
         let side_by_side = self.jobs.get().min(open.len().max(1));
         // (If the sizes of tasks differ much, the last one that runs may have all processors.)
-        let is_apart = plan.product.recipe().is_apart;
         let others = if is_apart { 1 } else { open.len().max(1) };
         let threads = self.jobs.get().div_ceil(others);
         let passing = PassedSignals::start().map_err(|e| Error::io("signals", &e))?;
@@ -63,6 +64,7 @@ impl Work {
         let (mut running, mut failure) = (0, None);
         let mut minute = EveryMinute::from(Instant::now());
         let mut messages_before = HashSet::new();
+        let mut warnings = Warnings::default();
         loop {
             while running < side_by_side && failure.is_none() && !passing.is_told_to_stop() {
                 let Some(task) = open.pop_front() else { break };
@@ -80,9 +82,10 @@ impl Work {
                     running -= 1;
                     passing.not_to(end.child);
                     let failed = end.failure();
-                    // Tasks of one kind repeat the same warnings.
-                    let is_new = messages_before.insert(end.messages.clone());
-                    if failed.is_some() || is_new {
+                    if failed.is_none() && !is_apart {
+                        let messages = String::from_utf8_lossy(&end.messages);
+                        messages.lines().for_each(|line| warnings.add(line));
+                    } else if failed.is_some() || messages_before.insert(end.messages.clone()) {
                         self.print(&line, &end.messages);
                     }
                     let shard_line = progress.end(end.task, failed.is_none());
@@ -103,6 +106,7 @@ impl Work {
             }
         }
         drop(line);
+        warnings.lines().for_each(|line| cli::tell(&line));
         passing.end();
         failure.map_or(Ok(()), |failure| Err(Error::passed_on(failure)))
     }

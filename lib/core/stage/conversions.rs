@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::batch::{Header, WantedRecords};
 use crate::cli::{InputArgs, LimitArgs, Slice, Tool, WithoutEffect};
-use crate::dataset::{describe_raw, raw_files, shard_of};
+use crate::dataset::{KnownFiles, describe_raw, raw_files, shard_of};
 use crate::error::{Error, Result};
 use crate::format::synth_shards::{CONVERSION, is_finished};
 use crate::inputs;
@@ -18,6 +18,8 @@ use crate::stream::{FileOutputArgs, Output, Reader};
 
 /// The parameter of the header in which --hash-inputs states the files that were read.
 const INPUTS: &str = "inputs";
+/// The parameter of the header that says which shard this is, if its inputs were cut.
+pub const CUT: &str = "shard";
 
 /// Where the records come from.
 #[derive(Debug, Args)]
@@ -27,12 +29,18 @@ pub struct SourceArgs {
 
     /// Read only part I of N of the files, whole files (--slice then takes a part of these); column
     /// types come from the first of all files
+    ///
+    /// Fewer files of NDJSON than N are cut as by --slice.
     #[arg(long, value_name = "I/N", help_heading = "Input")]
     shard: Option<Slice>,
 
     /// State name, size, rows and sha256 of each file in the header; this reads all files once more
     #[arg(long, help_heading = "Input", add = WithoutEffect)]
     hash_inputs: bool,
+
+    /// Take from the plan.json FILE what it states of files that have their size and time of change still
+    #[arg(long, value_name = "FILE", hide = true, add = WithoutEffect)]
+    known_files: Option<PathBuf>,
 
     #[command(flatten)]
     limit: LimitArgs,
@@ -50,7 +58,8 @@ impl SourceArgs {
 
     /// Returns what is known about each file that was opened, if the user asks for it.
     pub fn described(&self) -> Result<Option<Vec<Value>>> {
-        self.hash_inputs.then(|| describe_raw(&self.input.files)).transpose()
+        let mut known = self.input.known.clone();
+        self.hash_inputs.then(|| describe_raw(&self.input.files, &mut known)).transpose()
     }
 
     /// Returns which parameters of the header identify these opened inputs. The settings identify Parquet files by
@@ -69,13 +78,17 @@ impl SourceArgs {
     /// Opens the files, also those below the folders.
     pub fn open(&mut self, wanted: WantedRecords) -> Result<Reader> {
         inputs::name(&self.input.files);
+        if let Some(plan) = &self.known_files {
+            self.input.known = KnownFiles::of_plan(plan)?;
+        }
         let files = raw_files(&self.input.files)?;
         let first = match self.shard {
             Some(_) if files.iter().all(|path| path.as_os_str() == "-") => {
                 return Err(Error::usage("--shard divides files: give FILEs or folders"));
             }
             Some(shard) => {
-                self.input.files = shard_of(&files, shard).to_vec();
+                let (own, cut) = shard_of(&files, shard)?;
+                (self.input.files, self.input.shard) = (own.to_vec(), cut);
                 files.first().filter(|first| self.input.files.first() != Some(*first))
             }
             None => {
@@ -101,6 +114,7 @@ impl SourceArgs {
         settings["inputs"] = json!(reader.sources());
         settings["limits"] = json!({"rows": self.limit.limit, "slice": slice});
         header.set(CONVERSION, settings);
+        self.state_cut(&mut header);
         if let Some(inputs) = self.described()? {
             header.set(INPUTS, inputs);
         }
@@ -109,6 +123,13 @@ impl SourceArgs {
 }
 
 impl SourceArgs {
+    /// States in a header that the records are a part of those of the inputs.
+    pub fn state_cut(&self, header: &mut Header) {
+        if let Some(shard) = self.input.shard {
+            header.set(CUT, shard.to_string());
+        }
+    }
+
     /// Removes from a header the number of records of its inputs, which is not the number of
     /// conversations.
     pub fn forget_rows(&self, header: &mut Header) {

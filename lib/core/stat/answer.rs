@@ -19,8 +19,7 @@ use crate::error::{Error, Result};
 use crate::format::token_rows::PACKED;
 use crate::ordered::{Flow, one, ordered_map};
 use crate::record::{RecordType, Rows};
-use crate::stream::{Reader, holds_chats};
-use crate::way_on;
+use crate::stream::{Reader, refuse_chats};
 
 /// The version of answers in JSON, which is raised when the meaning of a field changes.
 const VERSION: u64 = 2;
@@ -250,17 +249,7 @@ pub fn measure(
     jobs: NonZeroUsize,
     progress: &mut Progress,
 ) -> Result<Answer> {
-    let (header, mut is_first) = (reader.header().clone(), true);
-    measure_seen(reader, options, jobs, progress, |batch| {
-        if std::mem::take(&mut is_first) && holds_chats(&header, batch) {
-            let input = batch.origin.place(0).source;
-            let cause = "expected Harmony conversations, got chats";
-            return Err(Error::usage(cause)
-                .at(&input)
-                .hint(way_on::through("chat-harmony", &input)));
-        }
-        Ok(())
-    })
+    measure_seen(reader, options, jobs, progress, |_| Ok(()))
 }
 
 /// Measures all records of a reader on `jobs` threads; calls `see` with each batch, in order,
@@ -279,6 +268,13 @@ pub fn measure_seen(
     let mut whole = Answer::of_type(name, options);
     let mut keys = Keys::default();
     let make_worker = || one(move |batch: Batch| measured(&batch, name, column, options));
+    let (header, mut is_first) = (reader.header().clone(), true);
+    let mut see = |batch: &Batch| {
+        if std::mem::take(&mut is_first) {
+            refuse_chats(&header, batch)?;
+        }
+        see(batch)
+    };
     let seen = (&mut reader).map(|batch| batch.and_then(|batch| see(&batch).map(|()| batch)));
     ordered_map(jobs, seen, make_worker, |measured: Result<(Answer, RecordKeys, u64)>| {
         let (part, own, bytes) = measured?;

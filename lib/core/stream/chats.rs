@@ -2,8 +2,21 @@
 
 use crate::batch::{Batch, Header};
 use crate::chat::filter_of;
+use crate::error::{Error, Result};
 use crate::record::CONVERSATION;
 use crate::record::conversation::{Conversations, POLICY};
+use crate::way_on;
+
+/// Fails if the first record of a first batch is a chat: reports show conversations, in which every message has its
+/// channel.
+pub fn refuse_chats(header: &Header, first: &Batch) -> Result<()> {
+    if !holds_chats(header, first) {
+        return Ok(());
+    }
+    let input = first.origin.place(0).source;
+    let error = Error::usage("expected Harmony conversations, got chats").at(&input);
+    Err(error.hint(way_on::through("chat-harmony", &input)))
+}
 
 /// Whether the first record of a first batch is a chat in the columns of conversations. A stream that
 /// states its policy holds no chats.

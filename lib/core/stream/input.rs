@@ -66,6 +66,9 @@ const ZSTD_SKIPPED: &[u8] = b"\x2a\x4d\x18";
 /// A message of the Arrow IPC stream begins with a continuation marker.
 const ARROW_STREAM: &[u8] = b"\xff\xff\xff\xff";
 const PARQUET: &[u8] = b"PAR1";
+/// The commands that decompress a file to stdout.
+const GZIP_OUT: &str = "gzip -dc";
+const ZSTD_OUT: &str = "zstd -dc";
 
 impl Input {
     /// Opens a file. An input without any byte is an error, unless `allow_empty`: only a writer that dies
@@ -118,11 +121,11 @@ impl Input {
         let (first, bytes) = peek(file).map_err(place)?;
         let (first, mut bytes, unpack): (_, Bytes, Option<&str>) = if first.starts_with(GZIP) {
             let (first, bytes) = peek(GzipReader::new(BufReader::new(bytes))).map_err(place)?;
-            (first, Box::new(bytes), Some("gzip -dc"))
+            (first, Box::new(bytes), Some(GZIP_OUT))
         } else if is_zstd(&first) {
             let decoder = zstd::stream::read::Decoder::new(bytes).map_err(place)?;
             let (first, bytes) = peek(decoder).map_err(place)?;
-            (first, Box::new(bytes), Some("zstd -dc"))
+            (first, Box::new(bytes), Some(ZSTD_OUT))
         } else {
             (first, Box::new(bytes), None)
         };
@@ -225,6 +228,13 @@ pub fn open_bytes(path: &Path) -> io::Result<Bytes> {
     } else {
         Box::new(bytes)
     })
+}
+
+/// Returns the command that decompresses a file; `None` if it is not compressed.
+pub(super) fn unpacker(path: &Path) -> io::Result<Option<&'static str>> {
+    let (first, _) = peek(File::open(path)?)?;
+    let zstd = is_zstd(&first).then_some(ZSTD_OUT);
+    Ok(if first.starts_with(GZIP) { Some(GZIP_OUT) } else { zstd })
 }
 
 fn is_zstd(first: &[u8]) -> bool {

@@ -16,10 +16,10 @@ use super::input::{Content, Input};
 use super::joined::{joined, surplus, with_rest};
 use super::ndjson_source::NdjsonSource;
 use super::parquet_source::ParquetSource;
-use super::slices::cut_inputs;
+use super::slices::{cut_inputs, lines_between};
 use crate::batch::{Header, RecordSource};
 use crate::chain::{self, Stdin};
-use crate::cli::{InputArgs, runs_within};
+use crate::cli::{InputArgs, Slice, runs_within};
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
@@ -58,8 +58,16 @@ struct InputPart {
     path: PathBuf,
     /// The part of it that belongs to the slice, in records; for NDJSON in bytes.
     range: Option<Range<u64>>,
+    /// A place before the range, and how many newlines come before it.
+    newlines: (u64, u64),
     /// The records of it that are read, if not all.
     runs: Option<Vec<Range<u64>>>,
+}
+
+impl InputPart {
+    fn of(path: PathBuf, range: Option<Range<u64>>) -> InputPart {
+        InputPart { path, range, newlines: (0, 0), runs: None }
+    }
 }
 
 impl Default for InputQueue {
@@ -97,14 +105,17 @@ impl InputQueue {
         // (On the thread of the filter: inputs are opened on another.)
         let reads_stdin = files.iter().any(|path| path.as_os_str() == "-");
         let stdin = if reads_stdin { chain::take_stdin() } else { Stdin::OfProcess };
-        let waiting = match args.slice {
-            Some(slice) => cut_inputs(&files, (slice, args.allow_empty), &mut total)?,
-            None => files.into_iter().map(|path| (path, None)).collect(),
+        let slices: Vec<Slice> = args.shard.into_iter().chain(args.slice).collect();
+        let waiting = match slices.is_empty() {
+            false => cut_inputs(&files, (&slices, args.allow_empty), &mut total)?,
+            true => files.into_iter().map(|path| (path, None)).collect(),
         };
-        let waiting =
-            waiting.into_iter().map(|(path, range)| InputPart { path, range, runs: None });
-        let first =
-            first.map(|path| InputPart { path: path.into(), range: Some(0..0), runs: None });
+        let waiting = waiting.into_iter().map(|(path, range)| {
+            let start = range.as_ref().map_or(0, |range| range.start);
+            let newlines = args.known.newlines_before(&path, start);
+            InputPart { path, range, newlines, runs: None }
+        });
+        let first = first.map(|path| InputPart::of(path.to_path_buf(), Some(0..0)));
         let waiting: VecDeque<InputPart> = first.into_iter().chain(waiting).collect();
         let inputs = InputQueue {
             first: waiting.front().cloned(),
@@ -157,7 +168,7 @@ impl InputQueue {
         }
         let mut all: Option<Header> = None;
         for path in &self.files {
-            let input = InputPart { path: path.clone(), range: None, runs: None };
+            let input = InputPart::of(path.clone(), None);
             let opened = Input::open(path, self.allow_empty)?;
             if matches!(opened.content, Content::Ndjson(_) | Content::Values(_)) {
                 return Ok(first.clone());
@@ -199,7 +210,7 @@ impl InputQueue {
                 }
                 continue;
             }
-            let input = InputPart { path: path.clone(), range: None, runs: None };
+            let input = InputPart::of(path.clone(), None);
             let opened = Input::open(path, self.allow_empty)?;
             let (_, own) = open(opened, &input, self.most, None)?.begin(None)?;
             if own == schema {
@@ -250,10 +261,11 @@ fn open(
     most: u64,
     shown: Option<File>,
 ) -> Result<Box<dyn RecordSource>> {
-    let InputPart { path, range, .. } = of;
+    let InputPart { path, range, newlines, .. } = of;
     let (name, is_piped) = (input.name.clone(), input.is_piped);
     let lines = |bytes: Bytes| -> Result<NdjsonSource> {
-        let source = NdjsonSource::open(name, is_piped, bytes, path, range.clone(), most)?;
+        let part = range.clone().map(|range| lines_between(path, range, *newlines)).transpose()?;
+        let source = NdjsonSource::open(name, is_piped, bytes, path, part, most);
         Ok(match shown {
             Some(pipe) => source.showing(pipe),
             None => source,
@@ -265,8 +277,8 @@ fn open(
     Ok(match input.content {
         Content::Ndjson(bytes) => Box::new(lines(bytes)?),
         Content::Values(values) => {
-            let starts = values.starts.clone();
-            Box::new(lines(Box::new(values))?.of_values(starts))
+            let (form, starts) = (values.form, values.starts.clone());
+            Box::new(lines(Box::new(values))?.of_values(form, starts))
         }
         Content::Arrow(bytes) => arrow(FrameSource::Bytes(Frames::new(bytes, most))),
         Content::Linked(link) => arrow(FrameSource::Link(link)),

@@ -144,7 +144,7 @@ pub(super) fn open_at_end(line: &[u8]) -> OpenBrackets {
     open
 }
 
-/// The lines on which records begin, for the records that were made and not asked for yet.
+/// The lines on which records begin (of an array, which may have all in one line, their numbers), for the records that were made and not asked for yet.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Starts(Arc<Mutex<VecDeque<u64>>>);
 
@@ -153,12 +153,12 @@ impl Starts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(line);
     }
 
-    /// Returns the line of the next record, without taking it.
+    /// Returns the line or number of the next record, without taking it.
     pub fn peek(&self) -> Option<u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).front().copied()
     }
 
-    /// Returns the line of the next record.
+    /// Returns the line or number of the next record.
     pub fn next(&self) -> Option<u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
@@ -168,6 +168,8 @@ impl Starts {
 pub(super) struct Values {
     pub form: Form,
     pub starts: Starts,
+    /// How many records have begun.
+    records: u64,
     bytes: Bytes,
     input: Vec<u8>,
     lines: Vec<u8>,
@@ -211,6 +213,7 @@ impl Values {
         Values {
             form,
             starts: Starts::default(),
+            records: 0,
             bytes,
             input: vec![0; READ],
             lines: Vec::new(),
@@ -320,7 +323,11 @@ impl Values {
             let found = char::from(byte);
             return Err(self.bad(format_args!("expected a record, got `{found}`")));
         }
-        self.starts.push(self.line);
+        self.records += 1;
+        self.starts.push(match self.form {
+            Form::Objects => self.line,
+            _ => self.records,
+        });
         self.has_records = true;
         if byte == b'[' {
             self.is_list = true;

@@ -43,7 +43,7 @@ mod step_tests;
 
 use std::fs::File;
 
-pub use chats::holds_chats;
+pub use chats::{holds_chats, refuse_chats};
 pub use choose::StreamChooser;
 pub use conform::ColumnMapping;
 pub use input::open_bytes;
@@ -53,6 +53,7 @@ pub use ndjson_reader::project;
 pub use ndjson_writer::NdjsonEncoder;
 pub use output::{FileEncoding, FileOutputArgs, Output};
 pub use reader::{Reader, Request};
+pub use slices::Extent;
 pub use writer::Writer;
 
 /// Asks for a pipe buffer of 1 MiB, the size of a batch: both sides can then run while one is

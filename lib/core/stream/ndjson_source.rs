@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fs::File;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,15 +13,14 @@ use bstr::ByteSlice;
 use super::bytes::{Bytes, cut, read_error};
 use super::inferred::Inference;
 use super::input::{Content, Input};
-use super::json_values::{Defect, Starts, open_at_end};
+use super::json_values::{Defect, Form, Starts, open_at_end};
 use super::lines::{Lines, first_line};
 use super::ndjson_reader::{NdjsonDecoder, member_names};
 use super::rare::announce_in_lines;
-use super::slices::lines_between;
 use crate::batch::{Batch, DroppedRecords, Header, Origin, RecordSource, TooLarge, WantedRecords};
 use crate::chat::filter_of;
 use crate::cli::{RejectedContent, Rejection};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Place, Position, Result};
 use crate::files::changed;
 use crate::json::{self, Kind, Reader};
 use crate::model::state_id;
@@ -58,38 +56,45 @@ struct BlockDecoder {
     next_line: u64,
     /// Where the records begin, if the lines were made from JSON of another form.
     starts: Option<Starts>,
+    /// Whether records are named by their numbers, not by their lines.
+    are_numbered: bool,
     /// The most bytes of a line.
     most: u64,
 }
 
 impl NdjsonSource {
-    /// Opens the source. With a range of bytes it reads only the lines that begin in it.
+    /// Opens the source. With a part of the lines, and the number of the first, it reads only these.
     pub(super) fn open(
         name: Arc<str>,
         is_piped: bool,
         bytes: Bytes,
         path: &Path,
-        range: Option<Range<u64>>,
+        part: Option<(Bytes, u64)>,
         most: u64,
-    ) -> Result<NdjsonSource> {
-        let (lines, next_line, from_first) = match range {
-            Some(range) => {
-                let (part, next_line) = lines_between(path, range)?;
-                (part, next_line, Some(Lines::new(bytes, most)))
-            }
+    ) -> NdjsonSource {
+        let (lines, next_line, from_first) = match part {
+            Some((part, next_line)) => (part, next_line, Some(Lines::new(bytes, most))),
             None => (bytes, 1, None),
         };
         let lines = Lines::new(lines, most);
-        let decoding =
-            BlockDecoder { name, is_piped, decoder: None, next_line, starts: None, most };
+        let decoding = BlockDecoder {
+            name,
+            is_piped,
+            decoder: None,
+            next_line,
+            starts: None,
+            are_numbered: false,
+            most,
+        };
         let dropped = DroppedRecords::without_header(None, is_piped);
         let file = (!is_piped).then(|| path.to_path_buf());
-        Ok(NdjsonSource { lines, decoding, pending: VecDeque::new(), from_first, dropped, file })
+        NdjsonSource { lines, decoding, pending: VecDeque::new(), from_first, dropped, file }
     }
 
     /// Sets that the lines were made from JSON of another form, in which records begin on other lines.
-    pub(super) fn of_values(mut self, starts: Starts) -> NdjsonSource {
+    pub(super) fn of_values(mut self, form: Form, starts: Starts) -> NdjsonSource {
         self.decoding.starts = Some(starts);
+        self.decoding.are_numbered = form != Form::Objects;
         self
     }
 
@@ -158,6 +163,10 @@ impl BlockDecoder {
         DroppedRecords::without_header(record, self.is_piped).header()
     }
 
+    fn place(&self, number: u64) -> Place {
+        place(&self.name, number, self.are_numbered)
+    }
+
     fn read_error(&self, error: &std::io::Error) -> Error {
         match Defect::of(error) {
             Some(defect) => defect.error(&self.name, self.is_piped),
@@ -197,11 +206,11 @@ impl BlockDecoder {
             let number = made.unwrap_or(self.next_line);
             self.next_line += 1;
             if line.len() as u64 > self.most {
-                let place = Place::line(self.name.clone(), number);
+                let place = self.place(number);
                 return Err(TooLarge::error(self.most).at(place));
             }
             if is_cut(line) {
-                let place = Place::line(self.name.clone(), number);
+                let place = self.place(number);
                 return Err(cut(place, self.is_piped, CUT));
             }
             if line.trim_ascii().is_empty() {
@@ -211,7 +220,7 @@ impl BlockDecoder {
                 Ok(()) => places.push(number),
                 Err(reason) => {
                     let text = line.trim_ascii_end().to_str_lossy().into_owned();
-                    let place = Place::line(self.name.clone(), number);
+                    let place = place(&self.name, number, self.are_numbered);
                     let input = RejectedContent::Text(text);
                     rejected.push(Rejection { place, id: None, reason, input });
                 }
@@ -221,7 +230,15 @@ impl BlockDecoder {
         // A long line is not in memory beside its record.
         drop(block);
         let records = decoder.finish()?;
-        let origin = Origin::lines(self.name.clone(), places);
+        let origin = if self.are_numbered {
+            let mut origin = Origin::default();
+            for (row, number) in places.into_iter().enumerate() {
+                origin.goes_on(row, &self.name, number);
+            }
+            origin
+        } else {
+            Origin::lines(self.name.clone(), places)
+        };
         Ok(Batch { rejected, bytes, ..Batch::of_records(records, origin) })
     }
 }
@@ -268,7 +285,7 @@ impl RecordSource for NdjsonSource {
         };
         let BlockDecoder { name, next_line, starts, most, is_piped, .. } = &self.decoding;
         let made = starts.as_ref().and_then(Starts::peek);
-        let place = Place::line(name.clone(), made.unwrap_or(next_line + number));
+        let place = self.decoding.place(made.unwrap_or(next_line + number));
         if line.len() as u64 > *most {
             return Err(TooLarge::error(*most).at(place));
         }
@@ -306,6 +323,14 @@ impl RecordSource for NdjsonSource {
             Some(block) => self.decoding.decode(block, wanted, schema).map(Some),
             None => Ok(None),
         }
+    }
+}
+
+/// Returns the place of a record by its line or its number.
+fn place(name: &Arc<str>, number: u64, is_numbered: bool) -> Place {
+    match is_numbered {
+        true => Place { source: name.clone(), position: Position::Record(number) },
+        false => Place::line(name.clone(), number),
     }
 }
 

@@ -226,6 +226,12 @@ impl Reader {
         self
     }
 
+    /// Adds notes for people.
+    pub fn noting(mut self, notes: Vec<String>) -> Reader {
+        self.notes.extend(notes);
+        self
+    }
+
     /// Makes the reader compare files with their hashes while they are read whole.
     pub fn comparing(mut self, comparison: Comparison) -> Reader {
         self.comparison = comparison;

@@ -8,57 +8,99 @@ use std::path::{Path, PathBuf};
 
 use super::arrow_source::count_records;
 use super::bytes::Bytes;
-use super::input::{Content, Input, MARK};
+use super::input::{Content, Input, MARK, unpacker};
 use super::parquet_source::open_parquet;
+use crate::batch::STDIN;
 use crate::cli::Slice;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::way_on::shown_word;
 
-/// Divides all inputs; returns the range of each that is in the slice, in records (Parquet, Arrow)
-/// or bytes (NDJSON). `total` receives the number of records if it is known.
+/// What a file has that can be divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// The records of Parquet.
+    Parquet(u64),
+    /// The records of an Arrow stream.
+    Arrow(u64),
+    /// The bytes of NDJSON, which is cut at lines.
+    Lines(u64),
+}
+
+impl Extent {
+    /// Looks at a file. The error says why it cannot be cut, and what can be done.
+    pub fn of(path: &Path, allow_empty: bool) -> Result<Extent> {
+        // This is checked before it is opened: opening a FIFO would take data that others wait for.
+        let cannot = |place: &str| {
+            let cause =
+                "cannot be cut into slices (only regular files that are not compressed can)";
+            Error::usage(cause).at(place)
+        };
+        if path.as_os_str() == "-" {
+            return Err(cannot(STDIN));
+        }
+        if files::metadata(path)?.is_some_and(|file| !file.is_file() && !file.is_dir()) {
+            return Err(cannot(&shown(path)));
+        }
+        let input = Input::open(path, allow_empty)?;
+        let file = shown_word(&input.name);
+        let way = |command: String| format!("{command} > {file}.ndjson, which can be cut");
+        if input.path.is_none() {
+            let error = cannot(&input.name);
+            let command = unpacker(path).map_err(|e| Error::io(&input.name, &e))?;
+            return Err(match (command, &input.content) {
+                (Some(command), Content::Ndjson(_)) => error.hint(way(format!("{command} {file}"))),
+                (Some(command), Content::Values(values)) => {
+                    let lines = values.form.to_lines();
+                    error.hint(way(format!("{command} {file} | {lines}")))
+                }
+                _ => error,
+            });
+        }
+        match input.content {
+            Content::Parquet(file) => Ok(Extent::Parquet(open_parquet(&input.name, file)?.rows())),
+            Content::Arrow(bytes) => Ok(Extent::Arrow(count_records(&input.name, bytes)?)),
+            Content::Linked(_) => Err(cannot(&input.name)),
+            Content::Values(values) => {
+                let cause = "cannot be cut into slices: it is JSON without a record a line";
+                let way = way(format!("{} {file}", values.form.to_lines()));
+                Err(Error::usage(cause).at(path).hint(way))
+            }
+            Content::Ndjson(_) => {
+                let metadata = std::fs::metadata(path).map_err(|e| Error::io(&input.name, &e))?;
+                Ok(Extent::Lines(metadata.len()))
+            }
+        }
+    }
+
+    fn kind(self) -> &'static str {
+        match self {
+            Extent::Parquet(_) => "Parquet",
+            Extent::Arrow(_) => "Arrow",
+            Extent::Lines(_) => "NDJSON",
+        }
+    }
+
+    fn size(self) -> u64 {
+        let (Extent::Parquet(size) | Extent::Arrow(size) | Extent::Lines(size)) = self;
+        size
+    }
+}
+
+/// Divides all inputs; returns the range of each that is in the slice (or in the slice of a slice), in records (Parquet,
+/// Arrow) or bytes (NDJSON). `total` receives the number of records if it is known.
 pub(super) fn cut_inputs(
     files: &[PathBuf],
-    (slice, allow_empty): (Slice, bool),
+    (slices, allow_empty): (&[Slice], bool),
     total: &mut Option<u64>,
 ) -> Result<VecDeque<(PathBuf, Option<Range<u64>>)>> {
     let mut kinds = Vec::new();
     let mut sizes = Vec::new();
     for path in files {
-        // This is checked before it is opened: opening a FIFO would take data that others wait for.
-        let cannot = |place: &str| {
-            let cause =
-                "cannot be cut into slices (only regular files that are not compressed can)";
-            Err(Error::usage(cause).at(place))
-        };
-        if path.as_os_str() == "-" {
-            return cannot("stdin");
-        }
-        if files::metadata(path)?.is_some_and(|file| !file.is_file() && !file.is_dir()) {
-            return cannot(&shown(path));
-        }
-        let input = Input::open(path, allow_empty)?;
-        if input.path.is_none() {
-            return cannot(&input.name);
-        }
-        let (kind, size) = match input.content {
-            Content::Parquet(file) => ("Parquet", open_parquet(&input.name, file)?.rows()),
-            Content::Arrow(bytes) => ("Arrow", count_records(&input.name, bytes)?),
-            Content::Linked(_) => return cannot(&input.name),
-            Content::Values(values) => {
-                let (file, command) = (shown_word(&input.name), values.form.to_lines());
-                let cause = "cannot be cut into slices: it is JSON without a record a line";
-                let way = format!("{command} {file} > {file}.ndjson, which can be cut");
-                return Err(Error::usage(cause).at(path.as_path()).hint(way));
-            }
-            Content::Ndjson(_) => {
-                let metadata = std::fs::metadata(path).map_err(|e| Error::io(&input.name, &e))?;
-                ("NDJSON", metadata.len())
-            }
-        };
-        kinds.push(kind);
-        sizes.push(size);
+        let extent = Extent::of(path, allow_empty)?;
+        kinds.push(extent.kind());
+        sizes.push(extent.size());
     }
     if let Some(other) = kinds.iter().find(|kind| **kind != kinds[0]) {
         return Err(Error::usage(format!(
@@ -66,13 +108,19 @@ pub(super) fn cut_inputs(
             kinds[0]
         )));
     }
-    if matches!(slice, Slice::Range { .. }) && kinds.contains(&"NDJSON") {
+    let is_range = |slice: &&Slice| matches!(slice, Slice::Range { .. });
+    if let Some(slice) = slices.iter().find(is_range)
+        && kinds.contains(&"NDJSON")
+    {
         let cause = format!("--slice {slice}: NDJSON is cut at bytes, its records are not counted");
         return Err(Error::usage(cause).hint("--slice I/N"));
     }
     let all = checked_sum(sizes.iter().copied());
     let total_size = all.ok_or_else(|| Error::data("the inputs claim more than 2^64 rows"))?;
-    let wanted = slice.of(total_size);
+    let wanted = slices.iter().fold(0..total_size, |outer, slice| {
+        let inner = slice.of(outer.end - outer.start);
+        outer.start + inner.start..outer.start + inner.end
+    });
     let are_rows = kinds.first() != Some(&"NDJSON");
     if are_rows {
         *total = Some(wanted.end - wanted.start);
@@ -94,16 +142,24 @@ pub(super) fn cut_inputs(
 }
 
 /// Returns the lines that begin in a range of bytes, and the number of the first. A line belongs to
-/// the slice that has its first byte.
-pub(super) fn lines_between(path: &Path, range: Range<u64>) -> Result<(Bytes, u64)> {
+/// the slice that has its first byte. `before` is a place before the range, and how many newlines come before it.
+pub(super) fn lines_between(
+    path: &Path,
+    range: Range<u64>,
+    before: (u64, u64),
+) -> Result<(Bytes, u64)> {
     let place = crate::error::shown(path);
     let bad = |e: std::io::Error| Error::io(&place, &e);
     let mut file = File::open(path).map_err(bad)?;
     let text = marked_bytes(&mut file).map_err(bad)?;
-    let (start, mut line) = line_start(&mut file, text, 1, range.start).map_err(bad)?;
-    let first = line;
-    let (end, _) = line_start(&mut file, start, line, range.end).map_err(bad)?;
-    line = first;
+    let from = match before {
+        (offset, newlines) if offset > text => (offset, newlines + 1),
+        _ => (text, 1),
+    };
+    let (start, line) = line_start(&mut file, from, range.start).map_err(bad)?;
+    // (The number of its last line is not needed.)
+    let near = start.max(range.end.saturating_sub(1));
+    let (end, _) = line_start(&mut file, (near, 0), range.end).map_err(bad)?;
     file.seek(SeekFrom::Start(start)).map_err(bad)?;
     Ok((Box::new(file.take(end.saturating_sub(start))), line))
 }
@@ -115,9 +171,13 @@ fn marked_bytes(file: &mut File) -> std::io::Result<u64> {
     Ok(if first == MARK { MARK.len() as u64 } else { 0 })
 }
 
-/// Returns the first line start at or after `target`, walking from a known line start; with its
-/// number.
-fn line_start(file: &mut File, from: u64, line: u64, target: u64) -> std::io::Result<(u64, u64)> {
+/// Returns the first line start at or after `target`, with its number. Walks from a line start, or a place before the
+/// target, of which the number of the line is known.
+fn line_start(
+    file: &mut File,
+    (from, line): (u64, u64),
+    target: u64,
+) -> std::io::Result<(u64, u64)> {
     if target <= from {
         return Ok((from, line));
     }

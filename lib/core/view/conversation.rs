@@ -114,7 +114,7 @@ impl ShownConversation {
 impl ShownMessage {
     /// Returns role, channel, recipient and content type as one line.
     pub fn title(&self) -> String {
-        let Some(role) = &self.role else { return "in no message".to_string() };
+        let Some(role) = &self.role else { return "outside of messages".to_string() };
         let mut title = role.clone();
         if let Some(channel) = &self.channel {
             title += &format!(" {channel}");

@@ -221,14 +221,17 @@ fn messages_of_any_json_are_shown() {
     assert_eq!(notes, "");
     let parts = r#"{"messages": [{"role": "tool", "name": "f", "content": [{"type": "text", "text": "a"},
         {"type": "system_content", "model_identity": "M"}], "tool_calls": [1]}, 5]}"#;
-    assert_eq!(text(parts).0, "tool:f: a\nmodel_identity: M\ntool_calls: [1] / in no message: 5");
+    assert_eq!(
+        text(parts).0,
+        "tool:f: a\nmodel_identity: M\ntool_calls: [1] / outside of messages: 5"
+    );
     assert_eq!(
         text("[1").1,
         "its messages cannot be read: EOF while parsing a list at line 1 column 2"
     );
     assert_eq!(
         text("{}"),
-        ("in no message: {}".to_string(), "it has no list of messages".to_string())
+        ("outside of messages: {}".to_string(), "it has no list of messages".to_string())
     );
 }
 

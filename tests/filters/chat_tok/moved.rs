@@ -182,7 +182,7 @@ fn what_does_not_follow_from_the_segments_is_found_in_roots() {
         assert!(shown.contains("assistant final") && shown.contains("F│ "), "{shown}");
         let numbers = tool("ds-stat").args(&[&dir.at("root")]).run().ok().text();
         assert!(
-            numbers.contains("tokens by role") && !numbers.contains("in no message"),
+            numbers.contains("tokens by role") && !numbers.contains("outside of messages"),
             "{numbers}"
         );
         let members = ["root/train/s_lossmask.bin", "root/train/s_span.bin"];

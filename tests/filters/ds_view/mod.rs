@@ -191,7 +191,7 @@ fn shifted_masks_are_seen_at_once() {
         let text = view.args(&[folder.join(path).to_str().unwrap()]).run().ok().text();
         assert!(text.lines().count() < 24, "{path}: {text}");
         assert!(
-            text.contains("the next token is") && text.contains("label-aligned masks"),
+            text.contains("the next token is reasoning") && text.contains("label-aligned masks"),
             "{text}"
         );
         text

@@ -154,7 +154,10 @@ fn columns_and_provenance_are_told() {
     let root = root(&dir, 1, "--valid-fraction 0.5");
     bash(&format!("ds-manifest -q {root}")).ok();
     let text = page(&[&root]);
-    assert!(text.contains("<th scope=\"row\">config.valid_fraction</th><td>0.5</td>"));
+    assert!(text.contains("<th scope=\"row\">config, valid fraction</th><td>0.5</td>"));
+    // Whom the page is given to does not learn where it was made.
+    let provenance = text.split("id=\"provenance-head\"").nth(1).unwrap();
+    assert!(provenance.contains(".../") && !provenance.contains(&dir.at("")), "{provenance}");
 }
 
 #[test]
@@ -195,7 +198,9 @@ fn findings_are_told() {
     let mut mask = std::fs::read(&path).unwrap();
     mask[0] = 255;
     std::fs::write(&path, mask).unwrap();
-    let text = page(&[&root, "--check"]);
+    let run = tool("ds-view").args(&[&root, "--check", "-q", "--html", "-"]).run();
+    run.exits(1, &["has not passed ds-check: 2 errors; the page has them"]);
+    let text = run.text();
     let found = tool("ds-check").args(&["--format", "json", "-q", &root]).run().records();
     let checks: Vec<&str> = found.iter().filter_map(|finding| finding["check"].as_str()).collect();
     assert!(!checks.is_empty());

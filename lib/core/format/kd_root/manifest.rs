@@ -153,6 +153,7 @@ impl KdRootManifest {
             rows_per_shard,
             tokens: settings.tokens.or(common(&parts, |limits| limits.tokens)),
             slice: common(&parts, |limits| limits.slice.clone()),
+            shard: None,
         };
         let renderer = KdRenderer {
             library: "gristmill".to_string(),

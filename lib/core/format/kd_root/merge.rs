@@ -1,5 +1,6 @@
 //! Concatenates parts: only if they belong together, are complete, and agree with their manifests.
 
+use std::collections::BTreeSet;
 use std::iter::Empty;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -411,6 +412,10 @@ pub(super) fn joined_source<'a>(parts: impl Iterator<Item = &'a KdPart> + Clone)
     // All slices together are not a slice; limits of rows or tokens stay only if all parts share
     // them.
     source.limits.slice = None;
+    let shards = parts.clone().filter_map(|part| part.source.limits.shard.as_deref());
+    let shards: BTreeSet<&str> = shards.collect();
+    let list = shards.into_iter().collect::<Vec<_>>().join(", ");
+    source.limits.shard = (!list.is_empty()).then_some(list);
     let limits = |part: &KdPart| (part.source.limits.rows, part.source.limits.tokens);
     if !parts.clone().all(|part| limits(part) == (source.limits.rows, source.limits.tokens)) {
         (source.limits.rows, source.limits.tokens) = (None, None);

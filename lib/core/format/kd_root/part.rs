@@ -264,6 +264,9 @@ pub struct SourceLimits {
     pub rows_per_shard: Option<u64>,
     pub tokens: Option<u64>,
     pub slice: Option<String>,
+    /// The shard (several: `0/8, 1/8`), if its inputs were cut; `slice` is then a part of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<String>,
 }
 
 /// One split of a part; without rows it has no files.

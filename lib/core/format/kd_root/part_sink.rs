@@ -25,6 +25,7 @@ use crate::provenance::{BuildRun, git_sha};
 use crate::publish::{PendingFile, TargetLock, publish};
 use crate::record::conversation::ID_FIELD;
 use crate::record::tokens::{self, Tokens};
+use crate::stage::CUT;
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
 /// What an Arrow stream's header says about its masks. NDJSON has no header, so flags may say it there.
@@ -73,6 +74,7 @@ impl AssertedSource {
                 rows_per_shard: None,
                 tokens: number("tokens"),
                 slice: limit("slice").and_then(Value::as_str).map(str::to_string),
+                shard: stated(CUT).or(limit(CUT)).and_then(Value::as_str).map(str::to_string),
             },
             tokenizer: Some(stated("tokenizer").cloned().unwrap_or(embedded)),
             spans: stated_or_asserted("--span", stated("spans").cloned(), self.spans())?,
@@ -275,7 +277,7 @@ impl Sink for PartSink {
         if is_root && kept.is_none() && self.overwrite {
             remove_kept(target.root(), &TargetLock::take(target.root())?)?;
         }
-        Ok(SinkSummary { made: Some(part.summary()), warnings })
+        Ok(SinkSummary { made: Some(part.summary()), warnings, left: None })
     }
 }
 

@@ -160,6 +160,7 @@ impl Sink for PackSink {
         let manifest = self.pack.finish(records, self.legality, self.provenance)?;
         Ok(SinkSummary {
             made: Some(format!("{}: {}", shown(&directory), manifest.summary())),
+            left: None,
             warnings,
         })
     }

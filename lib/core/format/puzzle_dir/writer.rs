@@ -77,7 +77,7 @@ impl Sink for PuzzleWriter {
         let (warnings, root) = (self.warnings(), self.root.clone());
         let written = self.publish(counts)?;
         let made = format!("{}: {}", shown(&root), counted(written, "example"));
-        Ok(SinkSummary { made: Some(made), warnings })
+        Ok(SinkSummary { made: Some(made), warnings, left: None })
     }
 }
 

@@ -158,15 +158,9 @@ pub fn summary(manifest: &RowsManifest) -> String {
         let tokens = counted(tokens, "token");
         line += &format!("; padded to a multiple of {}: {tokens}", grouped(multiple.get().into()));
     }
-    let PackingChanges { empty, dropped, cut, split } = changed;
-    if *empty > 0 {
-        line += &format!("; left out: {} without a token", grouped(*empty));
-    }
-    for (amount, what) in [(dropped, "dropped"), (cut, "cut"), (split, "split")] {
-        if amount.sequences > 0 {
-            let sequences = counted(amount.sequences, "sequence");
-            line += &format!("; {what}: {sequences}, {}", counted(amount.tokens, "token"));
-        }
+    if changed.split.sequences > 0 {
+        let split = counted(changed.split.sequences, "sequence");
+        line += &format!("; split: {split}, {}", counted(changed.split.tokens, "token"));
     }
     if let Some(Labels { at_seams, lost, .. }) = manifest.labels {
         if at_seams > 0 {
@@ -180,4 +174,21 @@ pub fn summary(manifest: &RowsManifest) -> String {
         line += &format!("; packed in windows of {}", counted(window, "record"));
     }
     line
+}
+
+/// Returns which sequences are not whole in the rows; `None` if all are (but for their ends of documents).
+pub fn left(manifest: &RowsManifest) -> Option<String> {
+    let PackingChanges { empty, dropped, cut, .. } = manifest.changed;
+    let all = counted(manifest.records.read.unwrap_or(manifest.records.written), "sequence");
+    let mut parts = Vec::new();
+    for (amount, what) in [(dropped, "longer than a row dropped"), (cut, "longer than a row cut")] {
+        if amount.sequences > 0 {
+            let (some, tokens) = (grouped(amount.sequences), counted(amount.tokens, "token"));
+            parts.push(format!("{some} of {all} {what}: {tokens} left out"));
+        }
+    }
+    if empty > 0 {
+        parts.push(format!("{} of {all} without a token left out", grouped(empty)));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
 }

@@ -41,7 +41,7 @@ pub(crate) use columns::{IGNORED, piece_hash};
 pub(crate) use decode::{DecodedRows, RowPiece};
 pub(crate) use index::{IndexedPiece, read_index};
 pub use manifest::{
-    Contents, HAS_EOD, Labels, PACKED, Padding, RowsInput, RowsManifest, SCHEMA, TokenCounts,
+    Contents, HAS_EOD, Labels, PACKED, Padding, RowsInput, RowsManifest, SCHEMA, TokenCounts, left,
     share, summary,
 };
 pub use pack::{WindowSink, pack_datasets};

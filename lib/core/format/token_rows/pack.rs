@@ -10,7 +10,7 @@ use serde_json::json;
 use super::columns::{ExtraColumn, GroupTotals, Layout, Source, left_out};
 use super::index::IndexFile;
 use super::manifest::{
-    Contents, Padding, RowsInput, RowsManifest, SCHEMA, TokenCounts, share, summary,
+    Contents, Padding, RowsInput, RowsManifest, SCHEMA, TokenCounts, left, share, summary,
 };
 use super::settings::{RowCompression, RowsSettings, RowsTarget};
 use super::sink::RowsFile;
@@ -418,6 +418,7 @@ impl Sink for WindowSink {
         let window = Some(output.settings.window);
         let manifest = output.publish(records, window, None)?;
         let warnings = manifest.unsupervised().into_iter().collect();
-        Ok(SinkSummary { made: Some(summary(&manifest)), warnings })
+        let (made, left) = (Some(summary(&manifest)), left(&manifest));
+        Ok(SinkSummary { made, left, warnings })
     }
 }

@@ -188,7 +188,7 @@ impl Numbers for TokensStat {
             out.share("span ids not known", self.masked - self.spanned, all);
         }
         if self.without_messages > 0 {
-            out.share("messages not known", self.without_messages, all);
+            out.share("without known messages", self.without_messages, all);
         }
         if let Some(most) = answer.seq_length {
             out.share(&format!("longer than {most}"), self.longer, all);
@@ -202,7 +202,7 @@ impl Numbers for TokensStat {
         }
         out.messages(&self.messages, "tokens", self.tokens);
         if self.outside > 0 {
-            out.share("(in no message)", self.outside, self.tokens);
+            out.share("(outside of messages)", self.outside, self.tokens);
         }
     }
 }

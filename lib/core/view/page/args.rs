@@ -10,11 +10,12 @@ use super::{PageOptions, gather, write};
 use crate::check::{BytesRead, CheckContext, CheckOptions, Outcome, Selection, catalogue};
 use crate::cli::{self, CommonArgs, InputArgs, SelectArgs, Tool, WithoutEffect};
 use crate::dataset;
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Result, Severity, shown};
 use crate::harmony::Alignment;
 use crate::inputs;
 use crate::publish::{PendingFile, publish_file, refuse_existing_file};
 use crate::view::Verdict;
+use crate::wording::counted;
 
 /// How many findings of each check the page shows.
 const FINDINGS: usize = 10;
@@ -74,11 +75,24 @@ impl PageArgs {
         inputs::check()?;
         let page = write(&mut data, findings.as_deref());
         if to_stdout {
-            return cli::print(&page);
+            cli::print(&page)?;
+        } else {
+            let mut file = PendingFile::create(path)?;
+            file.write_all(page.as_bytes()).map_err(|e| Error::write(shown(path), &e))?;
+            publish_file(file, self.overwrite)?;
         }
-        let mut file = PendingFile::create(path)?;
-        file.write_all(page.as_bytes()).map_err(|e| Error::write(shown(path), &e))?;
-        publish_file(file, self.overwrite)
+        let errors = |outcome: &Outcome| -> u64 {
+            let groups = outcome.groups.iter().filter(|group| group.severity == Severity::Error);
+            groups.map(|group| group.count).sum()
+        };
+        match findings.iter().flatten().find(|outcome| errors(outcome) > 0) {
+            None => Ok(()),
+            Some(bad) => {
+                let errors = counted(errors(bad), "error");
+                let cause = format!("has not passed ds-check: {errors}; the page has them");
+                Err(Error::data(cause).at(bad.path.as_path()))
+            }
+        }
     }
 
     fn jobs(&self) -> NonZeroUsize {

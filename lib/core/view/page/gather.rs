@@ -8,6 +8,7 @@ use arrow_schema::DataType;
 use serde_json::Value;
 
 use super::extra::ExtraPlots;
+use super::report::without_folders;
 use super::sample::SampleRecord;
 use crate::batch::{Batch, Header};
 use crate::cli::{Choice, InputArgs, Progress, SelectArgs};
@@ -82,7 +83,7 @@ pub fn gather(
         chosen.flatten().map_or(Ok(()), |batch| taking.take(&batch))
     };
     let mut answer = stat::measure_seen(reader, &stat_options, jobs, progress, see)?;
-    answer.inputs = input.files.iter().map(|path| shown(path)).collect();
+    answer.inputs = input.files.iter().map(|path| without_folders(&shown(path))).collect();
     if is_whole {
         answer.size_on_disk = dataset::size_on_disk(&input.files)?;
     }

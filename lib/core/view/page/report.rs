@@ -1,6 +1,7 @@
 //! The findings of ds-check and the origin of the records, as parts of the page.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -43,7 +44,7 @@ pub fn findings(out: &mut String, outcomes: &[Outcome], bytes: usize) {
         let _ = write!(
             out,
             "<p><strong>{}</strong> ({}, {} {unit}){verdict}</p>",
-            cut(&shown(&outcome.path), MESSAGE),
+            cut(&without_folders(&shown(&outcome.path)), MESSAGE),
             escaped(&outcome.what),
             grouped(records),
             unit = of_plural(records, unit)
@@ -54,13 +55,13 @@ pub fn findings(out: &mut String, outcomes: &[Outcome], bytes: usize) {
                 let _ = write!(out, "<p class=\"cut\">… and {more} more checks</p>");
                 break;
             }
-            finding_group(out, group);
+            finding_group(out, &outcome.path, group);
         }
     }
     out.push_str("</section>\n");
 }
 
-fn finding_group(out: &mut String, group: &FindingGroup) {
+fn finding_group(out: &mut String, dataset: &Path, group: &FindingGroup) {
     let class = match group.severity {
         Severity::Error => "bad",
         Severity::Warning => "warn",
@@ -74,7 +75,8 @@ fn finding_group(out: &mut String, group: &FindingGroup) {
         escaped(group.check.meaning)
     );
     for finding in &group.first {
-        let mut place = shown(&finding.file);
+        let file = finding.file.strip_prefix(dataset).unwrap_or(&finding.file);
+        let mut place = without_folders(&shown(file));
         if let Some((unit, number)) = finding.record {
             place += &format!(", {unit} {number}");
         }
@@ -114,6 +116,7 @@ pub fn provenance(out: &mut String, data: &PageData, bytes: usize) {
         let text = |name: &str| entry[name].as_str().unwrap_or_default();
         let words = entry["arguments"].as_array().map(Vec::as_slice).unwrap_or_default();
         let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+        let words: Vec<String> = words.into_iter().map(without_folders).collect();
         (format!("{} {}", text("name"), text("version")), words.join(" "))
     });
     table(out, "Filters, in order", chain);
@@ -126,23 +129,49 @@ pub fn provenance(out: &mut String, data: &PageData, bytes: usize) {
             let mut rows = Vec::new();
             let members = manifest.as_object().into_iter().flatten();
             members.for_each(|(name, value)| flatten(&mut rows, name, value, 2));
-            table(out, path, rows.into_iter());
+            table(out, &without_folders(path), rows.into_iter());
         }
     }
     out.push_str("</section>\n");
 }
 
-/// Writes the members of nested objects as rows, down to `depth`; lists are written as their JSON.
+/// Writes the members of nested objects as rows, down to `depth`, with names as words; deeper ones and lists are
+/// written as their JSON.
 fn flatten(rows: &mut Vec<(String, String)>, name: &str, value: &Value, depth: usize) {
-    match value {
+    let text = match value {
         Value::Object(members) if depth > 0 && !members.is_empty() => {
             for (member, value) in members {
-                flatten(rows, &format!("{name}.{member}"), value, depth - 1);
+                flatten(rows, &format!("{name}, {member}"), value, depth - 1);
             }
+            return;
         }
-        Value::String(text) => rows.push((name.to_string(), text.clone())),
-        other => rows.push((name.to_string(), other.to_string())),
+        Value::String(text) => without_folders(text),
+        Value::Null => "not known".to_string(),
+        Value::Bool(is) => if *is { "yes" } else { "no" }.to_string(),
+        Value::Number(number) => number.as_u64().map_or(number.to_string(), grouped),
+        other => without_folders(&other.to_string()),
+    };
+    rows.push((name.replace('_', " "), text));
+}
+
+/// Returns a text in which whole paths have lost their folders: where a dataset was made is nobody's business to whom
+/// the page is given.
+pub(super) fn without_folders(text: &str) -> String {
+    let is_end = |c: char| c.is_whitespace() || "\"',;=<>()[]{}".contains(c);
+    let mut out = String::new();
+    for piece in text.split_inclusive(is_end) {
+        let (word, end) = match piece.char_indices().next_back() {
+            Some((at, last)) if is_end(last) => piece.split_at(at),
+            _ => (piece, ""),
+        };
+        match word.trim_end_matches('/').rsplit_once('/') {
+            Some((folders, name)) if folders.starts_with('/') => {
+                out += &format!(".../{name}{end}");
+            }
+            _ => out += piece,
+        }
     }
+    out
 }
 
 fn table(out: &mut String, head: &str, rows: impl Iterator<Item = (String, String)>) {

@@ -90,7 +90,7 @@ pub fn head(head: &Head, drawing: &DrawingOptions) -> Vec<Line> {
             .add(Style::REASONING, "R│ reasoning")
             .add(Style::FINAL, "  F│ final")
             .add(Style::PLAIN, "  ·│ not trained on")
-            .add(Style::DIM, "  →R: the next token is");
+            .add(Style::DIM, "  →R the next token is reasoning");
         lines.extend(signs.wrapped(width));
     }
     lines

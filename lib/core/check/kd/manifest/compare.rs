@@ -375,7 +375,7 @@ fn inputs_differ(part: &KdPart) -> Option<String> {
     let names = part.provenance.iter().rev().map(|entry| entry["name"].as_str());
     // A filter that reads a dataset begins the count there, and keeps the dataset's inputs.
     let is_whole = names.take(3).eq(["mmidx-write", "span-mask", "harmony-tok"].map(Some));
-    let is_part = limits.slice.is_some() || limits.tokens.is_some();
+    let is_part = limits.slice.is_some() || limits.shard.is_some() || limits.tokens.is_some();
     let is_compared = is_whole && !is_part && !part.splits.contains_key(ALL);
     (is_compared && read != rows)
         .then(|| format!("records.read is {read}; the inputs have {}", exactly(rows, "row")))
