@@ -9,6 +9,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use clap::Args;
 
 use super::state::State;
+use super::warnings::NOT_READ;
 use super::{Plan, Task, plan_path};
 use crate::cli;
 use crate::error::{Error, Kind, Result, shown};
@@ -66,7 +67,8 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
     }
     if status.success() {
         let is_shown = |line: &&String| {
-            let is_warning = plan.product.recipe().is_apart || line.contains(": warning: ");
+            let is_warning = plan.product.recipe().is_apart
+                || [": warning: ", NOT_READ].iter().any(|sign| line.contains(sign));
             options.warnings && is_warning
         };
         messages.iter().filter(is_shown).for_each(|line| cli::tell(line));

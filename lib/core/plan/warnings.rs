@@ -1,6 +1,6 @@
 //! Warnings of the tasks of a plan, as if one run had made all: their counts are summed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::wording::{grouped, times};
 
@@ -9,7 +9,13 @@ use crate::wording::{grouped, times};
 pub(super) struct Warnings {
     all: Vec<Warning>,
     places: HashMap<String, usize>,
+    /// What each filter did not read: columns, and fields of messages.
+    unread: BTreeMap<String, [BTreeSet<String>; 2]>,
 }
+
+/// What stands before the names that a filter did not read.
+pub(super) const NOT_READ: &str = ": not read: ";
+const OF_MESSAGES: &str = "of messages: ";
 
 struct Warning {
     /// The text with the largest count.
@@ -22,6 +28,17 @@ struct Warning {
 
 impl Warnings {
     pub fn add(&mut self, text: &str) {
+        if let Some((filter, names)) = text.split_once(NOT_READ) {
+            let [columns, fields] = self.unread.entry(filter.to_string()).or_default();
+            for part in names.split("; ") {
+                let (part, names) = match part.strip_prefix(OF_MESSAGES) {
+                    Some(part) => (part, &mut *fields),
+                    None => (part, &mut *columns),
+                };
+                names.extend(part.split(", ").map(str::to_string));
+            }
+            return;
+        }
         let counts: Vec<u64> = text.split(' ').filter_map(count).collect();
         let largest = counts.first().copied().unwrap_or(0);
         let place = *self.places.entry(key(text)).or_insert(self.all.len());
@@ -40,7 +57,17 @@ impl Warnings {
 
     /// Returns the lines to be printed.
     pub fn lines(&self) -> impl Iterator<Item = String> {
-        self.all.iter().map(Warning::line)
+        let joined = |names: &BTreeSet<String>| {
+            names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+        };
+        let unread = self.unread.iter().map(move |(filter, [columns, fields])| {
+            let of_messages =
+                (!fields.is_empty()).then(|| format!("{OF_MESSAGES}{}", joined(fields)));
+            let columns = Some(joined(columns)).filter(|columns| !columns.is_empty());
+            let both: Vec<String> = columns.into_iter().chain(of_messages).collect();
+            format!("{filter}{NOT_READ}{}", both.join("; "))
+        });
+        self.all.iter().map(Warning::line).chain(unread)
     }
 }
 
@@ -113,5 +140,12 @@ mod tests {
         let some = ["3 of 40 are not; try: --span c=3", "4 of 50 are not; try: --span c=3"];
         assert_eq!(of(&some), ["7 of 90 are not; try: --span c=3"]);
         assert_eq!(of(&["one", "two", "one"]), ["one", "two"]);
+        let unread = [
+            "a: not read: c, b",
+            "a: not read: b; of messages: y, x",
+            "b: not read: of messages: z",
+        ];
+        let lines = ["a: not read: b, c; of messages: x, y", "b: not read: of messages: z"];
+        assert_eq!(of(&unread), lines);
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::common::models::real_model;
+use crate::common::samples::Random;
 use crate::common::{Outcome, TempDir, data, tool};
 
 /// A message of a conversation: its role, channel and text, of a result the function, and whether it is trained on.
@@ -491,4 +492,105 @@ fn lists_in_the_place_of_records_are_chats() {
     }
     let run = run(&format!("{{\"data\": [{record}], \"more\": 1}}"), &["-q"]);
     run.fails(1, &["there is more behind the `]` of the array"]);
+}
+
+/// What a column may hold, under names of all shapes.
+fn column(name: &str, random: &mut Random) -> Value {
+    let whole = json!([user("q0"), answer("a0"), user("q"), answer("a")]);
+    let asked = json!([user("q0"), answer("a0"), user("q")]);
+    let from = |who: &str, text: &str| json!({"from": who, "value": text});
+    let all = match name {
+        "messages" | "traj" => vec![whole, asked, json!(["q", "a"])],
+        "conversations" | "dialog" => {
+            vec![json!([from("human", "q"), from("gpt", "a")]), json!([from("human", "q")]), whole]
+        }
+        "prompt" => vec![json!("p"), asked, json!([user("p")])],
+        "completion" => vec![json!("c"), json!([answer("c")])],
+        "chosen" | "rejected" => {
+            vec![json!("x"), json!([answer("x")]), whole, answer("x"), json!(true), Value::Null]
+        }
+        "input" => vec![json!("i"), json!(""), json!({"messages": asked})],
+        "context" => vec![json!("c"), json!(["c"]), json!({"c": 1})],
+        "answers" => vec![json!("a"), json!(["a"]), json!(["a", "b"])],
+        "label" => vec![json!(true), json!(false), json!(0), json!("False")],
+        "images" => vec![json!([]), json!(["x.png"])],
+        "reasoning" => vec![json!("t"), json!("on"), json!({"effort": "low"})],
+        "history" => vec![json!([["x", "y"]]), json!([])],
+        "answer" => vec![json!("a"), json!(4)],
+        "preferred_output" | "non_preferred_output" => vec![json!([answer("x")])],
+        "data" => vec![json!(["q", "a"]), whole, json!([{"x": 1}])],
+        _ => vec![json!(format!("text of {name}"))],
+    };
+    all[random.below(all.len())].clone()
+}
+
+/// Options that a refusal names are taken, and the record is read; none loses a part of the prompt, and none stands for a
+/// name that the user has to find.
+#[test]
+fn every_way_on_leads_somewhere() {
+    const NAMES: [&str; 36] = [
+        "messages",
+        "conversations",
+        "dialog",
+        "traj",
+        "prompt",
+        "completion",
+        "chosen",
+        "rejected",
+        "question",
+        "answer",
+        "answers",
+        "response",
+        "output",
+        "input",
+        "instruction",
+        "query",
+        "context",
+        "system",
+        "system_prompt",
+        "problem",
+        "solution",
+        "generated_solution",
+        "label",
+        "cot",
+        "reasoning",
+        "images",
+        "source",
+        "text",
+        "inputs",
+        "targets",
+        "preferred_output",
+        "non_preferred_output",
+        "data",
+        "user",
+        "final",
+        "history",
+    ];
+    const PROMPT: [&str; 7] =
+        ["context", "input", "system", "system_prompt", "instruction", "cot", "history"];
+    let mut random = Random(20261128);
+    let mut taken = 0;
+    for _ in 0..700 {
+        let mut record = json!({});
+        for _ in 0..1 + random.below(5) {
+            let name = NAMES[random.below(NAMES.len())];
+            record[name] = column(name, &mut random);
+        }
+        let line = format!("{record}\n");
+        let first = run(&line, &[]);
+        assert!(matches!(first.code(), Some(0 | 1)), "{record}: {first:?}");
+        let Some((_, way)) = first.stderr.trim_end().split_once("; try: ") else { continue };
+        assert!(!way.contains("NAME"), "{record}: {way}");
+        let options: Vec<&str> = way.split(' ').collect();
+        let second = run(&line, &options);
+        assert_eq!(second.code(), Some(0), "{record} {way}: {}", second.stderr);
+        if !way.starts_with("--ignore-field") && way.contains("-field ") {
+            let unread =
+                second.stderr.lines().find_map(|line| Some(line.split_once("not read: ")?.1));
+            let names = unread.unwrap_or_default().split([';', ',']).map(str::trim);
+            assert_eq!(names.filter(|name| PROMPT.contains(name)).count(), 0, "{record} {way}");
+        }
+        taken += 1;
+    }
+    assert!(taken > 60, "{taken}");
 }
