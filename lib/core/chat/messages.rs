@@ -40,12 +40,22 @@ pub enum Arguments {
     AsGiven,
 }
 
+/// The form in which a template is given contents.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ContentForm {
+    #[default]
+    Text,
+    /// Lists of parts: `[{"type": "text", "text": ..}]`; of an empty text, an empty list.
+    Parts,
+}
+
 /// Reads records as chats for a template.
 #[derive(Debug, Clone)]
 pub struct TemplateChats {
     pub read: ReadSettings,
     pub turns: Turns,
     pub arguments: Arguments,
+    pub content: ContentForm,
     /// The key under which the template reads reasoning, for reasoning that stands in a content.
     pub reasoning_key: &'static str,
 }
@@ -108,16 +118,17 @@ impl TemplateChats {
         match said {
             MessageBody::Instructions(role, text) => {
                 entries.push(("role", role.as_str().into()));
-                entries.extend(text.as_deref().map(|text| ("content", text.into())));
+                let text = text.as_deref().map(|text| self.content(text)).transpose()?;
+                entries.extend(text.map(|text| ("content", text)));
             }
             MessageBody::User(text) => {
                 entries.push(("role", "user".into()));
-                entries.push(("content", (&**text).into()));
+                entries.push(("content", self.content(text)?));
             }
             MessageBody::Assistant { thinking, thinking_field, content, calls } => {
                 entries.push(("role", "assistant".into()));
                 // (Beside calls, OpenAI's API returns null, which not all templates read.)
-                entries.push(("content", content.as_deref().unwrap_or_default().into()));
+                entries.push(("content", self.content(content.as_deref().unwrap_or_default())?));
                 let thinking = thinking.as_deref().filter(|text| !text.is_empty());
                 // (Transformers gives templates the other fields under the names of both.)
                 let key = match thinking_field {
@@ -137,13 +148,23 @@ impl TemplateChats {
                 entries.extend(call_id.map(|id| ("tool_call_id", id.into())));
                 entries.extend(name.map(|name| ("name", name.into())));
                 let content = match result {
-                    Content::Text(text) => (&**text).into(),
+                    Content::Text(text) => self.content(text)?,
                     Content::Json(of) => value(of)?,
                 };
                 entries.push(("content", content));
             }
         }
         Ok(TemplateMessage { index: *index, value: dict(entries)?, is_trained: *is_trained })
+    }
+
+    fn content(&self, text: &str) -> Result<Value, String> {
+        match self.content {
+            ContentForm::Text => Ok(text.into()),
+            ContentForm::Parts if text.is_empty() => list(Vec::new()),
+            ContentForm::Parts => {
+                list(vec![dict(vec![("type", "text".into()), ("text", text.into())])?])
+            }
+        }
     }
 
     fn call(&self, call: &Call<'_>) -> Result<Value, String> {

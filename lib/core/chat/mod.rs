@@ -59,7 +59,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 pub use left_out::{LeftOutCounts, SharedLeftOutCounts};
-pub use messages::{Arguments, TemplateChat, TemplateChats, Turns};
+pub use messages::{Arguments, ContentForm, TemplateChat, TemplateChats, Turns};
 pub use reasoning::behind_reasoning;
 pub use shapes::filter_of;
 pub use true_way::with_true_way;

@@ -192,6 +192,11 @@ impl ChatModel {
         probe::argument_forms(&self.templates[1].template)
     }
 
+    /// Whether the template shows contents only if they are lists of parts.
+    pub fn reads_parts_alone(&self) -> bool {
+        probe::reads_parts_alone(&self.templates[0].template)
+    }
+
     /// Describes the tokenizer and the tokens that end turns, for people.
     pub fn note(&self) -> String {
         let stops: Vec<String> =

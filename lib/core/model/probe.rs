@@ -6,6 +6,7 @@ use gristmill_template::{Chat, Template, Value};
 const SAID: &str = "zqSaidqz";
 
 const QUESTION: &str = r#"{"role": "user", "content": "zqAskedqz"}"#;
+const PARTS: &str = r#"{"role": "user", "content": [{"type": "text", "text": "zqAskedqz"}]}"#;
 
 /// The forms of the arguments of a call that a template writes right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,17 @@ pub fn argument_forms(template: &Template) -> ArgumentForms {
     }
 }
 
+/// Whether a template shows contents that are lists of parts, and none that is a text.
+pub fn reads_parts_alone(template: &Template) -> bool {
+    let shows = |content: &str| {
+        let answer = r#"{"role": "assistant", "content": CONTENT}"#.replace("CONTENT", content);
+        let [text, parts] = [QUESTION, PARTS];
+        let question = if content.starts_with('[') { parts } else { text };
+        shown(template, [question, &answer]).is_some_and(|text| text.contains(SAID))
+    };
+    !shows(r#""zqSaidqz""#) && shows(r#"[{"type": "text", "text": "zqSaidqz"}]"#)
+}
+
 /// The objects of JSON that begin in a text. (One that a template puts into braces of its own is none.)
 fn objects(text: &str) -> impl Iterator<Item = serde_json::Value> {
     let begins = text.match_indices('{').filter(|(at, _)| !text[..*at].ends_with('{'));
@@ -58,7 +70,11 @@ fn objects(text: &str) -> impl Iterator<Item = serde_json::Value> {
 
 /// Renders a question and a message.
 fn rendered(template: &Template, message: &str) -> Option<String> {
-    let messages = [QUESTION, message].map(|message| Value::from_json(message).ok());
+    shown(template, [QUESTION, message])
+}
+
+fn shown(template: &Template, messages: [&str; 2]) -> Option<String> {
+    let messages = messages.map(|message| Value::from_json(message).ok());
     let chat = Chat::new(messages.into_iter().collect::<Option<_>>()?).ok()?;
     template.render(&chat, false).ok()
 }

@@ -15,7 +15,8 @@ use super::chat::{raw_json, true_reason};
 use super::chat_ids::ChatIds;
 use crate::batch::Batch;
 use crate::chat::{
-    Json, LeftOutCounts, SharedLeftOutCounts, TemplateChat, TemplateChats, Turns, behind_reasoning,
+    ContentForm, Json, LeftOutCounts, SharedLeftOutCounts, TemplateChat, TemplateChats, Turns,
+    behind_reasoning,
 };
 use crate::error::Result;
 use crate::model::{ChatModel, TextSegment, encode};
@@ -328,7 +329,14 @@ impl Worker<'_> {
             let finder = model.finder(template, has_tools, &named, settings.generation);
             finder.find(&rendered, records, wanted)
         };
-        found.map_err(|error| told(chat, &error))
+        found.map_err(|error| {
+            let is_of_texts = self.stage.chats.content == ContentForm::Text;
+            let way = match is_of_texts && self.stage.model.reads_parts_alone() {
+                true => "; try: --content parts",
+                false => "",
+            };
+            format!("{}{way}", told(chat, &error))
+        })
     }
 
     /// Fails if a text spells a special token, since the tokenizer would take the text for that token.

@@ -7,7 +7,7 @@ use gristmill_template::TrustGeneration;
 use serde_json::{Value, json};
 
 use super::chat_tok::ChatTokSettings;
-use crate::chat::{Arguments, TemplateChats, TextCalls, Turns};
+use crate::chat::{Arguments, ContentForm, TemplateChats, TextCalls, Turns};
 use crate::cli::ForPipelines;
 use crate::model::{ArgumentForms, ChatModel, ModelSettings};
 
@@ -90,6 +90,12 @@ pub struct ModelArgs {
     #[arg(hide_default_value = true, hide_possible_values = true, help_heading = "Template")]
     arguments: ArgumentForm,
 
+    /// Give contents to the template as texts, or as lists of parts, which some templates of models for images
+    /// read alone
+    #[arg(long, add = ForPipelines, value_enum, default_value = "text", value_name = "text|parts")]
+    #[arg(hide_possible_values = true, help_heading = "Template")]
+    content: ContentForm,
+
     /// yes: train on the range that the template's {% generation %} names, if it differs from the range that
     /// is found; no: on the range that is found. Otherwise such chats are refused
     #[arg(long, add = ForPipelines, value_name = "yes|no", help_heading = "Template")]
@@ -129,7 +135,8 @@ impl ModelArgs {
         }
         let reasoning_key = key.unwrap_or("reasoning_content");
         let arguments = self.arguments(model);
-        TemplateChats { read, turns: self.turns, arguments, reasoning_key }
+        let (turns, content) = (self.turns, self.content);
+        TemplateChats { read, turns, arguments, content, reasoning_key }
     }
 
     /// The form in which the template is given the arguments of calls.
@@ -172,6 +179,7 @@ impl ModelArgs {
             "reasoning": name(self.reasoning.to_possible_value()),
             "allow_special": self.allow_special,
             "arguments": name(self.arguments.to_possible_value()),
+            "content": name(self.content.to_possible_value()),
             "trust_generation": self.trust_generation.and_then(|trust| name(trust.to_possible_value())),
         })
     }

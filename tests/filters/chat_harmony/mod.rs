@@ -2,6 +2,7 @@
 
 mod answers;
 mod arguments;
+mod data_sets;
 mod datasets;
 mod random;
 mod rules;

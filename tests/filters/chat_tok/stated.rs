@@ -17,6 +17,54 @@ fn stated_tokens_have_the_ids_of_transformers() {
     assert!(same + refused == 120 && refused < 20, "{found}");
 }
 
+/// Calls as OpenAI's API returns them, and files as `json.dump` writes them, for every template that shows tools.
+#[test]
+fn chats_of_apis_are_taken_by_every_template_for_tools() {
+    let Some(python) = python() else { return };
+    let run = oracle(&python, "api_chats.py", &[env!("CARGO_BIN_EXE_chat-tok")]).ok();
+    let found = run.records().pop().unwrap();
+    assert!(found["bad"] == json!([]) && found["taken"].as_u64() >= Some(30), "{found}");
+}
+
+/// A template that reads contents as lists of parts alone has a way on, and the tokens are those of the same template for
+/// texts.
+#[test]
+fn contents_are_lists_of_parts_for_templates_that_read_these_alone() {
+    let dir = TempDir::new();
+    let texts = write_model(&dir, "texts", CHATML);
+    let shown = "{%- for part in m.content if part.type == 'text' %}{{ part.text }}{% endfor %}";
+    let template =
+        CHATML.replace("{{- m.content or '' }}", shown).replace("{{ m.content }}", shown);
+    assert_ne!(template, CHATML);
+    let parts = write_model(&dir, "parts", &template);
+    let chats: String = (0..3)
+        .map(|number| {
+            let messages = [
+                ("system", "s"),
+                ("user", "q \n"),
+                ("assistant", " a"),
+                ("user", "q1"),
+                ("assistant", "a1"),
+            ];
+            let messages = messages
+                .map(|(role, text)| json!({"role": role, "content": format!("{text}{number}")}));
+            format!("{}\n", json!({"id": number, "messages": messages}))
+        })
+        .collect();
+    let run = |model: &str, options: &[&str]| {
+        tool("chat-tok").args(&["-q", "--model", model]).args(options).input(&chats).run_whatever()
+    };
+    let ids = |run: crate::common::Outcome| {
+        run.ok()
+            .records()
+            .iter()
+            .map(|record| (record["tokens"].clone(), record["segments"].clone()))
+            .collect::<Vec<_>>()
+    };
+    run(&parts, &[]).fails(1, &["; try: --content parts"]);
+    assert_eq!(ids(run(&parts, &["--content", "parts"])), ids(run(&texts, &[])));
+}
+
 /// The template of older processors: in a folder without another one; as a file it is named, with a way on.
 #[test]
 fn the_template_of_a_processor_is_read() {
