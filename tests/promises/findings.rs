@@ -52,7 +52,8 @@ fn each_finding_and_rule_has_its_test() {
     }
     ids.sort_unstable();
     ids.dedup();
-    let classes = [('A', 13), ('B', 8), ('C', 8), ('D', 7), ('E', 4), ('R', 16), ('T', 14)];
+    let classes =
+        [('A', 13), ('B', 8), ('C', 8), ('D', 7), ('E', 4), ('R', 16), ('T', 14), ('U', 17)];
     let of = |(class, last)| (1..=last).map(move |number| (class, number));
     let all = classes.into_iter().flat_map(of);
     assert_eq!(ids, all.collect::<Vec<_>>());

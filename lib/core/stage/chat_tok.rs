@@ -260,6 +260,7 @@ impl Worker<'_> {
                 (done, id) => {
                     let reason = done.err().unwrap_or_default();
                     let reason = true_reason(reason, texts.value(row), &self.stage.chats.read);
+                    let reason = self.with_way_on(reason);
                     batch.reject_row((&records, row), id.as_deref(), reason, raw_json);
                 }
             }
@@ -329,14 +330,17 @@ impl Worker<'_> {
             let finder = model.finder(template, has_tools, &named, settings.generation);
             finder.find(&rendered, records, wanted)
         };
-        found.map_err(|error| {
-            let is_of_texts = self.stage.chats.content == ContentForm::Text;
-            let way = match is_of_texts && self.stage.model.reads_parts_alone() {
-                true => "; try: --content parts",
-                false => "",
-            };
-            format!("{}{way}", told(chat, &error))
-        })
+        found.map_err(|error| told(chat, &error))
+    }
+
+    /// Adds what helps if the template reads contents in another form.
+    fn with_way_on(&self, reason: String) -> String {
+        let is_of_texts =
+            self.stage.chats.content == ContentForm::Text && !reason.contains("; try: ");
+        match is_of_texts && self.stage.model.reads_parts_alone() {
+            true => format!("{reason}; try: --content parts"),
+            false => reason,
+        }
     }
 
     /// Fails if a text spells a special token, since the tokenizer would take the text for that token.
