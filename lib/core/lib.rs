@@ -19,6 +19,7 @@
 //! | [`simd`] | all vector instructions, chosen in one way; plain code beside them | |
 //! | [`digest`] | SHA-256 of files, hexadecimal | |
 //! | [`file_entry`] | what a file is (path, bytes, SHA-256), and whether it still is that | `files`, `digest` |
+//! | [`known_files`] | what one reading of files of rows has found, for later ones | `digest` |
 //! | [`tokenizer`] | o200k: vocabulary, pre-tokenizer, byte-pair encoder | |
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
 //! | [`record`] | the record types: each declared once | `game2048` |
@@ -73,6 +74,7 @@ pub mod gzip;
 pub mod harmony;
 pub mod inputs;
 mod kinds;
+pub mod known_files;
 pub mod model;
 pub mod ordered;
 pub mod packing;

@@ -9,9 +9,9 @@ use clap::Parser;
 use gristmill::cli::{
     self, Choice, ColorArgs, CommonArgs, InputArgs, RecordRange, SelectArgs, Tool, screen_size,
 };
-use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::harmony::Alignment;
+use gristmill::plan;
 use gristmill::stream::{Reader, Request, refuse_chats};
 use gristmill::view::page::PageArgs;
 use gristmill::view::term::{Artist, DrawingOptions, Head, film, head};
@@ -101,7 +101,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         return Err(Error::usage("--film: stdout is no terminal").hint("--step 0-99"));
     }
     args.input.is_shown = true;
-    let mut reader = dataset::open(&args.input, Request::Any)?.uncompared();
+    let mut reader = plan::open(&args.input, Request::Any)?.uncompared();
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
     }

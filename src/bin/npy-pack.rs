@@ -9,11 +9,11 @@ use clap::Parser;
 use gristmill::batch::WantedRecords;
 use gristmill::check::{GameGate, PuzzleGate};
 use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool, WithoutEffect};
-use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::pack::{PackOptions, PackSink};
 use gristmill::format::puzzle_dir::{AssertedConstants, PuzzleWriter};
 use gristmill::inputs;
+use gristmill::plan;
 use gristmill::record::{GAME, PUZZLE};
 use gristmill::runner::Runner;
 use gristmill::stream::{Reader, Request};
@@ -118,7 +118,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
 fn open(args: &Args, counted: bool) -> Result<Reader> {
     let form = args.games.game_form(counted);
     let games = WantedRecords { games: Some(form), ..WantedRecords::records(&GAME) };
-    dataset::open(&args.input, Request::OneOf(vec![games, WantedRecords::records(&PUZZLE)]))
+    plan::open(&args.input, Request::OneOf(vec![games, WantedRecords::records(&PUZZLE)]))
 }
 
 fn write_games(args: &Args, reader: Reader, tool: &Tool) -> Result<()> {

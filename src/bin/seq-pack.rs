@@ -12,7 +12,6 @@ use gristmill::cli::{
     self, CommonArgs, ForPipelines, InputArgs, JobsArgs, OnErrorArgs, Rejects, SinkArgs, Tool,
     WithoutEffect,
 };
-use gristmill::dataset;
 use gristmill::error::{Error, Result, shown};
 use gristmill::files;
 use gristmill::format::kd_root;
@@ -24,6 +23,7 @@ use gristmill::harmony::{Policy, Spans};
 use gristmill::inputs;
 use gristmill::model::{Vocabulary, end_of, eos_of, is_assumed, state_model};
 use gristmill::packing::{Algorithm, Overflow, Packing};
+use gristmill::plan;
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
 use gristmill::stream::Reader;
@@ -158,7 +158,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     inputs::name(&args.input.files);
     settings.check(&target)?;
     named(&target)?;
-    let reader = dataset::open(&args.input, WantedRecords::records(&TOKENS))?;
+    let reader = plan::open(&args.input, WantedRecords::records(&TOKENS))?;
     let mut header = reader.header().through(&TOKENS, Some(tool.entry()));
     let model = state_model(&mut header, args.model.as_deref())?;
     settings.vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));

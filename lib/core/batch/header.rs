@@ -237,6 +237,9 @@ pub fn joined_parameters(
 /// The parameter that says whether messages may have weights (`train`).
 pub const WEIGHTS: &str = "weights";
 
+/// The parameter that says which shard this is, if its inputs were cut.
+pub const CUT_SHARD: &str = "shard";
+
 impl Counts {
     /// Reads the counts from the metadata of a file's schema, if there are any.
     pub fn of(schema: &Schema) -> Result<Option<Counts>> {

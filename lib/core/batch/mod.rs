@@ -28,8 +28,8 @@ use crate::way_on;
 
 pub use counts::{Counts, DroppedRecords, known_sum};
 pub use header::{
-    Header, TokenizerLocation, WEIGHTS, file_metadata, input_manifest, joined_parameters,
-    manifest_sha256,
+    CUT_SHARD, Header, TokenizerLocation, WEIGHTS, file_metadata, input_manifest,
+    joined_parameters, manifest_sha256,
 };
 pub use pieces::{Pieces, TooLarge, row_sizes};
 pub use sink::{Sink, SinkSummary};

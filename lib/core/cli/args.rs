@@ -12,9 +12,9 @@ use serde_json::Value;
 use super::own_file::PROGRESS;
 use super::progress::{Progress, When};
 use super::tool::{Tool, WithoutEffect};
-use crate::dataset::KnownFiles;
 use crate::error::Result;
 use crate::inputs;
+use crate::known_files::KnownFiles;
 
 /// Reads the path of an output that cannot go to stdout: `-` is refused.
 pub fn on_disk() -> impl TypedValueParser<Value = PathBuf> {

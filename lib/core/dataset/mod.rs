@@ -2,7 +2,6 @@
 //! everything else as files and streams. Every filter reads through [`open`].
 
 mod beside;
-mod known_files;
 mod on_disk;
 mod raw_files;
 mod splits;
@@ -17,13 +16,11 @@ use crate::format::data_files::LINES;
 use crate::format::stated::{Comparison, refuse_other_sizes};
 use crate::format::unchanged::InputSnapshot;
 use crate::format::{FORMATS, Format, Opener, parquet};
-use crate::plan;
 use crate::stream::{Reader, Request};
 use crate::walk;
 
 use beside::refuse_part;
 
-pub use known_files::{KnownFile, KnownFiles};
 pub use on_disk::size_on_disk;
 pub use raw_files::{describe_raw, raw_files, shard_of};
 
@@ -77,14 +74,6 @@ pub fn each_dataset(path: &Path) -> Result<Vec<PathBuf>> {
 
 /// Opens the inputs of the arguments: datasets of one format, or files and streams.
 pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
-    let mut notes = Vec::new();
-    for path in args.files.iter().filter(|path| path.as_os_str() != "-") {
-        notes.extend(plan::unfinished(path)?);
-    }
-    Ok(open_named(args, request)?.noting(notes))
-}
-
-fn open_named(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
     let (mut args, request) = (args.clone(), request.into());
     // An input that people look at may have several splits.
     let is_looked_at = matches!(request, Request::Any);

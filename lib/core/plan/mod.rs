@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use args::PlanArgs;
-pub use finish::{Finish, is_finished, parts, unfinished};
+pub use finish::{Finish, is_finished, open, parts};
 pub use list::{TaskList, line};
 pub use make::{PlanRequest, Sizing, make};
 pub use products::Product;
@@ -46,13 +46,13 @@ pub use summary::summary_of_pack;
 pub use work::Work;
 
 use crate::cli::Slice;
-use crate::dataset::KnownFiles;
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::json_file;
 use crate::format::synth_shards::RecordedInput;
+use crate::known_files::KnownFiles;
 use crate::provenance::{Build, InputManifest};
 
 pub const SCHEMA: &str = "gristmill_plan_v1";

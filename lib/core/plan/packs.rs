@@ -13,7 +13,6 @@ use super::recipe::{Recipe, SourceState, Weight};
 use super::summary::Summary;
 use super::{Plan, PlanSource, TASKS, Task, parts, run};
 use crate::cli::Slice;
-use crate::dataset::KnownFiles;
 use crate::digest::hex;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
@@ -23,6 +22,7 @@ use crate::format::RecordCounts;
 use crate::format::kd_root::{MANIFEST, forget_slice};
 use crate::format::pack::{self, PackManifest};
 use crate::format::raw_games;
+use crate::known_files::KnownFiles;
 use crate::provenance::DatasetOrigin;
 
 /// The options of npy-pack that decide how the merged pack is written.

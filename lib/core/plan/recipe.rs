@@ -8,9 +8,9 @@ use super::finish::JoinJob;
 use super::summary::Summary;
 use super::{Plan, PlanSource, Task};
 use crate::cli::Slice;
-use crate::dataset::KnownFiles;
 use crate::error::{Error, Result, shown};
 use crate::file_entry::FileEntry;
+use crate::known_files::KnownFiles;
 use crate::provenance::DatasetOrigin;
 
 type FindOrigin = fn(&PlanSource, &Path) -> Result<Option<DatasetOrigin>>;

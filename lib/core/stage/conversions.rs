@@ -5,21 +5,22 @@ use std::path::PathBuf;
 
 use arrow_schema::SchemaRef;
 use clap::Args;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::batch::{Header, WantedRecords};
+use crate::batch::{CUT_SHARD, Header, WantedRecords};
 use crate::cli::{InputArgs, LimitArgs, Slice, Tool, WithoutEffect};
-use crate::dataset::{KnownFiles, describe_raw, raw_files, shard_of};
+use crate::dataset::{describe_raw, raw_files, shard_of};
 use crate::error::{Error, Result};
+use crate::format::json_file;
 use crate::format::synth_shards::{CONVERSION, is_finished};
 use crate::inputs;
+use crate::known_files::KnownFiles;
 use crate::record::RecordType;
 use crate::stream::{FileOutputArgs, Output, Reader};
 
 /// The parameter of the header in which --hash-inputs states the files that were read.
 const INPUTS: &str = "inputs";
-/// The parameter of the header that says which shard this is, if its inputs were cut.
-pub const CUT: &str = "shard";
 
 /// Where the records come from.
 #[derive(Debug, Args)]
@@ -79,7 +80,13 @@ impl SourceArgs {
     pub fn open(&mut self, wanted: WantedRecords) -> Result<Reader> {
         inputs::name(&self.input.files);
         if let Some(plan) = &self.known_files {
-            self.input.known = KnownFiles::of_plan(plan)?;
+            #[derive(Deserialize)]
+            struct Stated {
+                #[serde(default)]
+                files: KnownFiles,
+            }
+            let Stated { files } = json_file::read_all(plan)?;
+            self.input.known = files.unchanged()?;
         }
         let files = raw_files(&self.input.files)?;
         let first = match self.shard {
@@ -126,7 +133,7 @@ impl SourceArgs {
     /// States in a header that the records are a part of those of the inputs.
     pub fn state_cut(&self, header: &mut Header) {
         if let Some(shard) = self.input.shard {
-            header.set(CUT, shard.to_string());
+            header.set(CUT_SHARD, shard.to_string());
         }
     }
 

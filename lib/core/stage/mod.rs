@@ -19,7 +19,7 @@ pub use chat::ChatHarmony;
 pub use chat_args::{ChatArgs, ChatReadArgs};
 pub use chat_tok::{ChatTok, ChatTokSettings, Worker};
 pub use chat_tok_args::{ModelArgs, UnseenReasoning};
-pub use conversions::{CUT, ConversationOutputArgs, SourceArgs};
+pub use conversions::{ConversationOutputArgs, SourceArgs};
 pub use decode::decode;
 pub use json_members::check_json_members;
 pub use render::{Budget, render};

@@ -12,7 +12,7 @@ use super::tokenizer::{refuse_another, remove_kept};
 use super::{
     KdConfig, KdPart, KdSink, KdSource, KdTarget, KeptTokenizer, PART_SCHEMA, RowRule, SourceLimits,
 };
-use crate::batch::{Batch, Counts, Header, Sink, SinkSummary};
+use crate::batch::{Batch, CUT_SHARD, Counts, Header, Sink, SinkSummary};
 use crate::cli::Rejects;
 use crate::error::{Error, Result, shown};
 use crate::format::RecordCounts;
@@ -25,7 +25,6 @@ use crate::provenance::{BuildRun, git_sha};
 use crate::publish::{PendingFile, TargetLock, publish};
 use crate::record::conversation::ID_FIELD;
 use crate::record::tokens::{self, Tokens};
-use crate::stage::CUT;
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
 /// What an Arrow stream's header says about its masks. NDJSON has no header, so flags may say it there.
@@ -74,7 +73,10 @@ impl AssertedSource {
                 rows_per_shard: None,
                 tokens: number("tokens"),
                 slice: limit("slice").and_then(Value::as_str).map(str::to_string),
-                shard: stated(CUT).or(limit(CUT)).and_then(Value::as_str).map(str::to_string),
+                shard: stated(CUT_SHARD)
+                    .or(limit(CUT_SHARD))
+                    .and_then(Value::as_str)
+                    .map(str::to_string),
             },
             tokenizer: Some(stated("tokenizer").cloned().unwrap_or(embedded)),
             spans: stated_or_asserted("--span", stated("spans").cloned(), self.spans())?,

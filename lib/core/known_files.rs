@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use crate::digest::sha256_of;
 use crate::error::{Error, Result};
 use crate::files;
-use crate::format::json_file;
 
 /// The newlines before every multiple of this many bytes are kept.
 const STEP: u64 = 1 << 24;
@@ -36,14 +35,9 @@ pub struct KnownFile {
 }
 
 impl KnownFiles {
-    /// Reads what the plan in a file states of files that have not changed since.
-    pub fn of_plan(path: &Path) -> Result<KnownFiles> {
-        #[derive(Deserialize)]
-        struct Stated {
-            #[serde(default)]
-            files: KnownFiles,
-        }
-        let Stated { files: KnownFiles(mut all) } = json_file::read_all(path)?;
+    /// Returns only those that have not changed since.
+    pub fn unchanged(self) -> Result<KnownFiles> {
+        let KnownFiles(mut all) = self;
         let mut error = None;
         all.retain(|file| file.is_unchanged().unwrap_or_else(|e| error.replace(e).is_some()));
         error.map_or(Ok(KnownFiles(all)), Err)
