@@ -12,7 +12,17 @@ use crate::harmony::Role;
 use crate::record::chat::{Meaning, of_messages, of_records};
 
 /// The columns that have the answer to messages.
-const COLUMNS: [&str; 6] = ["response", "answer", "answers", "completion", "choices", "output"];
+const COLUMNS: [&str; 9] = [
+    "response",
+    "answer",
+    "answers",
+    "completion",
+    "choices",
+    "output",
+    "reply",
+    "assistant_response",
+    "model_response",
+];
 
 /// Reads the answer beside messages that do not end with one; returns its column.
 pub fn beside<'r>(

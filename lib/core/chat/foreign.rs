@@ -1,6 +1,9 @@
 //! Formats that hold chats and are not read: they are refused by their names.
 
+use super::drafts::has_list;
+use super::normalize::{MESSAGES, is_message};
 use super::value::Json;
+use crate::visible;
 
 /// A format that is not read.
 struct Format {
@@ -10,17 +13,17 @@ struct Format {
     knows: fn(&Json<'_>) -> bool,
 }
 
-const MESSAGES: &str = "give its chats as OpenAI's messages";
+const AS_MESSAGES: &str = "give its chats as OpenAI's messages";
 
-const FORMATS: [Format; 8] = [
+const FORMATS: [Format; 7] = [
     Format {
         name: "contents of Gemini's API",
-        way_on: MESSAGES,
+        way_on: AS_MESSAGES,
         knows: |record| is_list_with(record.get("contents"), &["parts"]),
     },
     Format {
         name: "a line of a session of Claude Code",
-        way_on: MESSAGES,
+        way_on: AS_MESSAGES,
         knows: |record| {
             has(record, &["uuid", "parentUuid"])
                 || has(record, &["leafUuid"])
@@ -29,7 +32,7 @@ const FORMATS: [Format; 8] = [
     },
     Format {
         name: "an item of a session of Codex",
-        way_on: MESSAGES,
+        way_on: AS_MESSAGES,
         knows: |record| has(record, &["timestamp", "type", "payload"]),
     },
     Format {
@@ -57,20 +60,33 @@ const FORMATS: [Format; 8] = [
         way_on: "give the messages before it beside it, in messages",
         knows: |record| has(record, &["object", "choices"]),
     },
-    Format {
-        name: "one object that has the records",
-        way_on: "give each as a record: jq -c '.data[]'",
-        knows: |record| {
-            let records = record.get("data").and_then(Json::list).unwrap_or_default();
-            !records.is_empty() && records.iter().all(Json::is_object)
-        },
-    },
 ];
 
 /// Returns why a record of no shape is refused, if its format is known.
 pub fn refused(record: &Json<'_>) -> Option<String> {
-    let format = FORMATS.iter().find(|format| (format.knows)(record))?;
-    Some(format!("{}, which is not read; {}", format.name, format.way_on))
+    if let Some(format) = FORMATS.iter().find(|format| (format.knows)(record)) {
+        return Some(format!("{}, which is not read; {}", format.name, format.way_on));
+    }
+    records_within(record)
+}
+
+/// Returns why an object is refused that has the records in one of its members.
+pub fn records_within(record: &Json<'_>) -> Option<String> {
+    let is_record = |item: &Json<'_>| item.is_object() && !is_message(item);
+    let are_records = |value: &Json<'_>| {
+        value.list().is_some_and(|items| !items.is_empty() && items.iter().all(is_record))
+    };
+    let has_chats = |value: &Json<'_>| {
+        let items = value.list().unwrap_or_default();
+        items.iter().all(|item| MESSAGES.iter().any(|key| has_list(item, key)))
+    };
+    let mut members = record.entries().iter().filter(|(_, value)| are_records(value));
+    let (name, _) = members.find(|(name, value)| name == "data" || has_chats(value))?;
+    Some(format!(
+        "one object that has the records in {}, which is not read; give each as a record: jq -c '.{}[]'",
+        visible::line(name),
+        visible::line(name)
+    ))
 }
 
 fn has(record: &Json<'_>, keys: &[&str]) -> bool {

@@ -120,7 +120,7 @@ pub fn read<'r>(
     object.entries().iter().try_for_each(|(key, value)| value.refuse_nan(key)).map_err(within)?;
     let role = object.get(keys.role).ok_or_else(|| within("no role".to_string()))?;
     let role = role.text().ok_or_else(|| within(format!("role is a {}", role.type_name())))?;
-    let is_call = |name: &&str| role.eq_ignore_ascii_case(name);
+    let is_call = |name: &&str| role.replace('-', "_").eq_ignore_ascii_case(name);
     if ["function_call", "tool_call"].iter().any(is_call) {
         return read_call_turn(object, index, keys, left_out).map_err(within);
     }
@@ -131,11 +131,12 @@ pub fn read<'r>(
 }
 
 fn role_of(name: &str, keys: Keys) -> Option<Role> {
-    let lower = name.to_ascii_lowercase();
+    let lower = name.to_ascii_lowercase().replace('-', "_");
     Some(match if keys.is_sharegpt { lower.as_str() } else { name } {
         "human" => Role::User,
         "gpt" | "bot" | "model" | "chatgpt" => Role::Assistant,
-        "function" | "observation" | "ipython" | "tool_response" | "environment" => Role::Tool,
+        "function" | "observation" | "ipython" | "tool_response" | "function_response"
+        | "tool_result" | "environment" => Role::Tool,
         other => return Role::from_name(other),
     })
 }

@@ -150,6 +150,12 @@ pub fn read<'r>(
     let Some(shape) = SHAPES.iter().find(|shape| (shape.knows)(record)) else {
         return Err(no_shape(record));
     };
+    let first = messages(record).and_then(Json::list).and_then(<[Json<'_>]>::first);
+    if first.is_some_and(|first| first.is_object() && !is_message(first))
+        && let Some(cause) = foreign::records_within(record)
+    {
+        return Err(cause);
+    }
     let mut found = (shape.read)(record, left_out)?;
     let mut reads = [shape.reads, &found.reads].concat();
     if preference::rejected(record).is_some() {

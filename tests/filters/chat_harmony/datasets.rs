@@ -311,6 +311,29 @@ fn rows_mean_what_their_columns_say() {
         (json!({"messages": [user("q"), answer("a")], "finish_reason": "length"}), cut.clone()),
         (json!({"prompt": "q", "completion": "a", "stop_reason": "max_tokens"}), cut.clone()),
         (json!({"input": "q", "status": "completed", "output": "a"}), plain.clone()),
+        (json!({"messages": [user("q")], "reply": "a"}), plain.clone()),
+        // Roles of other names.
+        (
+            json!({"conversations": [
+                {"from": "human", "value": "q"}, {"from": "function-call", "value": "{\"name\": \"f\", \"arguments\": {}}"},
+                {"from": "function-response", "value": "1"}, {"from": "gpt", "value": "a"},
+            ]}),
+            texts(&[
+                "user q",
+                "assistant commentary {}",
+                "tool commentary f:1",
+                "assistant final a",
+            ]),
+        ),
+        (
+            json!({"messages": [user("q"), {"role": "assistant", "tool_calls": [{"name": "f", "arguments": {}}]}, {"role": "environment", "content": "1"}, answer("a")]}),
+            texts(&[
+                "user q",
+                "assistant commentary {}",
+                "tool commentary f:1",
+                "assistant final a",
+            ]),
+        ),
     ];
     for [begin, end] in [
         ["<think>", "</think>"],
@@ -490,8 +513,18 @@ fn lists_in_the_place_of_records_are_chats() {
             assert!(run.code() != Some(0) || whole && count == 2, "{}: {run:?}", &text[..end]);
         }
     }
-    let run = run(&format!("{{\"data\": [{record}], \"more\": 1}}"), &["-q"]);
-    run.fails(1, &["there is more behind the `]` of the array"]);
+    let more = run(&format!("{{\"data\": [{record}], \"more\": 1}}"), &["-q"]);
+    more.fails(1, &["there is more behind the `]` of the array"]);
+    for name in ["train", "conversations", "data"] {
+        let text = json!({"version": 1, name: [record, record]}).to_string();
+        let file = dir.write("within.json", &text);
+        let way = format!("give each as a record: jq -c '.{name}[]'");
+        run(&text, &["-q"]).fails(1, &["one object that has the records in", &way]);
+        if crate::common::installed("jq") {
+            let pipe = format!("jq -c '.{name}[]' {file} | chat-harmony -q");
+            assert_eq!(crate::common::bash(&pipe).ok().records().len(), 2);
+        }
+    }
 }
 
 /// What a column may hold, under names of all shapes.
