@@ -34,7 +34,7 @@ open_files=$(ulimit -n) || exit 75
 is_there() {
     local said
     [[ ! -e $1 && ! -L $1 ]] || return 0
-    said=$(LC_ALL=C stat -- "$1" 2>&1) || [[ $said == *": "@(No such file or|Not a)" directory" ]] || die "${said#stat: }" 75
+    said=$(LC_ALL=C ls -d -- "$1" 2>&1) || [[ $said == *": "@(No such file or|Not a)" directory" ]] || die "${said#ls: }" 75
     [[ -e $1 || -L $1 ]]
 }
 

@@ -135,7 +135,7 @@ fn lines_that_are_none_have_their_number() {
     }
     let marked = harmony_tok([b"\xef\xbb\xbf", good.as_bytes()].concat());
     assert_eq!(marked.silent().text(), plain());
-    harmony_tok("[1,2]\n").fails(1, &["stdin:1: a number where an object should be"]);
+    harmony_tok("[1,2]\n").fails(1, &["stdin: record 1: a number where an object should be"]);
 }
 
 #[test]

@@ -296,7 +296,11 @@ fn resume_keeps_what_is_finished_with_these_settings() {
             .enumerate()
     {
         let before = identities(&root);
-        bench.run(&format!("in out --resume {flags}")).silent();
+        let made = bench.run(&format!("in out --resume {flags}")).ok();
+        assert!(
+            made.stderr.contains("made again: shard_00 was made with other options"),
+            "{made:?}"
+        );
         let fresh = format!("fresh{number}");
         bench.run(&format!("in {fresh} {flags}")).silent();
         assert_same_datasets(&root, &bench.root(&fresh));
@@ -357,7 +361,11 @@ fn fewer_shards_leave_none_of_before() {
 
     // The old dataset stands, whole.
     let kept = bench.run(&format!("in root --shards 1 --resume {options}"));
-    kept.fails(1, &["parts/shard_01.json: is not one of the shards expected; try: --overwrite"]);
+    let told = [
+        "made again: shard_00",
+        "parts/shard_01.json: is not one of the shards expected; try: --overwrite",
+    ];
+    kept.exits(1, &told);
     assert_eq!(stands(), before);
     tool("ds-check").args(&["-q", &bench.dir.at("root")]).run().ok();
 

@@ -9,6 +9,7 @@ use super::drafts::{
 use super::left_out::LeftOutCounts;
 use super::message::{self, Call, Content, Draft, OPENAI, calls_in, read_call, text};
 use super::normalize::{MESSAGES, for_recognition, is_message};
+use super::tools::KEYS as TOOLS;
 use super::true_way::with_true_way;
 use super::value::Json;
 use super::{AnswerChoice, ReadSettings, answer, foreign, preference, whole};
@@ -211,6 +212,7 @@ fn note_unread(
         let name = &**name;
         let is_read = reads.contains(&name)
             || drafts::SYSTEM.contains(&name)
+            || TOOLS.contains(&name)
             || of_records().any(|(known, meaning)| {
                 known == name
                     && (meaning != Meaning::Wanted || whole::wanted(record, name).is_some())

@@ -20,7 +20,7 @@ pub struct Tool<'r> {
 }
 
 /// The fields of a record that hold tools; `functions` is the older name, the others are those of data sets.
-const KEYS: [&str; 5] = ["tools", "functions", "available_tools", "tool_defs", "tools_json"];
+pub const KEYS: [&str; 5] = ["tools", "functions", "available_tools", "tool_defs", "tools_json"];
 
 /// Returns the record with its tools and the template's parameters as values, each tool of a list, too.
 pub fn with_texts_parsed(record: Json<'_>) -> Result<Json<'_>, String> {

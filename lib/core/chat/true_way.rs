@@ -4,6 +4,7 @@
 use super::drafts::{CONTEXT, SYSTEM};
 use super::left_out::LeftOutCounts;
 use super::normalize::normalize;
+use super::tools::KEYS as TOOLS;
 use super::value::Json;
 use super::{AnswerChoice, ReadSettings, whole};
 use crate::record::chat::{Meaning, of_records};
@@ -57,6 +58,7 @@ fn is_of_text(name: &str) -> bool {
     };
     CONTEXT.contains(&name)
         || SYSTEM.contains(&name)
+        || TOOLS.contains(&name)
         || OTHERS.contains(&name)
         || of_records().any(|(known, meaning)| known == name && is_known(meaning))
 }

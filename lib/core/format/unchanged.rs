@@ -73,7 +73,9 @@ impl InputSnapshot {
             let is_directory = files::is_directory(path)?;
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let members = if is_directory { Vec::new() } else { members_of(path) };
-            unfinished.refuse(path, &members, !is_directory && is_of_datasets(&name, path))?;
+            let has_members = files::find(&members, |member| files::exists(member))?.is_some();
+            let is_own = has_members || is_of_datasets(&name, path);
+            unfinished.refuse(path, &members, !is_directory && is_own)?;
             if is_directory {
                 noted.directory(path)?
             } else {

@@ -123,7 +123,6 @@ pub const MEANINGFUL: &[MeaningfulField] = &[
     of_either("functions", BESIDE, Meaning::Setting),
     of_record("available_tools", Meaning::Setting),
     of_record("tool_defs", Meaning::Setting),
-    of_record("tools_json", Meaning::Setting),
     of_record("chat_template_kwargs", Meaning::Setting),
     of_record("builtin_tools", Meaning::Setting),
     of_record("reasoning_effort", Meaning::Setting),

@@ -27,7 +27,7 @@ fn kinds(dir: &TempDir) -> Vec<(String, String)> {
     };
     write_parquet(dir.at("raw.parquet").as_ref(), &(0..9).map(raw).collect::<String>());
     bash(&format!(
-        "set -e -o pipefail; cd {}; export GRISTMILL_TO=arrow
+        "set -e -o pipefail; cd {}; chat-harmony -q chats.jsonl > chats.ndjson; export GRISTMILL_TO=arrow
          harmony-tok -q conversations.ndjson --policy chat > tokens.arrows
          harmony-tok -q many.ndjson | span-mask | mmidx-write -q --root root --shard s --valid-fraction 0.2
          seq-pack -q root/train -o rows.parquet --seq-length 4096",
@@ -44,7 +44,7 @@ fn kinds(dir: &TempDir) -> Vec<(String, String)> {
         dir.write(&format!("{name}.ndjson"), own.collect::<String>());
     }
     let inputs = "conversations.ndjson tokens.arrows root rows.parquet pack sudoku arc maze domino \
-                  chess.ndjson unnamed.ndjson raw.parquet chats.jsonl";
+                  chess.ndjson unnamed.ndjson raw.parquet chats.ndjson";
     let name = |input: &str| input.split('.').next().unwrap().to_string();
     inputs.split_whitespace().map(|input| (name(input), dir.at(input))).collect()
 }
