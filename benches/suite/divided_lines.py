@@ -5,7 +5,8 @@
 
 Makes a file of N bytes of chats (1 GB) in FOLDER, and from it
 - with scripts/synth-kd.sh --shards 8 a root: the bytes of the lines that each shard has;
-- with --jobs 2, and as a plan of two tasks that run side by side, the same root: the time of both.
+- with --jobs 2, and as a plan of two tasks that run side by side, the same root: the time of both, and of planning and
+  joining.
 Exits with 1 if a shard is more than 2 % from an eighth, if the roots differ, or if the two tasks take more than 10 %
 longer than --jobs 2.
 """
@@ -68,21 +69,27 @@ def tasks(folder, rounds):
     def threads():
         run("bash", SCRIPT, source, folder / "threads", *OPTIONS, "--overwrite", "--jobs", 2)
 
-    def side_by_side():
+    def planned():
         run("rm", "-rf", folder / "tasks")
         plan = ["bash", SCRIPT, "plan", source, folder / "tasks", *OPTIONS[:-1], "--tasks", 2]
-        lines = subprocess.run([str(word) for word in plan], check=True, capture_output=True, text=True).stdout
-        running = [subprocess.Popen(line, shell=True) for line in lines.splitlines()]
+        text = subprocess.run([str(word) for word in plan], check=True, capture_output=True, text=True).stdout
+        lines[:] = text.splitlines()
+
+    def side_by_side():
+        running = [subprocess.Popen(line, shell=True) for line in lines]
         assert len(running) == 2 and not any([one.wait() for one in running])
+
+    def joined():
         run("bash", SCRIPT, "finish", folder / "tasks", "-q", "--no-check")
 
-    times = [(seconds(threads), seconds(side_by_side)) for _ in range(rounds)]
+    lines = []
+    times = [[seconds(work) for work in (threads, planned, side_by_side, joined)] for _ in range(rounds)]
     for kind in ("tokens", "lossmask", "span"):
         run("cmp", folder / f"threads/train/shard_00_{kind}.bin", folder / f"tasks/train/shard_00_{kind}.bin")
-    threads, two = (min(column) for column in zip(*times))
+    threads, plan, two, join = (min(column) for column in zip(*times))
     size = source.stat().st_size
-    print(f"--jobs 2: {threads:.1f} s ({size / threads / 1e6:.0f} MB/s); two tasks side by side, planned and joined: "
-          f"{two:.1f} s ({two / threads:.2f} of it)")
+    print(f"--jobs 2: {threads:.1f} s ({size / threads / 1e6:.0f} MB/s); two tasks side by side: {two:.1f} s "
+          f"({two / threads:.2f} of it); planning {plan:.1f} s, joining {join:.1f} s")
     return two <= 1.1 * threads
 
 
