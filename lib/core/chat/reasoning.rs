@@ -88,7 +88,8 @@ const TAGS: &str =
 /// first.
 fn torn(content: &str) -> Option<[&'static str; 2]> {
     let is_torn = |[begin, end]: &[&str; 2]| {
-        content.split_once(end).is_some_and(|(before, _)| !before.contains(begin))
+        let found = memchr::memmem::find(content.as_bytes(), end.as_bytes());
+        found.is_some_and(|at| !content[..at].contains(begin))
     };
     MARKS.into_iter().chain([SOLUTION]).find(is_torn)
 }

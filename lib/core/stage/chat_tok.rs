@@ -399,10 +399,13 @@ impl Worker<'_> {
                 UnseenText::Reasoning(_) => {}
             }
         }
+        let has = |text: &str, part: &str| {
+            memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some()
+        };
         for turn in &found.turns {
             let content = chat.messages[turn.message].value.get("content").and_then(Value::as_text);
             let shown = &found.text[turn.said.clone()];
-            let Some(content) = content.filter(|content| !shown.contains(content.trim())) else {
+            let Some(content) = content.filter(|content| !has(shown, content.trim())) else {
                 continue;
             };
             // (Of a text with its reasoning a template may show the rest.)
