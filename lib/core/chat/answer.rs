@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::drafts::list;
 use super::left_out::LeftOutCounts;
-use super::message::{self, Draft, text};
+use super::message::{Draft, text};
 use super::normalize::is_message;
 use super::shapes;
 use super::value::Json;
@@ -95,10 +95,8 @@ fn read<'r>(
                 return Ok(None);
             };
             let mut answer = read(inner, index, left_out)?;
-            if let (Some(drafts), Some((key, said))) = (&mut answer, message::cut(value)) {
-                drafts.iter_mut().for_each(|draft| draft.is_trained = false);
-                left_out.cut_answer(key, said);
-            }
+            let drafts = answer.iter_mut().flatten();
+            drafts.for_each(|draft| draft.ends_as(value, left_out));
             Ok(answer)
         }
         _ => Ok(None),

@@ -97,6 +97,14 @@ impl<'r> Draft<'r> {
         Draft { content: Some(Content::Text(text.into())), ..Draft::new(index, role) }
     }
 
+    /// Does not train on an answer of which an object states that it was cut.
+    pub fn ends_as(&mut self, object: &Json<'_>, left_out: &mut LeftOutCounts) {
+        if let Some((key, value)) = cut(object).filter(|_| self.role == Role::Assistant) {
+            self.is_trained = false;
+            left_out.cut_answer(key, value);
+        }
+    }
+
     /// Returns the content, if it is text.
     pub fn text(&self) -> Option<&str> {
         match &self.content {
@@ -184,10 +192,7 @@ fn read_fields<'r>(
     if is_assistant {
         draft.calls = read_calls(object)?;
     }
-    if let Some((key, value)) = cut(object).filter(|_| is_assistant) {
-        draft.is_trained = false;
-        left_out.cut_answer(key, value);
-    }
+    draft.ends_as(object, left_out);
     if draft.role == Role::Tool {
         draft.call_id = id_of(object, "tool_call_id")?.or(id_of(object, "call_id")?);
         draft.name = object.get("name").and_then(Json::text).filter(|name| !name.is_empty());
@@ -278,7 +283,7 @@ pub fn refuse_trained_part(key: &str, value: &Json<'_>) -> Result<bool, String> 
 }
 
 /// Returns what states that the answer of a record or message was cut: the key and its value.
-pub fn cut<'r>(object: &'r Json<'_>) -> Option<(&'static str, &'r str)> {
+fn cut<'r>(object: &'r Json<'_>) -> Option<(&'static str, &'r str)> {
     const CUT: [&str; 5] =
         ["length", "max_tokens", "max_output_tokens", "incomplete", "content_filter"];
     let mut stated = MEANINGFUL.iter().filter(|field| field.of_message == Some(Meaning::Finish));

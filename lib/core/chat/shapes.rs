@@ -420,23 +420,8 @@ pub fn items<'r>(
     Ok(())
 }
 
-/// Reads the message of an item, as [`item_of`] does; the answer of an item that was cut is not trained on.
-fn item<'r>(
-    item: &'r Json<'r>,
-    index: usize,
-    left_out: &mut LeftOutCounts,
-) -> Result<Option<Draft<'r>>, String> {
-    let is_call = item.get("type").and_then(Json::text) == Some("function_call");
-    let Some((key, value)) = message::cut(item).filter(|_| is_call) else {
-        return item_of(item, index, left_out);
-    };
-    left_out.cut_answer(key, value);
-    let draft = item_of(item, index, left_out)?;
-    Ok(draft.map(|draft| Draft { is_trained: false, ..draft }))
-}
-
 /// Reads the message of an item; `None` if it has no content.
-fn item_of<'r>(
+fn item<'r>(
     item: &'r Json<'r>,
     index: usize,
     left_out: &mut LeftOutCounts,
@@ -459,7 +444,9 @@ fn item_of<'r>(
         }
         "function_call" => {
             let calls = vec![with_printed_arguments(read_call(item).map_err(within)?)];
-            Some(Draft { calls, ..Draft::new(index, Role::Assistant) })
+            let mut draft = Draft { calls, ..Draft::new(index, Role::Assistant) };
+            draft.ends_as(item, left_out);
+            Some(draft)
         }
         "function_call_output" => {
             let content =

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::drafts::Messages;
 use super::left_out::LeftOutCounts;
-use super::message::{Call, Content, Draft, cut, flag, refuse_trained_part};
+use super::message::{Call, Content, Draft, flag, refuse_trained_part};
 use super::tools::{Tool, remove_padding, tools_of};
 use super::value::Json;
 use super::{ReadSettings, TextCalls};
@@ -99,28 +99,18 @@ pub fn read<'r>(
 ) -> Result<Chat<'r>, String> {
     let Messages { mut drafts, completion, .. } = shapes::read(record, settings, left_out)?;
     let tools = tools_of(record)?;
-    match settings.calls {
-        TextCalls::Text => {}
-        TextCalls::Hermes => {
-            if let Some(read) = hermes::read(&drafts)? {
-                drafts = read;
-            }
+    let is_of_tools = |draft: &Draft| draft.role == Role::Tool || hermes::is_result(draft);
+    let read = match settings.calls {
+        TextCalls::Hermes => hermes::read(&drafts)?,
+        TextCalls::Auto if !tools.is_empty() || drafts.iter().any(is_of_tools) => {
+            hermes::read(&drafts).ok().flatten()
         }
-        TextCalls::Auto => {
-            let is_of_tools = |draft: &Draft| draft.role == Role::Tool || hermes::is_result(draft);
-            if (!tools.is_empty() || drafts.iter().any(is_of_tools))
-                && let Ok(Some(read)) = hermes::read(&drafts)
-            {
-                drafts = read;
-            }
-        }
-    }
-    if let Some((key, value)) = cut(record)
-        && let Some(last) = drafts.iter_mut().rfind(|draft| draft.role == Role::Assistant)
-        && last.is_trained
-    {
-        last.is_trained = false;
-        left_out.cut_answer(key, value);
+        TextCalls::Auto | TextCalls::Text => None,
+    };
+    drafts = read.unwrap_or(drafts);
+    let last = drafts.iter_mut().rfind(|draft| draft.role == Role::Assistant);
+    if let Some(last) = last.filter(|last| last.is_trained) {
+        last.ends_as(record, left_out);
     }
     let is_trained = is_trained(record)?;
     if drafts.is_empty() {

@@ -144,7 +144,8 @@ pub(super) fn open_at_end(line: &[u8]) -> OpenBrackets {
     open
 }
 
-/// The lines on which records begin (of an array, which may have all in one line, their numbers), for the records that were made and not asked for yet.
+/// The lines on which records begin (of an array, which may have all in one line, their numbers), for the records that
+/// were made and not asked for yet.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Starts(Arc<Mutex<VecDeque<u64>>>);
 
@@ -182,7 +183,6 @@ pub(super) struct Values {
     /// Whether the record is a list, which stands in an object.
     is_list: bool,
     line: u64,
-    has_records: bool,
     may_be_empty: bool,
     has_ended: bool,
 }
@@ -226,7 +226,6 @@ impl Values {
             is_spaced: false,
             is_list: false,
             line: 1,
-            has_records: false,
             may_be_empty,
             has_ended: false,
         }
@@ -328,7 +327,6 @@ impl Values {
             Form::Objects => self.line,
             _ => self.records,
         });
-        self.has_records = true;
         if byte == b'[' {
             self.is_list = true;
             self.lines.extend_from_slice(b"{\"messages\":");
@@ -410,7 +408,7 @@ impl Values {
             Form::Data => self.at == ScanState::Over,
         };
         match is_closed {
-            true if self.has_records || self.may_be_empty => Ok(()),
+            true if self.records > 0 || self.may_be_empty => Ok(()),
             true => Err(Defect { line, cause, kind: DefectKind::NoRecords }.into()),
             false => Err(Defect { line, cause, kind: DefectKind::Cut }.into()),
         }
