@@ -23,9 +23,10 @@ const MARKS: [[&str; 2]; 7] = [
 const SOLUTION: [&str; 2] = ["<|begin_of_solution|>", "<|end_of_solution|>"];
 
 impl Draft<'_> {
-    /// Returns the message if it was not cut within its reasoning.
+    /// Returns the message if it is not an answer that is trained on and was cut within its reasoning.
     pub fn whole(self) -> Result<Self, String> {
-        match self.text().filter(|_| self.role == Role::Assistant).and_then(unfinished) {
+        let may_be_cut = self.role != Role::Assistant || !self.is_trained;
+        match self.text().filter(|_| !may_be_cut).and_then(unfinished) {
             Some([begin, end]) => Err(format!(
                 "{begin} without {end} in the text: the reasoning was cut; leave the message out, or give weight: 0"
             )),
@@ -39,9 +40,7 @@ impl Draft<'_> {
             return Ok(self);
         }
         self.thinking = self.thinking.filter(|text| !text.is_empty());
-        if self.is_trained {
-            self = self.whole()?;
-        }
+        self = self.whole()?;
         let tagged = self.text().and_then(|content| {
             let thought =
                 split_thinking(content).map(|(thinking, answer)| (Some(thinking), answer));

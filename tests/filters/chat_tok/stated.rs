@@ -65,6 +65,26 @@ fn contents_are_lists_of_parts_for_templates_that_read_these_alone() {
     assert_eq!(ids(run(&parts, &["--content", "parts"])), ids(run(&texts, &[])));
 }
 
+/// The way on of a reasoning that was cut is taken, also where the template reads no reasoning.
+#[test]
+fn a_cut_reasoning_is_context_with_a_weight_of_0() {
+    let dir = TempDir::new();
+    let plain = write_model(&dir, "plain", crate::common::models::PLAIN);
+    let models = [write_model(&dir, "reasoning", CHATML), plain];
+    let say = |role: &str, text: &str| json!({"role": role, "content": text});
+    for model in models {
+        for weight in [1, 0] {
+            let mut cut = say("assistant", "<think>\nhm");
+            cut["weight"] = json!(weight);
+            let chat = [say("user", "q"), cut, say("user", "q1"), say("assistant", "a")];
+            let input = format!("{}\n", json!({"messages": chat}));
+            let run = tool("chat-tok").args(&["-q", "--model", &model]).input(input).run_whatever();
+            assert_eq!(run.code(), Some(weight), "{model}: {run:?}");
+            assert!(weight == 0 || run.stderr.contains("or give weight: 0"), "{run:?}");
+        }
+    }
+}
+
 /// The template of older processors: in a folder without another one; as a file it is named, with a way on.
 #[test]
 fn the_template_of_a_processor_is_read() {
