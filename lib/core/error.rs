@@ -130,7 +130,6 @@ struct Details {
     cause: String,
     hint: Option<String>,
     is_truncation: bool,
-    is_misstated: bool,
     failure: Option<Failure>,
 }
 
@@ -149,7 +148,6 @@ impl Error {
             cause,
             hint: None,
             is_truncation: false,
-            is_misstated: false,
             failure: None,
         }))
     }
@@ -247,14 +245,6 @@ impl Error {
         self
     }
 
-    /// Makes the error for a run whose rows are invalid or not at their stated places. The places were assumed;
-    /// reading again, with all rows counted, finds the real ones.
-    pub fn misstated_run(run: u64) -> Error {
-        let mut error = Error::data(format!("metadata.db does not say where run {run} is"));
-        error.0.is_misstated = true;
-        error
-    }
-
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
@@ -275,11 +265,6 @@ impl Error {
     /// Returns the exit code of the run that ends with this error.
     pub fn exit_code(&self) -> u8 {
         self.failure().map_or(self.kind().exit_code(), |failure| failure.exit_code)
-    }
-
-    /// Whether a dataset differs from its statements.
-    pub fn is_misstated(&self) -> bool {
-        self.0.is_misstated
     }
 
     /// Whether an input ended too early.

@@ -190,9 +190,7 @@ impl<S: Sink> State<S> {
             rejected: Some(self.rejects.count()),
             skipped: Some(self.skipped.clone()),
         };
-        let dropped = before.and(&own);
-        let read = before.records().map(|before| self.read.saturating_add(before));
-        let counts = Counts { read, rejected: dropped.rejected, skipped: dropped.skipped };
+        let counts = Counts::of_run(self.read, &before, &own);
         self.rejects.publish()?;
         let SinkSummary { made, left, warnings } = self.sink.finish(counts)?;
         self.progress.finish();

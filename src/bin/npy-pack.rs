@@ -6,12 +6,16 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use gristmill::batch::WantedRecords;
+use gristmill::batch::{Counts, DroppedRecords, Sink, SinkSummary, WantedRecords};
 use gristmill::check::{GameGate, PuzzleGate};
-use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool, WithoutEffect};
+use gristmill::cli::{
+    self, CommonArgs, InputArgs, OnErrorArgs, Rejects, SinkArgs, Tool, WithoutEffect,
+};
 use gristmill::error::{Error, Result};
 use gristmill::format::pack::{PackOptions, PackSink};
+use gristmill::format::pools::PoolReader;
 use gristmill::format::puzzle_dir::{AssertedConstants, PuzzleWriter};
+use gristmill::game2048::CopyError;
 use gristmill::inputs;
 use gristmill::plan;
 use gristmill::record::{GAME, PUZZLE};
@@ -88,7 +92,7 @@ pub fn main() -> ExitCode {
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
     inputs::name(&args.input.files);
-    let reader = open(&args, false)?;
+    let reader = open(&args)?;
     if reader.lacks_header() {
         tool.advise_arrow(&args.common);
     }
@@ -105,34 +109,64 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
         (true, Some(flag), _) => Err(Error::usage(format!("{flag} is for games; got puzzles"))),
         (false, _, Some(flag)) => Err(Error::usage(format!("{flag} is for puzzles; got games"))),
         (true, ..) => write_puzzles(args, reader, tool),
-        (false, ..) => match write_games(&args, reader, tool) {
+        (false, ..) if reader.is_dataset() => match merge(&args, reader, false, tool) {
             // Nothing is published yet.
-            Err(error) if error.is_misstated() => write_games(&args, open(&args, true)?, tool),
-            done => done,
+            Err(CopyError::Misplaced(_)) => Ok(merge(&args, open(&args)?, true, tool)?),
+            done => Ok(done?),
         },
+        (false, ..) => {
+            let sink = pack_sink(&args, &reader, None, tool)?;
+            let runner = Runner::new(tool, &args.common, "games").on_error(&args.on_error);
+            runner.expect(args.sink.expect_records).copy(reader, sink)
+        }
     }
 }
 
-/// Opens the input. `counted`: whether all rows are looked at to find the games before the first is read;
-/// otherwise games are found by the statements of the pools.
-fn open(args: &Args, counted: bool) -> Result<Reader> {
-    let form = args.games.game_form(counted);
-    let games = WantedRecords { games: Some(form), ..WantedRecords::records(&GAME) };
-    plan::open(&args.input, Request::OneOf(vec![games, WantedRecords::records(&PUZZLE)]))
+fn open(args: &Args) -> Result<Reader> {
+    plan::open(&args.input, Request::OneOf([&GAME, &PUZZLE].map(WantedRecords::records).to_vec()))
 }
 
-fn write_games(args: &Args, reader: Reader, tool: &Tool) -> Result<()> {
+/// Copies the games of pools. `counted`: whether all rows are looked at to find the games before the first is read;
+/// otherwise games are found by the statements of the pools.
+fn merge(args: &Args, mut reader: Reader, counted: bool, tool: &Tool) -> Result<(), CopyError> {
+    let mut pools = PoolReader::open(&args.input.files, args.input.slice)?;
+    let mut sink = pack_sink(args, &reader, pools.steps(), tool)?;
+    let mut rejects = Rejects::open(&args.on_error)?;
+    let mut progress = args.common.progress(tool, "games", reader.total(), false)?;
+    let form = args.games.game_form(counted);
+    let mut read = 0;
+    reader.read_beside(|| {
+        while let Some((games, origin)) = pools.next_games(form)? {
+            let came = games.len() as u64;
+            read += came;
+            progress.add(came, sink.write_games(games, origin, &mut rejects)?);
+        }
+        Ok::<(), CopyError>(())
+    })?;
+    cli::expect_records(args.sink.expect_records, read)?;
+    let own = DroppedRecords { rejected: Some(rejects.count()), ..DroppedRecords::default() };
+    let counts = Counts::of_run(read, &reader.dropped(), &own);
+    rejects.publish()?;
+    let SinkSummary { made, left, warnings } = sink.finish(counts)?;
+    progress.finish();
+    tool.tell_made(made.as_deref(), &args.common);
+    tool.warn(&warnings, &args.common);
+    rejects.report(tool.name());
+    tool.tell_left(left.as_deref(), &args.common);
+    Ok(())
+}
+
+/// Begins a pack; `rows` is how many there will be, if that is known.
+fn pack_sink(args: &Args, reader: &Reader, rows: Option<u64>, tool: &Tool) -> Result<PackSink> {
     let header = reader.header().through(&GAME, Some(tool.entry()));
-    let overwrite = args.sink.overwrite;
-    let mut sink = PackSink::create(&args.output, &args.games, overwrite, header, reader.steps())?;
+    let mut sink = PackSink::create(&args.output, &args.games, args.sink.overwrite, header, rows)?;
     // (The check would take a fifth of the time of packing. Logs of a player follow the rules of the game, and the
     // scripts check the pack.)
     if args.check {
         let gate = GameGate::new()?;
         sink = sink.rule(Box::new(move |game| gate.check(game)));
     }
-    let runner = Runner::new(tool, &args.common, "games").on_error(&args.on_error);
-    runner.expect(args.sink.expect_records).copy(reader, sink)
+    Ok(sink)
 }
 
 fn write_puzzles(args: Args, reader: Reader, tool: &Tool) -> Result<()> {

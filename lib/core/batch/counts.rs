@@ -108,6 +108,13 @@ impl Counts {
         Counts { read, rejected, skipped }
     }
 
+    /// Returns the counts of a run that has read `read` records and dropped `own` of them, after `before`.
+    pub fn of_run(read: u64, before: &DroppedRecords, own: &DroppedRecords) -> Counts {
+        let DroppedRecords { rejected, skipped } = before.and(own);
+        let read = before.records().map(|before| read.saturating_add(before));
+        Counts { read, rejected, skipped }
+    }
+
     /// Returns how many of them were dropped.
     pub fn dropped(&self) -> DroppedRecords {
         DroppedRecords { rejected: self.rejected, skipped: self.skipped.clone() }

@@ -19,11 +19,7 @@ use arrow_select::take::take_record_batch;
 
 use crate::cli::{RejectedContent, Rejection};
 use crate::error::{Error, Place, Position, Result};
-use crate::game2048::{ALIGNED_ROW, StoredGame};
-use crate::record::{
-    CHAT, CONVERSATION, RAW_SYNTH, RecordType, conversation, named_type_with, ndjson_name,
-    record_type,
-};
+use crate::record::{LookAlike, RecordType, named_type_with, ndjson_name, record_type};
 use crate::way_on;
 
 pub use counts::{Counts, DroppedRecords, known_sum};
@@ -42,9 +38,6 @@ pub const STDIN: &str = "stdin";
 #[derive(Debug)]
 pub struct Batch {
     pub records: RecordBatch,
-    /// The records as games, if they are from a pool and [`WantedRecords::games`] asks for games; `records` is then
-    /// empty.
-    pub games: Option<Vec<StoredGame>>,
     pub origin: Origin,
     /// Lines that are not records of the type, in their order.
     pub rejected: Vec<Rejection>,
@@ -71,19 +64,12 @@ impl Batch {
     fn empty(records: RecordBatch) -> Batch {
         Batch {
             records,
-            games: None,
             origin: Origin::default(),
             rejected: Vec::new(),
             skipped: SkippedRecords::default(),
             bytes: 0,
             progress: None,
         }
-    }
-
-    pub fn of_games(games: Vec<StoredGame>, origin: Origin) -> Batch {
-        let bytes = games.iter().map(|game| (game.steps() * ALIGNED_ROW) as u64).sum();
-        let records = RecordBatch::new_empty(SchemaRef::new(Schema::empty()));
-        Batch { games: Some(games), origin, bytes, ..Batch::empty(records) }
     }
 
     /// Makes a batch of records that were made, not read: they have no places.
@@ -99,7 +85,7 @@ impl Batch {
 
     /// Returns the number of records, without rejected ones.
     pub fn len(&self) -> usize {
-        self.games.as_ref().map_or(self.records.num_rows(), Vec::len)
+        self.records.num_rows()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -131,10 +117,7 @@ impl Batch {
             Entry::Row(_) => (rows + 1, rejected),
             Entry::Rejected(_) => (rows, rejected + 1),
         });
-        match &mut self.games {
-            Some(games) => games.truncate(rows),
-            None => self.records = self.records.slice(0, rows),
-        }
+        self.records = self.records.slice(0, rows);
         self.rejected.truncate(rejected);
         (rows + rejected) as u64
     }
@@ -163,7 +146,7 @@ impl Batch {
         })
     }
 
-    /// Keeps only these rows, ascending. (It works for records, not for games.)
+    /// Keeps only these rows, ascending.
     pub fn keep_rows(&mut self, rows: &[usize]) -> Result<()> {
         let (first, last) = (rows.first().copied().unwrap_or(0), rows.last().map_or(0, |r| r + 1));
         if rows.len() == self.len() {
@@ -301,25 +284,12 @@ impl Origin {
     }
 }
 
-/// The forms in which the games of a pool may be given to a filter that accepts games.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GameForm {
-    /// Columns of steps.
-    Columns,
-    /// The rows of a pack if the pool has them, else columns. The rows of each run are counted before, or taken
-    /// from `metadata.db`. In the second case the rows are compared while they are copied, and an error that [is
-    /// misstated](Error::is_misstated) ends the run if they are not as stated.
-    Rows { counted: bool },
-}
-
 /// The records that a filter asks for.
 #[derive(Debug, Clone)]
 pub struct WantedRecords {
     pub record: &'static RecordType,
     /// The record type's schema, or a part of it.
     pub schema: SchemaRef,
-    /// Whether the games of a pool may be given as [`Batch::games`], without columns of records.
-    pub games: Option<GameForm>,
     /// Whether the schema only names the columns: their types are taken from the first input, and
     /// later inputs are cast to them.
     pub any_types: bool,
@@ -334,7 +304,7 @@ impl WantedRecords {
     pub fn records(record: &'static RecordType) -> WantedRecords {
         let schema = record.schema();
         let (stated, known_by) = (Vec::new(), Vec::new());
-        WantedRecords { record, schema, games: None, any_types: false, stated, known_by }
+        WantedRecords { record, schema, any_types: false, stated, known_by }
     }
 
     /// Whether a record with these fields is known to be a wanted one.
@@ -342,17 +312,13 @@ impl WantedRecords {
         self.known_by.iter().any(|name| has(name)) || self.record.is_known_by(has)
     }
 
-    /// Whether conversations of any policy are wanted and a record with these fields lacks an id.
+    /// Whether a record with these fields lacks an id and is therefore a look-alike. (Who names the field of the id says
+    /// what the records are.)
     pub fn lacks_id(&self, has: impl Fn(&str) -> bool) -> bool {
+        let Some(other) = &self.record.look_alike else { return false };
         let names = self.schema.fields().iter().map(|field| field.name());
-        let mut ids = names.take_while(|name| *name != conversation::MESSAGES);
-        let is_any = self.record.name == CONVERSATION.name && self.known_by.is_empty();
-        is_any && !ids.any(|name| has(name))
-    }
-
-    /// Whether people write such records, in any shape.
-    pub fn is_of_people(&self) -> bool {
-        [CHAT.name, RAW_SYNTH.name].contains(&self.record.name)
+        let mut ids = names.take_while(|name| *name != other.column);
+        self.known_by.is_empty() && !ids.any(|name| has(name))
     }
 
     /// Refuses columns of any types if they are clearly the columns of another record type: a wrong pipe.
@@ -371,8 +337,11 @@ impl WantedRecords {
     pub fn check_record(&self, name: &str, header: &Header) -> Result<()> {
         let Some((came, version)) = &header.record else { return Ok(()) };
         // Without a policy nobody has said that these are no chats: lines of JSON with messages, which were copied.
-        let may_be_chats = came == CONVERSATION.name && header.text(conversation::POLICY).is_none();
-        if self.record.name == CHAT.name && may_be_chats {
+        let other = record_type(came).and_then(|came| came.look_alike.as_ref());
+        let may_be_wanted = |other: &LookAlike| {
+            other.record.name == self.record.name && header.text(other.parameter).is_none()
+        };
+        if other.is_some_and(may_be_wanted) {
             return Ok(());
         }
         if came != self.record.name {
@@ -396,15 +365,17 @@ impl WantedRecords {
         self.expected(name, came.plural, way.as_deref().unwrap_or(self.record.made_by))
     }
 
-    /// Returns the error of chats in a wrong pipe; `filter` makes conversations from them.
-    pub fn instead_of_chats(&self, name: &str, filter: &str) -> Error {
-        if self.record.name == CONVERSATION.name {
-            let way = way_on::through(filter, name);
-            return Error::data("expected conversations, got chats").at(name).hint(way);
+    /// Returns the error of records in a wrong pipe that are mistaken for records of another type; `filter` makes such
+    /// records from them.
+    pub fn instead_of_mistaken(&self, name: &str, (of, filter): (&RecordType, String)) -> Error {
+        let came = of.look_alike.as_ref().map_or(of.plural, |other| other.record.plural);
+        if self.record.name == of.name {
+            let cause = format!("expected {}, got {came}", of.plural);
+            return Error::data(cause).at(name).hint(way_on::through(&filter, name));
         }
-        let rest = CONVERSATION.way_to(self.record);
+        let rest = of.way_to(self.record);
         let way = rest.map(|rest| way_on::through(&format!("{filter} | {rest}"), name));
-        self.expected(name, CHAT.plural, way.as_deref().unwrap_or(self.record.made_by))
+        self.expected(name, came, way.as_deref().unwrap_or(self.record.made_by))
     }
 
     fn expected(&self, name: &str, came: &str, way: &str) -> Error {
@@ -454,12 +425,6 @@ pub trait RecordSource: Send {
     /// first batch.
     fn count(&mut self) -> Result<()> {
         Ok(())
-    }
-
-    /// Returns the steps of all games that have not been read yet, if they are known and all games
-    /// are read.
-    fn steps(&self) -> Option<u64> {
-        None
     }
 
     /// Returns how many records earlier filters dropped, as far as the input was read. For datasets, returns how many

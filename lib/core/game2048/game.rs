@@ -4,7 +4,8 @@
 //! know the source of a game.
 
 use super::board::Board;
-use super::columns::{BranchColumn, ItemColumn, NullableColumn, step_columns};
+use super::columns::{BranchColumn, ItemColumn, step_columns};
+use crate::record::nullable::NullableColumn;
 
 /// One game, from any kind of pool.
 #[derive(Clone, Debug, Default, PartialEq)]

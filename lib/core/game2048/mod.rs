@@ -16,7 +16,7 @@ mod text;
 pub use board::{
     Board, CELLS, Direction, MAX_EXPONENT, PackedBoard, Slide, unpack, unpack_is_ambiguous,
 };
-pub use columns::{ALL_BRANCHES, BranchColumn, ItemColumn, NullableColumn, known_values};
+pub use columns::{ALL_BRANCHES, BranchColumn, ItemColumn, known_values};
 pub use eval::{Survey, board_eval, board_eval_interactive, survey};
 pub use game::{Game, Step, Steps};
 pub use rows::{
@@ -24,5 +24,5 @@ pub use rows::{
     StepRow, remove_padding,
 };
 pub use run_summary::RunSummary;
-pub use step_rows::{StepRows, StoredGame};
+pub use step_rows::{CopyError, GameForm, StepRows, StoredGame};
 pub use text::{BOARD_TEXT, read_board, write_board};

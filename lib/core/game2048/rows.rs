@@ -5,8 +5,9 @@
 //! The `.npy` headers that go with them are in `format::npy`.
 
 use super::board::{Board, CELLS, PackedBoard, unpack, unpack_is_ambiguous};
-use super::columns::{NullableColumn, known_values};
+use super::columns::known_values;
 use super::game::{Game, Steps};
+use crate::record::nullable::NullableColumn;
 
 /// Bytes of a [`StepRow`] in our packs, with two bytes of padding at 26.
 pub const ALIGNED_ROW: usize = 48;

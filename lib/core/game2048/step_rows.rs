@@ -9,6 +9,7 @@ use bytes::Bytes;
 use super::columns::{ALL_BRANCHES, BRANCH_MASKS};
 use super::game::Game;
 use super::rows::{ALIGNED_ROW, PACKED_ROW, PACKED_SEED, StepRow};
+use crate::error::{Error, Place};
 
 /// How many rows are copied before they are checked: few enough that they are still in the L1 cache.
 const BLOCK: usize = 128;
@@ -27,6 +28,57 @@ impl StoredGame {
     /// Returns how many steps the game has.
     pub fn steps(&self) -> usize {
         self.rows.as_ref().map_or(self.game.steps.len(), StepRows::len)
+    }
+}
+
+/// The forms in which the games of a pool are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GameForm {
+    /// Columns of steps.
+    Columns,
+    /// The rows of a pack if the pool has them, else columns. The rows of each run are counted before, or taken
+    /// from `metadata.db`. In the second case the rows are compared while they are copied, and [`CopyError::Misplaced`]
+    /// ends the run if they are not as stated.
+    Rows { counted: bool },
+}
+
+/// Why games were not copied.
+#[derive(Debug)]
+pub enum CopyError {
+    /// Rows of a run are not valid, or not at their stated place. The places were assumed; reading again, with all
+    /// rows counted, finds the real ones.
+    Misplaced(Error),
+    /// Any other error.
+    Failed(Error),
+}
+
+impl CopyError {
+    /// Makes the error for a run that is not at its stated place.
+    pub fn misplaced(run: u64) -> CopyError {
+        CopyError::Misplaced(Error::data(format!("metadata.db does not say where run {run} is")))
+    }
+
+    /// Adds the place, if the error has none.
+    pub fn at(self, place: impl Into<Place>) -> CopyError {
+        let placed = |error: Error| if error.place().is_some() { error } else { error.at(place) };
+        match self {
+            CopyError::Misplaced(error) => CopyError::Misplaced(placed(error)),
+            CopyError::Failed(error) => CopyError::Failed(placed(error)),
+        }
+    }
+}
+
+impl From<Error> for CopyError {
+    fn from(error: Error) -> CopyError {
+        CopyError::Failed(error)
+    }
+}
+
+impl From<CopyError> for Error {
+    fn from(error: CopyError) -> Error {
+        match error {
+            CopyError::Misplaced(error) | CopyError::Failed(error) => error,
+        }
     }
 }
 

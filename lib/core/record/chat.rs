@@ -10,9 +10,6 @@ pub const CHAT: RecordType = RecordType {
     name: "chat",
     singular: "chat",
     plural: "chats",
-    version: 1,
-    has_others: false,
-    fields: Vec::new,
     known_by: &[
         &["messages"],
         &["conversations"],
@@ -29,7 +26,8 @@ pub const CHAT: RecordType = RecordType {
     ],
     made_by: "a file of chats",
     made_into: &[("conversation", "chat-harmony")],
-    is_derived: false,
+    is_of_people: true,
+    ..RecordType::PLAIN
 };
 
 /// Returns the schema in which chats are read: one column, the text of each record.

@@ -28,8 +28,8 @@ use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
 use super::declare::{ColumnBuilder, DeclaredField, FieldType};
+use super::nullable::NullableColumn;
 use super::{JsonForm, mark_rare};
-use crate::game2048::NullableColumn;
 
 pub(super) fn wrong_column(name: &str) -> ArrowError {
     ArrowError::SchemaError(format!("no column {name} of its record type"))

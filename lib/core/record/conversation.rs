@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use arrow_array::{StringArray, StringViewArray, UInt64Array};
 use arrow_schema::SchemaRef;
 
-use super::chat::of_records;
+use super::chat::{CHAT, of_records};
 use super::prelude::*;
-use super::{JsonForm, OTHERS};
+use super::stated::StatedMember;
+use super::{JsonForm, LookAlike, OTHERS};
 use crate::json::{self, Reader, write_string};
 
 /// Conversations: a Parquet shard of the schema `synth_harmony_v1`, or any stream with these
@@ -16,13 +17,23 @@ pub const CONVERSATION: RecordType = RecordType {
     name: "conversation",
     singular: "conversation",
     plural: "conversations",
-    version: 1,
     has_others: true,
     fields: ConversationFields::declared,
     known_by: &[&["messages"], &["messages_json"]],
     made_by: "chat-harmony, or Parquet or NDJSON with an id and messages",
     made_into: &[("tokens", "harmony-tok | span-mask")],
-    is_derived: false,
+    stated: Some(StatedMember {
+        name: POLICY,
+        state: |header, policy| header.set(POLICY, policy),
+        column: None,
+    }),
+    look_alike: Some(LookAlike {
+        record: &CHAT,
+        column: MESSAGES,
+        parameter: POLICY,
+        filter_of: crate::chat::filter_of,
+    }),
+    ..RecordType::PLAIN
 };
 
 record_fields! {

@@ -6,13 +6,12 @@ pub const DECODED: RecordType = RecordType {
     name: "decoded",
     singular: "sequence",
     plural: "decoded sequences",
-    version: 1,
-    has_others: false,
     fields: DecodedFields::declared,
     known_by: &[&["text", "messages"]],
     made_by: "harmony-tok --decode",
     made_into: &[],
     is_derived: true,
+    ..RecordType::PLAIN
 };
 
 record_fields! {

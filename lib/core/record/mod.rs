@@ -14,22 +14,28 @@ pub mod declare;
 pub mod decoded;
 pub mod game;
 pub mod ids;
+pub mod nullable;
 mod prelude;
 pub mod puzzle;
 pub mod python;
+pub mod quick;
 pub mod raw_synth;
 mod rows;
+pub mod stated;
 pub mod tokens;
 mod twice;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use self::declare::{DeclaredField, schema_of};
+use self::quick::QuickItems;
 use self::rows::record_types;
+use self::stated::StatedMember;
 
 pub use chat::CHAT;
 pub use conversation::CONVERSATION;
@@ -41,7 +47,6 @@ pub use tokens::TOKENS;
 pub use twice::column_twice;
 
 /// A record type: the contract that its two encodings share.
-#[derive(Debug)]
 pub struct RecordType {
     /// The name in the stream's header.
     pub name: &'static str,
@@ -65,6 +70,32 @@ pub struct RecordType {
     /// Whether only filters make such records: then records that these filters dropped belong to the
     /// counts. Other records are also written by people, and the counts begin with a file of them.
     pub is_derived: bool,
+    /// Whether people write such records in any shape.
+    pub is_of_people: bool,
+    /// The member of NDJSON records that the header of other encodings states.
+    pub stated: Option<StatedMember>,
+    /// The records that are mistaken for these, because they have the same members.
+    pub look_alike: Option<LookAlike>,
+    /// A struct in their lists that is read and written many at once.
+    pub quick: Option<&'static dyn QuickItems>,
+}
+
+/// Records of people that have the members of another type: chats beside conversations.
+pub struct LookAlike {
+    /// The type of these records.
+    pub record: &'static RecordType,
+    /// The column after those of ids, which the other type has.
+    pub column: &'static str,
+    /// The parameter of headers that only the other type has.
+    pub parameter: &'static str,
+    /// Returns the filter that makes the other type from the text of a record; `None` if it is no such record.
+    pub filter_of: fn(&str) -> Option<String>,
+}
+
+impl fmt::Debug for RecordType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 /// The column of all fields that the type does not have, in the form [`JsonForm::Rest`]; null if
@@ -72,6 +103,24 @@ pub struct RecordType {
 pub const OTHERS: &str = "gristmill_others";
 
 impl RecordType {
+    /// A type with nothing of its own, from which others are made.
+    pub const PLAIN: RecordType = RecordType {
+        name: "",
+        singular: "",
+        plural: "",
+        version: 1,
+        has_others: false,
+        fields: Vec::new,
+        known_by: &[],
+        made_by: "",
+        made_into: &[],
+        is_derived: false,
+        is_of_people: false,
+        stated: None,
+        look_alike: None,
+        quick: None,
+    };
+
     /// Whether a record with these fields is known to be of this type.
     pub fn is_known_by(&self, has: impl Fn(&str) -> bool) -> bool {
         self.known_by.iter().any(|names| names.iter().all(|name| has(name)))
@@ -129,6 +178,20 @@ pub fn named_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordType
     // Raw rows may lack any field, and any single one of their fields may be another type's.
     let of_raw = || RAW_SYNTH.known_by.iter().flat_map(|names| names.iter()).all(|name| has(name));
     record_type_with(&has).or_else(|| of_raw().then_some(&RAW_SYNTH))
+}
+
+/// Returns how items with these fields are read and written many at once, if they have a usual text.
+pub fn quick_items(fields: &Fields) -> Option<&'static dyn QuickItems> {
+    let mut all = RECORD_TYPES.iter().filter_map(|record| record.quick);
+    all.find(|items| items.fields() == fields)
+}
+
+/// Returns the type that a record, by its text, is mistaken for, with the filter that makes records of that type.
+pub fn look_alike(text: &str) -> Option<(&'static RecordType, String)> {
+    let filter = |record: &&'static RecordType| {
+        Some((*record, (record.look_alike.as_ref()?.filter_of)(text)?))
+    };
+    RECORD_TYPES.iter().find_map(filter)
 }
 
 /// Returns the word for records of that type; "records" for an unknown type.

@@ -11,13 +11,12 @@ pub const PUZZLE: RecordType = RecordType {
     name: "puzzle",
     singular: "example",
     plural: "puzzles",
-    version: 1,
-    has_others: false,
     fields: || [NameFields::declared(), ExampleFields::declared()].concat(),
     known_by: &[&["inputs", "labels"]],
     made_by: "puzzle-encode, or ds-cat of a puzzle set",
     made_into: &[],
     is_derived: true,
+    ..RecordType::PLAIN
 };
 
 record_fields! {

@@ -9,13 +9,11 @@ pub const RAW_SYNTH: RecordType = RecordType {
     name: "raw SYNTH",
     singular: "raw SYNTH row",
     plural: "raw SYNTH rows",
-    version: 1,
-    has_others: false,
-    fields: Vec::new,
     known_by: &[&[QUERY], &[REASONING], &[ANSWER]],
     made_by: "rows of PleIAs/SYNTH, or chat-harmony for other chats",
     made_into: &[("conversation", "synth-harmony")],
-    is_derived: false,
+    is_of_people: true,
+    ..RecordType::PLAIN
 };
 
 pub const QUERY: &str = "query";

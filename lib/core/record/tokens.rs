@@ -4,28 +4,42 @@
 use std::ops::Range;
 
 use arrow_array::types::{ArrowPrimitiveType, Int32Type, UInt8Type};
-use arrow_array::{ListArray, PrimitiveArray, StringArray, UInt8Array};
+use arrow_array::{ListArray, PrimitiveArray, UInt8Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 
-use arrow_schema::{FieldRef, SchemaRef};
+use arrow_schema::FieldRef;
 
-use super::is_rare;
 use super::prelude::*;
-use crate::stream::NdjsonEncoder;
+use super::stated::{StatedColumn, StatedMember, stated_column};
+use crate::model::{is_stated_by_records, refuse_two, state_id, tokenizer_id};
 use crate::tokenizer::START;
+
+/// The member with the tokenizer.
+const TOKENIZER: &str = "tokenizer";
 
 /// Tokens: the fields of [`SequenceFields`] and, once masked, of [`MaskFields`].
 pub const TOKENS: RecordType = RecordType {
     name: "tokens",
     singular: "sequence",
     plural: "token sequences",
-    version: 1,
-    has_others: false,
     fields: || [SequenceFields::declared(), MaskFields::declared()].concat(),
     known_by: &[&["tokens"]],
     made_by: "harmony-tok",
     made_into: &[("conversation", "harmony-tok --decode")],
     is_derived: true,
+    stated: Some(StatedMember {
+        name: TOKENIZER,
+        state: state_id,
+        column: Some(StatedColumn {
+            of: tokenizer_id,
+            is_by_records: is_stated_by_records,
+            refuse_two: |own, other| {
+                refuse_two([own, other].map(|header| header.parameters.get(TOKENIZER)))
+            },
+            schema: stating_schema,
+        }),
+    }),
+    ..RecordType::PLAIN
 };
 
 record_fields! {
@@ -77,16 +91,6 @@ record_fields! {
 const UNMASKED: usize = 6;
 /// The index of `tokens`.
 const TOKEN_LIST: usize = 1;
-
-/// Returns a row as it is written to the rejects: all of it, as in NDJSON.
-pub fn to_json(batch: &RecordBatch, row: usize) -> String {
-    let mut line = Vec::new();
-    let encoder = NdjsonEncoder::new(batch.schema());
-    match encoder.encode(&batch.slice(row, 1), &mut line) {
-        Ok(()) => String::from_utf8_lossy(line.trim_ascii_end()).into_owned(),
-        Err(_) => "null".to_string(),
-    }
-}
 
 /// Returns the schema of records without masks.
 pub fn unmasked_schema() -> Schema {
@@ -255,42 +259,16 @@ impl SegmentBuilder {
     }
 }
 
-/// Returns the tokenizers that records state; `None` if they have no such column.
-pub fn tokenizers(batch: &RecordBatch) -> Option<&StringArray> {
-    let place = batch.schema_ref().fields().iter().position(|field| is_tokenizer(field))?;
-    batch.column(place).as_string_opt()
-}
-
 /// Returns the columns of these records, with the column of the tokenizers behind their place in the source. `None` if
 /// these are no tokens.
-pub fn stating_schema(schema: &Schema) -> Option<Schema> {
+fn stating_schema(schema: &Schema) -> Option<Schema> {
     schema.column_with_name("tokens")?;
-    let own = schema.fields().iter().filter(|field| !is_tokenizer(field));
+    let own = schema.fields().iter().filter(|field| stated_column(field).is_none());
     let mut fields: Vec<FieldRef> = own.cloned().collect();
     let place = fields.iter().position(|field| field.name() == "row");
-    let stated = Arc::new(Rare::<String>::field("tokenizer"));
+    let stated = Arc::new(Rare::<String>::field(TOKENIZER));
     fields.insert(place.map_or(fields.len(), |row| row + 1), stated);
     Some(Schema::new_with_metadata(fields, schema.metadata().clone()))
-}
-
-/// Returns the same records in a schema of [`stating_schema`]; all of them state this tokenizer.
-pub fn with_tokenizer(
-    batch: &RecordBatch,
-    (schema, id): (&SchemaRef, &str),
-) -> Result<RecordBatch, ArrowError> {
-    let all = std::iter::repeat_n(id, batch.num_rows());
-    let own = batch.schema_ref().fields().iter().zip(batch.columns());
-    let mut own = own.filter(|(field, _)| !is_tokenizer(field));
-    let columns = schema.fields().iter().map(|field| match is_tokenizer(field) {
-        true => Some(Arc::new(StringArray::from_iter_values(all.clone())) as ArrayRef),
-        false => own.next().map(|(_, column)| column.clone()),
-    });
-    RecordBatch::try_new(schema.clone(), columns.flatten().collect())
-}
-
-/// Whether this is the column of the tokenizers.
-pub fn is_tokenizer(field: &Field) -> bool {
-    field.name() == "tokenizer" && is_rare(field)
 }
 
 /// Returns the same records with masks: `loss_mask` and `span_id` share the offsets of the tokens,

@@ -11,7 +11,8 @@ use crate::harmony::{
 };
 use crate::model::NOT_HARMONY;
 use crate::record::decoded::{DecodedBuilder, Message, Span};
-use crate::record::tokens::{self, Tokens};
+use crate::record::tokens::Tokens;
+use crate::stream::row_json;
 use crate::wording::exactly;
 
 /// Decodes a batch of token sequences, with a model's tokenizer if one is given. `alignment` is the alignment of their
@@ -27,13 +28,13 @@ pub fn decode(
     for row in 0..view.len() {
         if let Some(tokenizer) = tokenizer {
             if let Err(reason) = push_of_model(&mut builder, &view, row, alignment, tokenizer) {
-                batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);
+                batch.reject_row((&records, row), view.id(row), reason, row_json);
             }
             continue;
         }
         if is_assumed && !view.may_be_harmony(row) {
             let reason = NOT_HARMONY.to_string();
-            batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);
+            batch.reject_row((&records, row), view.id(row), reason, row_json);
             continue;
         }
         match decode_sequence(&view, row, alignment) {
@@ -45,7 +46,7 @@ pub fn decode(
             }
             Err(error) => {
                 let reason = error.to_string();
-                batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);
+                batch.reject_row((&records, row), view.id(row), reason, row_json);
             }
         }
     }

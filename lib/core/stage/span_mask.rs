@@ -10,7 +10,8 @@ use arrow_select::filter::filter_record_batch;
 use crate::batch::{Batch, Header};
 use crate::error::Result;
 use crate::harmony::{Alignment, ChannelSpan, Spans, loss_mask, unsupervised};
-use crate::record::tokens::{self, Segment, Tokens, with_masks};
+use crate::record::tokens::{Segment, Tokens, with_masks};
+use crate::stream::row_json;
 use crate::wording::counted;
 
 /// The masks that are made.
@@ -139,7 +140,7 @@ impl MaskRules {
             }
             kept.push(outcome.is_ok());
             if let Err(reason) = outcome {
-                batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);
+                batch.reject_row((&records, row), view.id(row), reason, row_json);
             }
         }
         let masked = kept.iter().filter(|kept| **kept).count() as u64;

@@ -1,6 +1,5 @@
 //! Builds columns from JSON values, one builder for each type of field that our records have.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, StructArray};
@@ -8,11 +7,11 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema};
 
 use super::json_column::{JsonColumn, Problem, problem};
 use super::scalar_columns::{BooleanColumn, JsonTextColumn, TextColumn};
-use crate::game2048::NullableColumn;
 use crate::json::{Kind, Reader, Str};
 use crate::record::columns::{RowEnds, null_buffer};
-use crate::record::game::json::{StepRows, read_steps, step_fields};
-use crate::record::{JsonForm, ndjson_name};
+use crate::record::nullable::NullableColumn;
+use crate::record::quick::{QuickColumn, QuickItems};
+use crate::record::{JsonForm, ndjson_name, quick_items};
 
 /// A member of an object and its column.
 struct MemberColumn {
@@ -125,29 +124,9 @@ impl Members {
         self.columns.iter_mut().for_each(|member| member.column.push_null());
     }
 
-    /// Returns the columns of steps of games, if these are their members.
-    fn step_rows(&mut self) -> Option<StepRows<'_>> {
-        fn typed<T: 'static>(column: &mut dyn JsonColumn) -> Option<&mut T> {
-            (column as &mut dyn Any).downcast_mut()
-        }
-        fn list<T: 'static>(column: &mut dyn JsonColumn) -> Option<(&mut T, &mut RowEnds)> {
-            let ListColumn { items, ends, .. } = typed(column)?;
-            Some((typed(items.as_mut())?, ends))
-        }
-        let mut columns = self.columns.iter_mut().map(|member| member.column.as_mut());
-        // The columns are in the order of their fields, which the caller has compared.
-        Some(StepRows {
-            step_index: typed(columns.next()?)?,
-            board: list(columns.next()?)?,
-            board_eval: typed(columns.next()?)?,
-            move_dir: typed(columns.next()?)?,
-            valuation_type: typed::<TextColumn>(columns.next()?)?.builder(),
-            valuation: typed(columns.next()?)?,
-            ev_legal: typed(columns.next()?)?,
-            max_rank: typed(columns.next()?)?,
-            seed: typed(columns.next()?)?,
-            branch_evs: list(columns.next()?)?,
-        })
+    /// Returns the columns for a reader of items in their usual text.
+    fn quick_columns(&mut self) -> Option<Vec<QuickColumn<'_>>> {
+        self.columns.iter_mut().map(|member| member.column.quick_column()).collect()
     }
 
     /// Reads one object as row `row`.
@@ -262,7 +241,7 @@ fn column_of(field: &Field, is_exact: bool) -> Result<Box<dyn JsonColumn>, Arrow
                 Members::of(fields)?
             },
             known: NullableColumn::default(),
-            is_steps: fields == step_fields(),
+            quick: quick_items(fields),
         }),
         other => {
             let cause = format!("column {}: {other} read from NDJSON", field.name());
@@ -300,6 +279,11 @@ impl JsonColumn for ListColumn {
         self.items.truncate(self.ends.truncate(rows));
     }
 
+    fn quick_column(&mut self) -> Option<QuickColumn<'_>> {
+        let QuickColumn { values, .. } = self.items.quick_column()?;
+        Some(QuickColumn { values, ends: Some(&mut self.ends) })
+    }
+
     fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         std::mem::take(&mut self.ends).list(&self.item, self.items.finish()?)
     }
@@ -309,8 +293,8 @@ struct StructColumn {
     fields: Fields,
     columns: Members,
     known: NullableColumn<()>,
-    /// Whether they are the steps of games.
-    is_steps: bool,
+    /// Reads them many at once, if they have a usual text.
+    quick: Option<&'static dyn QuickItems>,
 }
 
 impl JsonColumn for StructColumn {
@@ -321,12 +305,11 @@ impl JsonColumn for StructColumn {
     }
 
     fn read_some_items(&mut self, reader: &mut Reader<'_>) -> bool {
-        let Some(mut rows) = self.is_steps.then(|| self.columns.step_rows()).flatten() else {
-            return false;
-        };
-        let before = rows.step_index.len();
-        reader.go_on(|text, at| read_steps(text, at, &mut rows));
-        let count = rows.step_index.len() - before;
+        let Some(quick) = self.quick else { return false };
+        let Some(columns) = self.columns.quick_columns() else { return false };
+        reader.go_on(|text, at| quick.read(text, at, columns));
+        let rows = self.columns.columns.first().map_or(0, |member| member.column.len());
+        let count = rows - self.known.len();
         self.known.extend_known(std::iter::repeat_n((), count));
         count > 0
     }

@@ -29,11 +29,8 @@ impl BatchFitter {
         }
     }
 
-    /// Converts the records of a batch. (Games are taken as they are.)
+    /// Converts the records of a batch.
     pub fn apply(&mut self, batch: &mut Batch, schema: &SchemaRef) -> Result<()> {
-        if batch.games.is_some() {
-            return Ok(());
-        }
         let fail = |cause: String| Error::data(cause).at(&self.name);
         let mapping = match &self.mapping {
             Some(mapping) => mapping,

@@ -24,8 +24,8 @@ use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::parquet::describe;
-use crate::model::refuse_two;
 use crate::record::RecordType;
+use crate::record::stated::stated_columns;
 use crate::wording::size;
 
 /// The inputs that are still to be read.
@@ -176,8 +176,10 @@ impl InputQueue {
             let header = open(opened, &input, self.most, None)?.begin(None)?.0;
             all = Some(match all {
                 Some(all) => {
-                    let stated = [&all, &header].map(|header| header.parameters.get("tokenizer"));
-                    refuse_two(stated).map_err(|error| error.at(path.as_path()))?;
+                    let mut stated = stated_columns();
+                    let refused =
+                        stated.try_for_each(|(_, stated)| (stated.refuse_two)(&all, &header));
+                    refused.map_err(|error| error.at(path.as_path()))?;
                     all.and(&header)
                 }
                 None => header,

@@ -1,11 +1,10 @@
 //! A column that is built from JSON values, and the reasons for which a value is refused.
 
-use std::any::Any;
-
 use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
 
 use crate::json::{Kind, Reader};
+use crate::record::quick::QuickColumn;
 
 /// Why a line is not a record of the type.
 pub(super) struct Problem(pub(super) String);
@@ -21,7 +20,7 @@ pub(super) fn problem<T>(text: impl Into<String>) -> Result<T, Problem> {
 }
 
 /// A column that is being built.
-pub(super) trait JsonColumn: Any + Send {
+pub(super) trait JsonColumn: Send {
     /// Reads a value that is not null.
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem>;
 
@@ -53,6 +52,11 @@ pub(super) trait JsonColumn: Any + Send {
     /// list; returns whether it has read any.
     fn read_some_items(&mut self, _reader: &mut Reader<'_>) -> bool {
         false
+    }
+
+    /// Returns the column for a reader that adds many values at once, if it takes them so.
+    fn quick_column(&mut self) -> Option<QuickColumn<'_>> {
+        None
     }
 
     fn push_null(&mut self);

@@ -50,7 +50,7 @@ pub use input::open_bytes;
 pub use ndjson_printers::json_member;
 pub(crate) use ndjson_reader::NdjsonDecoder;
 pub use ndjson_reader::project;
-pub use ndjson_writer::NdjsonEncoder;
+pub use ndjson_writer::{NdjsonEncoder, row_json};
 pub use output::{FileEncoding, FileOutputArgs, Output};
 pub use reader::{Reader, Request};
 pub use slices::Extent;

@@ -18,16 +18,11 @@ use super::lines::{Lines, first_line};
 use super::ndjson_reader::{NdjsonDecoder, member_names};
 use super::rare::announce_in_lines;
 use crate::batch::{Batch, DroppedRecords, Header, Origin, RecordSource, TooLarge, WantedRecords};
-use crate::chat::filter_of;
 use crate::cli::{RejectedContent, Rejection};
 use crate::error::{Error, Place, Position, Result};
 use crate::files::changed;
 use crate::json::{self, Kind, Reader};
-use crate::model::state_id;
-use crate::record::conversation::POLICY;
-use crate::record::{
-    CONVERSATION, RECORD_TYPES, RecordType, TOKENS, named_type_with, record_type_with,
-};
+use crate::record::{RECORD_TYPES, RecordType, look_alike, named_type_with, record_type_with};
 use crate::way_on;
 
 pub(super) struct NdjsonSource {
@@ -334,30 +329,24 @@ fn place(name: &Arc<str>, number: u64, is_numbered: bool) -> Place {
     }
 }
 
-/// Sets in a header what the first records show about all: whether messages may have weights, the
-/// policy for which conversations were made, and the tokenizer of tokens.
+/// Sets in a header what the first records show about all: whether messages may have weights, and what each
+/// record states.
 fn announce(header: &mut Header, record: &RecordType, block: &[u8]) {
     announce_in_lines(header, block);
-    let member = match record.name {
-        name if name == CONVERSATION.name => POLICY,
-        name if name == TOKENS.name => "tokenizer",
-        _ => return,
-    };
+    let Some(member) = &record.stated else { return };
     let Some(Ok(line)) = first_filled(block).map(|(_, line)| std::str::from_utf8(line)) else {
         return;
     };
     let mut stated = None;
     let read: Result<(), json::Error> = Reader::lenient(line).object(|reader, key| {
         match reader.peek()? {
-            Kind::String if key.eq_str(member) => stated = reader.string()?.plain(),
+            Kind::String if key.eq_str(member.name) => stated = reader.string()?.plain(),
             _ => reader.skip()?,
         }
         Ok(())
     });
-    match (read, stated) {
-        (Ok(()), Some(policy)) if member == POLICY => header.set(POLICY, policy),
-        (Ok(()), Some(id)) => state_id(header, id),
-        _ => {}
+    if let (Ok(()), Some(value)) = (read, stated) {
+        (member.state)(header, value);
     }
 }
 
@@ -368,7 +357,7 @@ fn not_known(name: &str, names: &[String], line: &[u8]) -> Error {
     let error = Error::data(format!("no record of a known type ({})", known.join(", ")));
     let of_rows = named_type_with(among(names)).and_then(|record| record.made_into.first());
     let filter = of_rows.map(|(_, filter)| filter.to_string());
-    match filter.or_else(|| filter_of(str::from_utf8(line).ok()?)) {
+    match filter.or_else(|| Some(look_alike(str::from_utf8(line).ok()?)?.1)) {
         Some(filter) => error.hint(way_on::through(&filter, name)),
         None => error,
     }
@@ -454,11 +443,10 @@ fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&WantedRecords>) 
 /// Returns the error of a first line that is clearly a record of another type than the wanted one.
 fn other_than(wanted: &WantedRecords, name: &str, names: &[String], line: &[u8]) -> Option<Error> {
     let came = named_type_with(among(names));
-    let filter = str::from_utf8(line).ok().and_then(filter_of).filter(|_| !wanted.is_of_people());
-    match (came, filter) {
-        (None, Some(filter)) => Some(wanted.instead_of_chats(name, &filter)),
-        (Some(came), Some(filter)) if came.name == CONVERSATION.name => {
-            Some(wanted.instead_of_chats(name, &filter))
+    let mistaken = str::from_utf8(line).ok().and_then(look_alike);
+    match (came, mistaken.filter(|_| !wanted.record.is_of_people)) {
+        (came, Some(mistaken)) if came.is_none_or(|came| came.name == mistaken.0.name) => {
+            Some(wanted.instead_of_mistaken(name, mistaken))
         }
         (came, _) => {
             let other = came.filter(|came| came.name != wanted.record.name);

@@ -93,3 +93,13 @@ pub fn json_texts(
     }
     Ok(texts.finish())
 }
+
+/// Returns a row as it is written to the rejects: all of it, as in NDJSON.
+pub fn row_json(batch: &RecordBatch, row: usize) -> String {
+    let mut line = Vec::new();
+    let encoder = NdjsonEncoder::new(batch.schema());
+    match encoder.encode(&batch.slice(row, 1), &mut line) {
+        Ok(()) => String::from_utf8_lossy(line.trim_ascii_end()).into_owned(),
+        Err(_) => "null".to_string(),
+    }
+}

@@ -1,6 +1,6 @@
 //! Fields that few records have. An Arrow stream has columns for them only if its header says so
-//! ([`WEIGHTS`]), so that all other streams look the same as before to every reader. The tokenizer of tokens is
-//! stated by the header itself; only NDJSON has it in each record.
+//! ([`WEIGHTS`]), so that all other streams look the same as before to every reader. What the
+//! header itself states, only NDJSON has in each record.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::batch::{Header, WEIGHTS};
 use crate::record::is_rare;
-use crate::record::tokens::is_tokenizer;
+use crate::record::stated::stated_column;
 
 /// The member of a message.
 const TRAIN: &str = "train";
@@ -27,7 +27,7 @@ pub struct PresentFields {
 impl PresentFields {
     pub fn of(schema: &Schema, header: &Header) -> PresentFields {
         let has_weights = header.parameters.get(WEIGHTS) == Some(&Value::Bool(true));
-        let own = schema.fields().iter().filter(|field| !is_tokenizer(field));
+        let own = schema.fields().iter().filter(|field| stated_column(field).is_none());
         let fields: Vec<FieldRef> = match has_weights {
             true => own.cloned().collect(),
             false => own.map(without_rare).collect(),
@@ -48,7 +48,7 @@ impl PresentFields {
         }
         let columns = batch.schema_ref().fields().iter().zip(batch.columns());
         let columns = columns
-            .filter(|(field, _)| !is_tokenizer(field))
+            .filter(|(field, _)| stated_column(field).is_none())
             .map(|(_, column)| if self.has_weights { Ok(column.clone()) } else { kept(column) });
         let columns = columns.collect::<Result<Vec<ArrayRef>, _>>()?;
         RecordBatch::try_new(self.schema.clone(), columns)

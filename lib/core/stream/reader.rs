@@ -14,14 +14,14 @@ use super::conform::ColumnMapping;
 use super::fitting::BatchFitter;
 use super::ids::{IdFilter, all_found};
 use super::input_queue::InputQueue;
+use super::ndjson_writer::row_json;
 use super::typed::with_stated;
 use crate::batch::{Batch, DroppedRecords, Header, RecordSource, WantedRecords};
 use crate::cli::{Choice, InputArgs, SelectArgs, records_in};
-use crate::error::{Position, Result};
+use crate::error::{Error, Position, Result};
 use crate::format::stated::Comparison;
 use crate::format::unchanged::InputSnapshot;
-use crate::model::{is_stated_by_records, tokenizer_id};
-use crate::record::tokens;
+use crate::record::stated::stated_values;
 use crate::record::{JsonForm, RecordType, ndjson_name, record_type, record_type_with};
 
 /// Which records the caller wants.
@@ -388,15 +388,6 @@ impl Reader {
         self.selection.is_whole && self.selection.left == u64::MAX
     }
 
-    /// Returns the steps of all games, if they are known beforehand (pools that are read as a
-    /// whole).
-    pub fn steps(&self) -> Option<u64> {
-        self.current
-            .as_ref()
-            .filter(|_| self.selection.is_whole)
-            .and_then(|current| current.steps())
-    }
-
     /// Whether records of another filter came through a pipe without its header.
     pub fn lacks_header(&self) -> bool {
         self.inputs.files.is_empty() && self.header.provenance.first().is_some_and(Value::is_null)
@@ -446,6 +437,22 @@ impl Reader {
             }
             failed => self.unchanged.confirm(failed),
         }
+    }
+
+    /// Reads the datasets in another way than record by record: `read` is called between the checks that they are
+    /// unchanged, and beside the comparison with their hashes.
+    pub fn read_beside<T, E: From<Error>>(
+        &mut self,
+        read: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        if self.selection.is_whole {
+            self.comparison.begin();
+        }
+        let read = read();
+        self.unchanged.check()?;
+        let done = read?;
+        self.unchanged.confirm(self.comparison.finish())?;
+        Ok(done)
     }
 
     fn next_of_inputs(&mut self) -> Result<Option<Batch>> {
@@ -506,15 +513,16 @@ impl Iterator for Reader {
     }
 }
 
-/// Rejects records of another tokenizer than the first: nothing behind a filter could tell them apart.
+/// Rejects records that state another value for all (their tokenizer) than the first: nothing behind a filter could tell
+/// them apart.
 fn refuse_others(batch: &mut Batch, header: &Header) -> Result<()> {
     let records = batch.records.clone();
-    let Some(stated) = tokens::tokenizers(&records) else { return Ok(()) };
+    let Some((what, column, stated)) = stated_values(&records) else { return Ok(()) };
     // (Only lines of NDJSON state it in each record.)
     let are_lines =
         !batch.is_empty() && matches!(batch.origin.place(0).position, Position::Line(_));
-    let own = tokenizer_id(header);
-    let is_by_records = are_lines && is_stated_by_records(header);
+    let own = (column.of)(header);
+    let is_by_records = are_lines && (column.is_by_records)(header);
     if stated.null_count() == stated.len() && !is_by_records {
         return Ok(());
     }
@@ -526,8 +534,8 @@ fn refuse_others(batch: &mut Batch, header: &Header) -> Result<()> {
     let (others, kept): (Vec<usize>, Vec<usize>) = (0..stated.len()).partition(is_other);
     for row in &others {
         let [name, first] = [name(*row), own.as_deref()].map(|name| name.unwrap_or("not stated"));
-        let reason = format!("its tokenizer is {name}, the first record's is {first}");
-        batch.reject_row((&records, *row), None, reason, tokens::to_json);
+        let reason = format!("its {what} is {name}, the first record's is {first}");
+        batch.reject_row((&records, *row), None, reason, row_json);
     }
     if others.is_empty() {
         return Ok(());

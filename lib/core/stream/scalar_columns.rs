@@ -6,11 +6,12 @@ use arrow_array::{ArrayRef, BooleanArray};
 use arrow_schema::ArrowError;
 
 use super::json_column::{JsonColumn, Problem, object, problem};
-use crate::game2048::NullableColumn;
 use crate::json::{Kind, Reader, integer_i64, integer_u64};
 use crate::record::JsonForm;
 use crate::record::columns::{Number, TextBuilder, null_buffer};
 use crate::record::declare::ColumnBuilder;
+use crate::record::nullable::NullableColumn;
+use crate::record::quick::QuickColumn;
 
 /// A number that JSON can have.
 trait JsonNumber: Number + Send {
@@ -76,6 +77,10 @@ impl<T: JsonNumber> JsonColumn for NullableColumn<T> {
             })
     }
 
+    fn quick_column(&mut self) -> Option<QuickColumn<'_>> {
+        Some(QuickColumn { values: self, ends: None })
+    }
+
     fn push_null(&mut self) {
         self.push(None);
     }
@@ -137,10 +142,6 @@ impl TextColumn {
         TextColumn { is_exact, ..TextColumn::default() }
     }
 
-    pub(super) fn builder(&mut self) -> &mut TextBuilder {
-        &mut self.column
-    }
-
     fn end_row(&mut self) -> Result<(), Problem> {
         let TextBuilder { bytes, ends } = &mut self.column;
         ends.push(bytes.len(), true);
@@ -167,6 +168,10 @@ impl JsonColumn for TextColumn {
             kind => return problem(format!("{kind} where a string should be")),
         }
         self.end_row()
+    }
+
+    fn quick_column(&mut self) -> Option<QuickColumn<'_>> {
+        Some(QuickColumn { values: &mut self.column, ends: None })
     }
 
     fn push_null(&mut self) {

@@ -15,9 +15,8 @@ use crate::batch::{Batch, Counts, Header, Origin, Sink, SinkSummary};
 use crate::chain;
 use crate::cli::{self, Encoding, OutputArgs, Rejects, STDOUT};
 use crate::error::{Error, Result};
-use crate::model::tokenizer_id;
 use crate::ordered::Flow;
-use crate::record::tokens::{stating_schema, with_tokenizer};
+use crate::record::stated::{StatedColumn, stated_columns, with_value};
 
 /// About how large the written pieces of NDJSON are.
 const BUFFER: usize = 1 << 20;
@@ -32,8 +31,8 @@ pub struct Writer<W: Write> {
     schema: SchemaRef,
     /// The columns of an Arrow stream.
     fields: Option<PresentFields>,
-    /// The tokenizer that each record of tokens states in NDJSON.
-    tokenizer: Option<String>,
+    /// What each record states in NDJSON, and the header in Arrow: the tokenizer of tokens.
+    stated: Option<String>,
     name: String,
     /// Whether this is the stream of a filter to the next.
     is_stdout: bool,
@@ -70,9 +69,9 @@ impl Writer<File> {
             let fields = PresentFields::of(&header.put_into(schema), header);
             let schema = fields.schema().clone();
             let form = Form::Linked(LinkWriter::begin(link, &schema)?, file);
-            let (fields, tokenizer) = (Some(fields), None);
+            let (fields, stated) = (Some(fields), None);
             let name = STDOUT.to_string();
-            return Ok(Writer { form, schema, fields, tokenizer, name, is_stdout: true });
+            return Ok(Writer { form, schema, fields, stated, name, is_stdout: true });
         }
         super::widen_pipe(&file);
         let is_terminal = file.is_terminal();
@@ -97,10 +96,11 @@ impl<W: Write> Writer<W> {
             Encoding::Ndjson => None,
             Encoding::Arrow => Some(PresentFields::of(&header.put_into(schema), header)),
         };
-        // (An Arrow stream states the tokenizer of tokens in its header.)
-        let tokenizer = tokenizer_id(header).filter(|_| fields.is_none());
-        let stating = tokenizer.as_ref().and_then(|_| stating_schema(schema));
-        let tokenizer = tokenizer.filter(|_| stating.is_some());
+        let stating = |(_, column): (_, &StatedColumn)| {
+            Some(((column.of)(header)?, (column.schema)(schema)?))
+        };
+        let stating = stated_columns().find_map(stating).filter(|_| fields.is_none());
+        let (stated, stating) = stating.unzip();
         let schema = stating.as_ref().unwrap_or(schema);
         let schema =
             fields.as_ref().map_or_else(|| header.put_into(schema), |f| f.schema().clone());
@@ -118,7 +118,7 @@ impl<W: Write> Writer<W> {
                 Form::Arrow(Box::new(writer))
             }
         };
-        Ok(Writer { form, schema, fields, tokenizer, name: name.to_string(), is_stdout: false })
+        Ok(Writer { form, schema, fields, stated, name: name.to_string(), is_stdout: false })
     }
 
     /// Writes a batch of the writer's schema (its metadata does not matter).
@@ -136,8 +136,8 @@ impl<W: Write> Writer<W> {
         };
         match &mut self.form {
             Form::Ndjson(lines) => {
-                let written = match &self.tokenizer {
-                    Some(id) => with_tokenizer(batch, (&self.schema, id))
+                let written = match &self.stated {
+                    Some(value) => with_value(batch, (&self.schema, value))
                         .and_then(|batch| lines.write(&batch)),
                     None => lines.write(batch),
                 };

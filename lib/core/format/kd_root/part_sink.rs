@@ -24,7 +24,8 @@ use crate::ordered::Flow;
 use crate::provenance::{BuildRun, git_sha};
 use crate::publish::{PendingFile, TargetLock, publish};
 use crate::record::conversation::ID_FIELD;
-use crate::record::tokens::{self, Tokens};
+use crate::record::tokens::Tokens;
+use crate::stream::row_json;
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
 /// What an Arrow stream's header says about its masks. NDJSON has no header, so flags may say it there.
@@ -239,7 +240,7 @@ impl Sink for PartSink {
         let records = batch.records.clone();
         let view = Tokens::of(&records)?;
         self.written += self.sequences.write(&view, &mut self.rule, |row, reason| {
-            batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);
+            batch.reject_row((&records, row), view.id(row), reason, row_json);
         })?;
         rejects.take(batch.rejected)?;
         Ok(Flow::Continue)

@@ -25,10 +25,9 @@ use self::shards::RowShards;
 use super::descriptor::refuse_other_formats;
 use super::raw_games::Legality;
 use super::{RecordCounts, npy};
-use crate::batch::GameForm;
 use crate::cli::{ForPipelines, WithoutEffect};
 use crate::error::{Error, Result};
-use crate::game2048::{Game, StepRows, remove_padding};
+use crate::game2048::{CopyError, Game, GameForm, StepRows, remove_padding};
 use crate::publish::{PendingFile, StandingFiles, Target, publish, refuse_existing};
 
 pub use self::manifest::{MANIFEST, PackFile, PackManifest, SCHEMA};
@@ -258,9 +257,8 @@ impl PackWriter {
         self.describe(game, (self.game_rows.len() / self.shards.row_bytes()) as u64)
     }
 
-    /// Writes a game whose steps are rows of a pack already. If the rows are not valid, the error [is
-    /// misstated](Error::is_misstated).
-    pub fn push_rows(&mut self, game: &Game, rows: &StepRows) -> Result<()> {
+    /// Writes a game whose steps are rows of a pack already; rows that are not valid are misplaced.
+    pub fn push_rows(&mut self, game: &Game, rows: &StepRows) -> Result<(), CopyError> {
         self.refuse_loss()?;
         let PackWriter { maker, shards, layout, .. } = self;
         let write = |rows: &mut Vec<u8>| {
@@ -268,10 +266,9 @@ impl PackWriter {
             shards.write(rows)
         };
         let run_id = macroxue::row_run_id(self.runs)?;
-        if rows.copy(run_id, |name| maker.number(name), write)? {
-            self.describe(game, rows.len() as u64)
-        } else {
-            Err(Error::misstated_run(game.run_id))
+        match rows.copy(run_id, |name| maker.number(name), write)? {
+            true => Ok(self.describe(game, rows.len() as u64)?),
+            false => Err(CopyError::misplaced(game.run_id)),
         }
     }
 

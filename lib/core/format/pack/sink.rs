@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
+use arrow_array::RecordBatch;
 use serde_json::{Value, json};
 
 use super::{PackOptions, PackWriter};
-use crate::batch::{Batch, Counts, Header, Sink, SinkSummary};
+use crate::batch::{Batch, Counts, Header, Origin, Sink, SinkSummary};
 use crate::cli::{RejectedContent, Rejects};
 use crate::error::{Error, Result, shown};
 use crate::format::RecordCounts;
 use crate::format::raw_games::Legality;
-use crate::game2048::{Game, StepRows, StoredGame};
+use crate::game2048::{ALIGNED_ROW, CopyError, Game, StoredGame};
 use crate::ordered::Flow;
-use crate::record::game::Games;
+use crate::record::game::{GAME, Games};
 use crate::wording::exactly;
 
 /// What a game must satisfy beyond what the format requires; returns the cause if it does not.
@@ -82,13 +83,30 @@ impl PackSink {
         self.shortened += u64::from(game.num_moves.is_some_and(|moves| moves != steps as u64));
     }
 
-    /// Writes one game whose steps are rows.
-    fn put_rows(&mut self, row: usize, game: &Game, rows: &StepRows, batch: &Batch) -> Result<()> {
-        self.count(game, rows.len());
-        self.pack.push_rows(game, rows).map_err(|error| match error.place() {
-            Some(_) => error,
-            None => error.at(batch.origin.place(row)),
-        })
+    /// Writes games of pools, or rejects them. Returns their bytes, as rows of a pack.
+    pub fn write_games(
+        &mut self,
+        games: Vec<StoredGame>,
+        origin: Origin,
+        rejects: &mut Rejects,
+    ) -> Result<u64, CopyError> {
+        let mut bytes = 0;
+        let mut batch = Batch::of_records(RecordBatch::new_empty(GAME.schema()), origin);
+        for (row, stored) in games.into_iter().enumerate() {
+            bytes += (stored.steps() * ALIGNED_ROW) as u64;
+            let StoredGame { game, rows } = stored;
+            self.put_session(game.session.as_deref(), row, &batch)?;
+            match rows {
+                Some(rows) => {
+                    self.count(&game, rows.len());
+                    let pushed = self.pack.push_rows(&game, &rows);
+                    pushed.map_err(|error| error.at(batch.origin.place(row)))?;
+                }
+                None => self.put(row, &game, &mut batch)?,
+            }
+        }
+        rejects.take(batch.rejected)?;
+        Ok(bytes)
     }
 
     fn put_session(&mut self, session: Option<&str>, row: usize, batch: &Batch) -> Result<()> {
@@ -123,18 +141,7 @@ fn named(run_id: Option<u64>, source: Option<&str>) -> RejectedContent {
 
 impl Sink for PackSink {
     fn write(&mut self, mut batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
-        match batch.games.take() {
-            Some(games) => {
-                for (row, StoredGame { game, rows }) in games.into_iter().enumerate() {
-                    self.put_session(game.session.as_deref(), row, &batch)?;
-                    match rows {
-                        Some(rows) => self.put_rows(row, &game, &rows, &batch)?,
-                        None => self.put(row, &game, &mut batch)?,
-                    }
-                }
-            }
-            None => self.put_columns(&mut batch)?,
-        }
+        self.put_columns(&mut batch)?;
         rejects.take(batch.rejected)?;
         Ok(Flow::Continue)
     }

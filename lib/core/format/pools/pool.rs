@@ -13,7 +13,7 @@ use super::members::Members;
 use super::origin::PoolOrigin;
 use super::valuations::Valuations;
 use super::{row_files, sidecar, stated};
-use crate::batch::{DroppedRecords, GameForm};
+use crate::batch::DroppedRecords;
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::metadata_db::{
@@ -21,7 +21,7 @@ use crate::format::metadata_db::{
 };
 use crate::format::pack::{DATABASE, LARGE_TILES, PackManifest};
 use crate::format::raw_games::Legality;
-use crate::game2048::{Game, RowLayout, StepRows, StoredGame};
+use crate::game2048::{CopyError, Game, GameForm, RowLayout, StepRows, StoredGame};
 use crate::record::game::LEFT_OUT;
 use crate::wording::exactly;
 
@@ -223,7 +223,7 @@ impl Pool {
         position: u64,
         form: GameForm,
         is_trusting: bool,
-    ) -> Result<StoredGame> {
+    ) -> Result<StoredGame, CopyError> {
         let mut game = Game::default();
         let position = usize::try_from(position).unwrap_or(usize::MAX);
         if !is_trusting {
@@ -238,16 +238,16 @@ impl Pool {
         match rows {
             Some(_) => {}
             None if is_trusting && self.runs[position].rows > 0 => {
-                return Err(Error::misstated_run(game.run_id).at(shown(&self.directory)));
+                return Err(CopyError::misplaced(game.run_id).at(shown(&self.directory)));
             }
             None => self.fill_steps(position, &mut game)?,
         }
         let stored = StoredGame { game, rows };
         match self.compare(&stored) {
             Err(error) if is_trusting && error.kind() == Kind::Data => {
-                Err(Error::misstated_run(stored.game.run_id).at(shown(&self.directory)))
+                Err(CopyError::misplaced(stored.game.run_id).at(shown(&self.directory)))
             }
-            compared => compared.map(|()| stored),
+            compared => Ok(compared.map(|()| stored)?),
         }
     }
 

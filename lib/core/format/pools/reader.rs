@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::Pool;
 use super::stated::refuse_other_counts;
-use crate::batch::{Batch, DroppedRecords, GameForm, Header, Origin, RecordSource, WantedRecords};
+use crate::batch::{Batch, DroppedRecords, Header, Origin, RecordSource, WantedRecords};
 use crate::cli::Slice;
 use crate::error::Result;
 use crate::format::raw_games::Legality;
-use crate::game2048::Game;
+use crate::game2048::{CopyError, Game, GameForm, StoredGame};
 use crate::record::game::GamesBuilder;
 use crate::record::{GAME, RecordType};
 
@@ -100,10 +100,44 @@ impl PoolReader {
 
     /// Whether all games and all rows are read. Then a row of one game that stands among the rows of
     /// another is read, too, and noticed.
-    fn may_trust(&self, games: Option<GameForm>) -> bool {
-        games == Some(GameForm::Rows { counted: false })
+    fn may_trust(&self, form: GameForm) -> bool {
+        form == GameForm::Rows { counted: false }
             && self.steps().is_some()
             && self.pools.iter().all(Pool::is_pack)
+    }
+
+    /// Returns the steps of all games, if no game has been read and all are read.
+    pub fn steps(&self) -> Option<u64> {
+        let games: u64 = self.pools.iter().map(Pool::games).sum();
+        let steps = self.pools.iter().map(Pool::steps);
+        (self.wanted.len() == 1 && self.records() == Some(games)).then(|| steps.sum())
+    }
+
+    /// Returns the next games in one of the forms, with their places; `None` after the last one. A pack is refused if
+    /// it states other numbers of rows or runs than it has.
+    pub fn next_games(
+        &mut self,
+        form: GameForm,
+    ) -> Result<Option<(Vec<StoredGame>, Origin)>, CopyError> {
+        match self.counted {
+            false if self.may_trust(form) => (self.counted, self.is_trusting) = (true, true),
+            _ => self.count()?,
+        }
+        if !std::mem::replace(&mut self.is_begun, true) {
+            self.pools.iter().try_for_each(refuse_other_counts)?;
+        }
+        self.pools.iter_mut().for_each(Pool::release_given);
+        let (mut games, mut origin) = (Vec::new(), Origin::default());
+        let mut steps = 0;
+        while games.len() < BATCH_GAMES && steps < BATCH_STEPS {
+            let Some((pool, position)) = self.next_position() else { break };
+            let pool = &mut self.pools[pool];
+            origin.goes_on(games.len(), pool.name(), position + 1);
+            let game = pool.read_stored(position, form, self.is_trusting)?;
+            steps += game.steps();
+            games.push(game);
+        }
+        Ok((!games.is_empty()).then_some((games, origin)))
     }
 
     /// Moves on to the next game: returns the number of its pool, and its position there.
@@ -178,52 +212,28 @@ impl RecordSource for PoolReader {
         Ok(())
     }
 
-    fn steps(&self) -> Option<u64> {
-        let games: u64 = self.pools.iter().map(Pool::games).sum();
-        let steps = self.pools.iter().map(Pool::steps);
-        (self.wanted.len() == 1 && self.records() == Some(games)).then(|| steps.sum())
-    }
-
     fn next(
         &mut self,
-        wanted: Option<&WantedRecords>,
+        _: Option<&WantedRecords>,
         _schema: &SchemaRef,
         most: u64,
     ) -> Result<Option<Batch>> {
-        let games = wanted.and_then(|wanted| wanted.games);
-        match self.counted {
-            false if self.may_trust(games) => (self.counted, self.is_trusting) = (true, true),
-            _ => self.count()?,
-        }
-        if !std::mem::replace(&mut self.is_begun, true) && games.is_some() {
-            self.pools.iter().try_for_each(refuse_other_counts)?;
-        }
-        self.pools.iter_mut().for_each(Pool::release_given);
+        self.count()?;
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(BATCH_GAMES);
-        let (mut list, mut origin) = (Vec::new(), Origin::default());
+        let mut origin = Origin::default();
         let (mut count, mut steps) = (0, 0);
         while count < most && steps < BATCH_STEPS {
             let Some((pool, position)) = self.next_position() else { break };
             let pool = &mut self.pools[pool];
             origin.goes_on(count, pool.name(), position + 1);
             count += 1;
-            match games {
-                Some(form) => {
-                    let game = pool.read_stored(position, form, self.is_trusting)?;
-                    steps += game.steps();
-                    list.push(game);
-                }
-                None => {
-                    pool.read(position, &mut self.game)?;
-                    steps += self.game.steps.len();
-                    self.builder.push(&self.game)?;
-                }
-            }
+            pool.read(position, &mut self.game)?;
+            steps += self.game.steps.len();
+            self.builder.push(&self.game)?;
         }
-        Ok(match (count, games) {
-            (0, _) => None,
-            (_, Some(_)) => Some(Batch::of_games(list, origin)),
-            (_, None) => Some(Batch::of_records(self.builder.finish()?, origin)),
+        Ok(match count {
+            0 => None,
+            _ => Some(Batch::of_records(self.builder.finish()?, origin)),
         })
     }
 

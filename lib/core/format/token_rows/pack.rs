@@ -29,7 +29,8 @@ use crate::format::{RecordCounts, json_file, kd_root};
 use crate::ordered::Flow;
 use crate::packing::{Overflow, Packing, PackingChanges, Rows, TooLong};
 use crate::publish::{Target, publish};
-use crate::record::tokens::{self, Tokens};
+use crate::record::tokens::Tokens;
+use crate::stream::row_json;
 use crate::wording::{exactly, grouped};
 
 /// The most tokens of a window.
@@ -390,7 +391,7 @@ impl Sink for WindowSink {
         for row in 0..view.len() {
             let place = batch.origin.place(row);
             if let Err(cause) = self.window.push(&view, row, place, columns, &mut self.rule) {
-                batch.reject_row((&records, row), view.id(row), cause, tokens::to_json);
+                batch.reject_row((&records, row), view.id(row), cause, row_json);
                 continue;
             }
             let is_full = self.window.len() as u64 >= self.output.settings.window;

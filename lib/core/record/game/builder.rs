@@ -4,7 +4,8 @@ use arrow_array::{Float32Array, ListArray, UInt8Array};
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 
 use super::{BRANCHES, GAME, GamesBuilder, StepsBuilder};
-use crate::game2048::{CELLS, Game, NullableColumn, Steps};
+use crate::game2048::{CELLS, Game, Steps};
+use crate::record::nullable::NullableColumn;
 use crate::record::prelude::*;
 
 impl GamesBuilder {

@@ -16,13 +16,13 @@ pub const GAME: RecordType = RecordType {
     name: "game",
     singular: "game",
     plural: "games of 2048",
-    version: 1,
-    has_others: false,
     fields: GameFields::declared,
     known_by: &[&["steps"]],
     made_by: "mx-decode",
     made_into: &[],
     is_derived: true,
+    quick: Some(&json::QuickSteps),
+    ..RecordType::PLAIN
 };
 
 /// The key of `session` under which the reader of a pool lists what it left out because games have no field

@@ -1,4 +1,4 @@
-//! Printers of values that hold others: lists, structs, steps of games, unions and maps.
+//! Printers of values that hold others: lists, structs, unions and maps.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -10,7 +10,8 @@ use arrow_schema::ArrowError;
 
 use super::{ColumnPrinter, MemberLabels, Nulls, Printer, no_json, write_each, write_members};
 use crate::json;
-use crate::record::game::json::StepTexts;
+use crate::record::quick::QuickTexts;
+use crate::record::quick_items;
 
 pub(super) struct ListPrinter<'a>(pub &'a [i32], pub ColumnPrinter<'a>);
 
@@ -33,8 +34,8 @@ pub(super) fn struct_printer<'a>(
     let columns = columns.map(|(field, column)| ColumnPrinter::new(field, column, nulls));
     let members =
         StructPrinter(MemberLabels::of(array.fields()), columns.collect::<Result<_, _>>()?);
-    Ok(match StepTexts::of(array) {
-        Some(steps) => Box::new(StepPrinter(steps, members)),
+    Ok(match quick_items(array.fields()).and_then(|items| items.texts(array)) {
+        Some(texts) => Box::new(QuickPrinter(texts, members)),
         None => Box::new(members),
     })
 }
@@ -47,10 +48,10 @@ impl Printer for StructPrinter<'_> {
     }
 }
 
-/// Steps of games: steps of the usual form are written many at once, others one by one.
-struct StepPrinter<'a>(StepTexts<'a>, StructPrinter<'a>);
+/// Structs with a usual text: these are written many at once, others one by one.
+struct QuickPrinter<'a>(Box<dyn QuickTexts + 'a>, StructPrinter<'a>);
 
-impl Printer for StepPrinter<'_> {
+impl Printer for QuickPrinter<'_> {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
         self.1.write(out, row)
     }
@@ -61,11 +62,11 @@ impl Printer for StepPrinter<'_> {
         range: Range<usize>,
         nulls: Option<&NullBuffer>,
     ) -> Result<(), ArrowError> {
-        let StepPrinter(steps, others) = self;
-        let written = if nulls.is_none() { steps.write(out, range.clone()) } else { 0 };
+        let QuickPrinter(texts, others) = self;
+        let written = if nulls.is_none() { texts.write(out, range.clone()) } else { 0 };
         let rest = range.start + written..range.end;
         if rest.is_empty() {
-            // The comma after the last step.
+            // The comma after the last one.
             out.truncate(out.len() - usize::from(!range.is_empty()));
             return Ok(());
         }

@@ -4,10 +4,12 @@
 use std::ops::Range;
 
 use super::super::BRANCHES;
-use crate::game2048::{ALL_BRANCHES, BOARD_TEXT, CELLS, ItemColumn, NullableColumn, read_board};
+use crate::game2048::{ALL_BRANCHES, BOARD_TEXT, CELLS, read_board};
 use crate::json::decimal::Decimal;
 use crate::json::{self, Cursor, Piece, Reader};
 use crate::record::columns::{RowEnds, TextBuilder};
+use crate::record::nullable::NullableColumn;
+use crate::record::quick::QuickColumn;
 
 /// The longest step that is read here, in bytes; as many bytes must be left of the text.
 const LONGEST: usize = 512;
@@ -31,6 +33,25 @@ pub struct StepRows<'a> {
     pub max_rank: &'a mut NullableColumn<u8>,
     pub seed: &'a mut NullableColumn<u64>,
     pub branch_evs: (&'a mut NullableColumn<f32>, &'a mut RowEnds),
+}
+
+impl<'a> StepRows<'a> {
+    /// Returns the columns of steps, in the order of their fields.
+    pub fn of(columns: Vec<QuickColumn<'a>>) -> Option<StepRows<'a>> {
+        let mut columns = columns.into_iter();
+        Some(StepRows {
+            step_index: columns.next()?.of()?,
+            board: columns.next()?.list()?,
+            board_eval: columns.next()?.of()?,
+            move_dir: columns.next()?.of()?,
+            valuation_type: columns.next()?.of()?,
+            valuation: columns.next()?.of()?,
+            ev_legal: columns.next()?.of()?,
+            max_rank: columns.next()?.of()?,
+            seed: columns.next()?.of()?,
+            branch_evs: columns.next()?.list()?,
+        })
+    }
 }
 
 /// Reads the steps of a list; the first one begins at `start`. It stops before a step that is not

@@ -7,9 +7,9 @@ use arrow_array::{Array, StructArray};
 
 use super::super::steps::{list_items, same_bytes};
 use super::super::{BRANCHES, StepColumns};
-use super::step_fields;
 use crate::game2048::{BOARD_TEXT, CELLS, write_board};
 use crate::json::{self, FLOAT_TEXT, Float};
+use crate::record::quick::QuickTexts;
 
 /// How many bytes are written together.
 const TOGETHER: usize = 1 << 15;
@@ -24,16 +24,14 @@ pub struct StepTexts<'a> {
 }
 
 impl<'a> StepTexts<'a> {
-    /// Returns the steps of an array; `None` if it is not of steps.
+    /// Returns the steps of an array.
     pub fn of(array: &'a StructArray) -> Option<StepTexts<'a>> {
-        let is_steps = array.fields() == step_fields();
-        let steps = StepColumns::of_columns(array.columns()).ok().filter(|_| is_steps)?;
-        Some(StepTexts { steps })
+        Some(StepTexts { steps: StepColumns::of_columns(array.columns()).ok()? })
     }
+}
 
-    /// Appends the first steps of a range, each with a comma after it, up to the first that is not
-    /// of the usual form; returns how many.
-    pub fn write(&self, out: &mut Vec<u8>, range: Range<usize>) -> usize {
+impl QuickTexts for StepTexts<'_> {
+    fn write(&self, out: &mut Vec<u8>, range: Range<usize>) -> usize {
         let Some(usual) = NonNullSteps::of(&self.steps, range.clone()) else { return 0 };
         let mut text = Text { bytes: vec![0; TOGETHER], at: 0 };
         let mut memory = LastStepText::default();
