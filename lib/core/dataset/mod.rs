@@ -27,7 +27,7 @@ pub use raw_files::{describe_raw, raw_files, shard_of};
 /// Checks the dataset or stream at a path.
 pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
     // A prefix names files but is not a file itself.
-    if let Some(family) = files::find(FAMILIES, |family| family.knows(path))? {
+    if let Some(family) = files::find(&*FAMILIES, |family| family.knows(path))? {
         if path.as_os_str() != "-" && !is_dataset(path)? {
             refuse_part(path)?;
         }
