@@ -17,6 +17,7 @@ type Filter = (&'static str, fn() -> ExitCode, fn() -> Command);
 include!(concat!(env!("OUT_DIR"), "/filters.rs"));
 
 fn main() -> ExitCode {
+    gristmill::subjects::install();
     let words = program::command_line();
     // (A link with the name of a filter is that filter, whatever follows.)
     let is_own = words.len() < std::env::args_os().len();

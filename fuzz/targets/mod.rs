@@ -69,6 +69,7 @@ pub fn most_memory() -> usize {
 
 /// Runs a target; panics if it does, if it takes too much memory, or if its error is not one line.
 pub fn run(target: Target, bytes: &[u8]) {
+    gristmill::subjects::install();
     panics::watch();
     let read = || {
         PLACE.with_borrow_mut(|place| {

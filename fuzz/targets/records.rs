@@ -92,7 +92,7 @@ pub fn any(place: &mut Place, bytes: &[u8]) -> Result<()> {
 pub fn parquet(place: &mut Place, bytes: &[u8]) -> Result<()> {
     let path = place.file("in", bytes);
     let mut last = any(place, bytes);
-    for record in RECORD_TYPES {
+    for record in RECORD_TYPES.iter() {
         last = records(&path, record, &mut Ok);
     }
     last

@@ -15,6 +15,7 @@
 //! | [`inputs`] | what this run reads, which no output replaces | `files` |
 //! | [`way_on`] | command lines that errors propose after `try:` | `inputs`, `program`, `wording` |
 //! | [`mod@visible`] | what data and names contain, as it may be printed | |
+//! | [`handed`] | lists that common code is handed by the program | |
 //! | [`json`] | a pull reader over JSON text, for the hot paths; JSON and `repr` as Python writes them | |
 //! | [`simd`] | all vector instructions, chosen in one way; plain code beside them | |
 //! | [`digest`] | SHA-256 of files, hexadecimal | |
@@ -22,7 +23,7 @@
 //! | [`known_files`] | what one reading of files of rows has found, for later ones | `digest` |
 //! | [`tokenizer`] | o200k: vocabulary, pre-tokenizer, byte-pair encoder | |
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
-//! | [`record`] | the record types: each declared once | `game2048` |
+//! | [`record`] | the record types: each declared once | `game2048`, `handed` |
 //! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
 //! | [`chat`] | chats of all common shapes, into conversations: a shape is an entry in a table | `json`, `harmony` |
 //! | [`ordered`], [`walk`] | work on several threads with the results in order; walking folders | `error` |
@@ -45,6 +46,7 @@
 //! | [`view`] | what a record looks like to a person, and its forms | `stat`, domain modules |
 //! | [`diff`] | whether two inputs hold the same records, and where not | `view`, `check::repeats` |
 //! | `kinds` | a folder for each record type: how it is counted, shown, compared, checked | `check`, `diff`, `stat`, `view` |
+//! | [`subjects`] | the lists of all record types and families: what this program knows | all above |
 //! | [`runner`] | the loop of every filter | `batch`, `stream` |
 //!
 //! A module imports only modules above it in the table (a test reads them; `record::tokens` and the segments of
@@ -71,6 +73,7 @@ pub mod files;
 pub mod format;
 pub mod game2048;
 pub mod gzip;
+pub mod handed;
 pub mod harmony;
 pub mod inputs;
 mod kinds;
@@ -89,11 +92,14 @@ pub mod signals;
 pub mod stage;
 pub mod stat;
 pub mod stream;
+pub mod subjects;
 pub mod view;
 pub mod visible;
 pub mod walk;
 pub mod way_on;
 pub mod wording;
+
+pub use subjects::main;
 
 #[cfg(test)]
 mod tests {

@@ -65,7 +65,7 @@ Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
 (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
-    cli::main(
+    gristmill::main(
         gristmill::sources!(),
         |args: Args, tool| if args.count { count(&args) } else { run(args, tool) },
     )

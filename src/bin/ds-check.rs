@@ -77,7 +77,7 @@ Exit codes: 0 no error, 1 errors were found, 2 usage or a missing input,
 75 temporary failure (I/O error).";
 
 pub fn main() -> ExitCode {
-    cli::main(
+    gristmill::main(
         gristmill::sources!(),
         |args: Args, tool| if args.list { list(&args) } else { run(args, tool) },
     )

@@ -66,7 +66,7 @@ Exit codes: 0 the same, 1 different or bad data, 2 usage or a missing input,
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
-    cli::main(gristmill::sources!(), |args: Args, tool| run(&args, tool))
+    gristmill::main(gristmill::sources!(), |args: Args, tool| run(&args, tool))
 }
 
 fn run(args: &Args, tool: &Tool) -> Result<()> {

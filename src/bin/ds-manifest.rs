@@ -76,7 +76,7 @@ Exit codes: 0 done, 1 the parts do not belong together, 2 usage or no parts,
 75 temporary failure (I/O error).";
 
 pub fn main() -> ExitCode {
-    cli::main(gristmill::sources!(), run)
+    gristmill::main(gristmill::sources!(), run)
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {

@@ -80,7 +80,7 @@ Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
-    cli::main(gristmill::sources!(), |args: Args, tool| run(&args, tool))
+    gristmill::main(gristmill::sources!(), |args: Args, tool| run(&args, tool))
 }
 
 fn run(args: &Args, tool: &Tool) -> Result<()> {

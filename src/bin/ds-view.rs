@@ -89,7 +89,7 @@ Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
 (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
-    cli::main(gristmill::sources!(), |args: Args, tool| run(args, tool))
+    gristmill::main(gristmill::sources!(), |args: Args, tool| run(args, tool))
 }
 
 fn run(mut args: Args, tool: &Tool) -> Result<()> {

@@ -109,7 +109,7 @@ Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
-    cli::main(gristmill::sources!(), |args: Args, tool| {
+    gristmill::main(gristmill::sources!(), |args: Args, tool| {
         if args.concat.is_empty() { write(args, tool) } else { concat(&args, tool) }
     })
 }

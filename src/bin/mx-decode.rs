@@ -85,7 +85,7 @@ Exit codes: 0 done, 1 bad data (or no games), 2 usage or a missing folder,
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
-    cli::main(gristmill::sources!(), run)
+    gristmill::main(gristmill::sources!(), run)
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {

@@ -87,7 +87,7 @@ Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
-    cli::main(gristmill::sources!(), run)
+    gristmill::main(gristmill::sources!(), run)
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {

@@ -10,8 +10,7 @@ use serde_json::Value;
 
 use gristmill::batch::{Batch, Header};
 use gristmill::cli::{
-    self, CommonArgs, JobsArgs, OnErrorArgs, OutputArgs, RejectedContent, Rejection, Rejects,
-    Slice, Tool,
+    CommonArgs, JobsArgs, OnErrorArgs, OutputArgs, RejectedContent, Rejection, Rejects, Slice, Tool,
 };
 use gristmill::error::{Error, Result};
 use gristmill::format::puzzle_dir::AssertedConstants;
@@ -129,7 +128,7 @@ struct RunArgs {
 }
 
 pub fn main() -> ExitCode {
-    cli::main(gristmill::sources!(), run)
+    gristmill::main(gristmill::sources!(), run)
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {

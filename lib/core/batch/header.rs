@@ -13,7 +13,6 @@ use super::{Counts, DroppedRecords, SkippedRecords};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 use crate::files;
-use crate::harmony::Alignment;
 use crate::record::{RecordType, record_type, record_type_with};
 
 const RECORD: &str = "gristmill.record";
@@ -183,21 +182,6 @@ impl Header {
     /// Returns a parameter that is text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).and_then(Value::as_str)
-    }
-
-    /// Whether the header states that masks are about their own token.
-    pub fn is_token_aligned(&self) -> bool {
-        self.text("alignment") == Some(Alignment::Token.name())
-    }
-
-    /// Refuses masks that are about their own token: the output would be shifted.
-    pub fn refuse_token_aligned(&self) -> Result<()> {
-        if self.is_token_aligned() {
-            Err(Error::usage("the masks are token-aligned (span-mask --align token)")
-                .hint("span-mask --align label"))
-        } else {
-            Ok(())
-        }
     }
 
     /// Returns the common header of inputs that follow one another. A parameter that differs is null; the chains of

@@ -26,29 +26,25 @@ pub use catalogue::{Check, Depth, Severity, catalogue, print_catalogue};
 use context::CheckedChunk;
 pub use context::{AssertedRules, BytesRead, CheckContext, CheckOptions};
 pub use findings::{Finding, FindingGroup, FindingPlace, Findings, Outcome};
-pub use kd::SequenceGate;
 pub(crate) use kd::sequences::{SequenceChecker, SequenceRules};
-pub use pool::GameGate;
+pub use kd::{MegatronFamily, SequenceGate};
 pub(crate) use pool::games::game as check_game;
+pub use pool::{GameGate, PoolFamily};
 pub(crate) use puzzle::DomainExample;
-pub use puzzle::PuzzleGate;
+pub use puzzle::{PuzzleGate, PuzzleSetFamily};
 pub use report::{Report, ReportFormat, ReportStyle};
+pub use rows::RowsFamily;
 pub use select::{CheckNames, Selection};
 pub(crate) use streams::RECORD;
 pub use streams::{BatchCheck, CheckView, RecordChecker};
+pub use streams::{ParquetShardsFamily, StreamFamily};
 
 use crate::error::Result;
+use crate::handed::Handed;
 
 /// Every family of checks, in the order of reports: first the formats, then records in files and
 /// streams.
-pub static FAMILIES: &[&dyn Family] = &[
-    &kd::MegatronFamily,
-    &pool::PoolFamily,
-    &puzzle::PuzzleSetFamily,
-    &rows::RowsFamily,
-    &streams::ParquetShardsFamily,
-    &streams::StreamFamily,
-];
+pub static FAMILIES: Handed<&'static dyn Family> = Handed::new();
 
 /// One family of datasets: how it is recognised, and the checks of it.
 pub trait Family: Sync {

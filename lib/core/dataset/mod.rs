@@ -27,7 +27,7 @@ pub use raw_files::{describe_raw, raw_files, shard_of};
 /// Checks the dataset or stream at a path.
 pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
     // A prefix names files but is not a file itself.
-    if let Some(family) = files::find(FAMILIES, |family| family.knows(path))? {
+    if let Some(family) = files::find(&*FAMILIES, |family| family.knows(path))? {
         if path.as_os_str() != "-" && !is_dataset(path)? {
             refuse_part(path)?;
         }
@@ -173,7 +173,7 @@ fn with_splits(paths: &[PathBuf], is_looked_at: bool) -> Result<Vec<PathBuf>> {
 /// Returns the format of the first path that is a dataset.
 fn format_of(paths: &[PathBuf]) -> Result<Option<&'static Format>> {
     for path in paths {
-        if let Some(format) = files::find(FORMATS, |format| is_of(path, format))? {
+        if let Some(format) = files::find(FORMATS.iter(), |format| is_of(path, format))? {
             return Ok(Some(*format));
         }
     }
@@ -181,7 +181,7 @@ fn format_of(paths: &[PathBuf]) -> Result<Option<&'static Format>> {
 }
 
 fn is_dataset(path: &Path) -> Result<bool> {
-    Ok(files::find(FORMATS, |format| is_of(path, format))?.is_some())
+    Ok(files::find(FORMATS.iter(), |format| is_of(path, format))?.is_some())
 }
 
 fn is_of(path: &Path, format: &Format) -> Result<bool> {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::kd_root::MANIFEST;
 use super::whole::understood;
 use super::{FORMATS, json_file};
 use crate::batch::RecordSource;
@@ -13,6 +12,9 @@ use crate::cli::Slice;
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
 use crate::files;
+
+/// The manifest of a dataset, in most formats.
+pub const MANIFEST: &str = "manifest.json";
 
 /// A format of datasets on disk.
 pub struct Format {
@@ -38,6 +40,11 @@ pub struct Format {
     pub open: Opener,
     /// Returns the files of a dataset as its manifests state them; none where nothing is stated.
     pub stated: fn(&Path) -> Result<Vec<FileEntry>>,
+    /// Returns the files that a dataset may have which is no directory, but the beginning of their names.
+    pub members: fn(&Path) -> Vec<PathBuf>,
+    /// Returns files that are read with the dataset at a path, or with a directory of its parts, and are in none of its
+    /// folders. Fails if one of them is half published.
+    pub beside: fn(&Path) -> Result<Vec<PathBuf>>,
     /// Refuses a dataset that lacks a file which its own manifests name. Readers use the files that
     /// they find, so a dataset without one of its shards would look like a good, smaller dataset.
     /// Manifests of other programs, and manifests that cannot be read, are not asked; ds-check reports

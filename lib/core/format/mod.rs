@@ -25,22 +25,14 @@ use std::{fmt, fs, io};
 
 use serde::{Deserialize, Serialize};
 
-pub use descriptor::{Format, Opener};
+pub use descriptor::{Format, MANIFEST, Opener};
 
 use crate::batch::{Counts, SkippedRecords};
 use crate::error::{Error, Result};
+use crate::handed::Handed;
 
 /// Every format of datasets; a path belongs to the first that recognises it.
-pub static FORMATS: &[&Format] = ALL;
-
-/// The list as a constant: `unchanged` takes names out of it at compile time.
-const ALL: &[&Format] = &[
-    &kd_root::FORMAT,
-    &pools::FORMAT,
-    &puzzle_dir::FORMAT,
-    &token_rows::FORMAT,
-    &synth_shards::FORMAT,
-];
+pub static FORMATS: Handed<&'static Format> = Handed::new();
 
 /// The counts of the records that came into a pipeline, as every manifest states them: read = written +
 /// rejected + skipped. `written` is always known. The others are `None` (null) if the counts of earlier

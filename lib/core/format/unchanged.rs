@@ -8,10 +8,7 @@ use std::collections::BTreeSet;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-use super::ALL;
-use super::kd_root::{KdListing, find_ids, ids_beside, manifests_of, prefix_of};
-use super::mmidx::PrefixLayout;
-use super::puzzle_dir::{BUILD, IDENTIFIERS, SPLITS};
+use super::FORMATS;
 use crate::error::Result;
 use crate::files::{self, FileSnapshot};
 use crate::inputs;
@@ -23,36 +20,21 @@ pub struct InputSnapshot {
     members: Vec<FileSnapshot>,
 }
 
-type Names = &'static [&'static str];
-
-/// The folders and the endings of all formats. They are constants, so that a filter which reads no
-/// dataset does not link the readers of all formats.
-static NAMES: [(Names, Names); ALL.len()] = {
-    let mut names: [(Names, Names); ALL.len()] = [(&[], &[]); ALL.len()];
-    let mut at = 0;
-    while at < ALL.len() {
-        names[at] = (ALL[at].folders, ALL[at].endings);
-        at += 1;
-    }
-    names
-};
-
 /// Returns the folders in which datasets of any format have files.
 fn folders() -> BTreeSet<&'static str> {
-    NAMES.iter().flat_map(|(folders, _)| folders.iter().copied()).collect()
+    FORMATS.iter().flat_map(|format| format.folders.iter().copied()).collect()
 }
 
 /// Whether a file of some format may have this name. (Other files in a folder are not read.)
 fn is_of_datasets(name: &str, path: &Path) -> bool {
     let ending = path.extension().unwrap_or_default();
-    let mut known = NAMES.iter().flat_map(|(_, endings)| endings.iter());
+    let mut known = FORMATS.iter().flat_map(|format| format.endings);
     !name.starts_with('.') && known.any(|known| ending == *known)
 }
 
 /// Returns the files that a prefix may have beside one another.
 fn members_of(prefix: &Path) -> Vec<PathBuf> {
-    let layouts = [PrefixLayout::Triple, PrefixLayout::Single].map(|layout| layout.files(prefix));
-    layouts.concat().into_iter().chain([ids_beside(prefix)]).collect()
+    FORMATS.iter().flat_map(|format| (format.members)(prefix)).collect()
 }
 
 impl InputSnapshot {
@@ -83,7 +65,7 @@ impl InputSnapshot {
                 if let Some(found) = files::metadata(path)?.filter(Metadata::is_file) {
                     noted.members.push(FileSnapshot::new(path.clone(), &found));
                 }
-                noted.prefix(path)?;
+                noted.beside(path)?;
             }
         }
         Ok(noted)
@@ -101,30 +83,15 @@ impl InputSnapshot {
                 }
             }
         }
-        // One split of a puzzle set is published with the other.
-        let is_split = |name| SPLITS.iter().any(|split| name == split.name());
-        if let Some(above) = path.parent().filter(|_| path.file_name().is_some_and(is_split)) {
-            [BUILD, IDENTIFIERS].into_iter().try_for_each(|name| self.note(above.join(name)))?;
+        self.beside(path)
+    }
+
+    /// Notes the files that are read with a dataset and stand elsewhere.
+    fn beside(&mut self, path: &Path) -> Result<()> {
+        for format in FORMATS.iter() {
+            (format.beside)(path)?.into_iter().try_for_each(|file| self.note(file))?;
         }
-        let listing = KdListing::of(path)?.filter(|listing| !listing.is_root);
-        let mut prefixes = listing.iter().flat_map(|listing| &listing.prefixes);
-        prefixes.try_for_each(|prefix| self.beside(&prefix.path))
-    }
-
-    /// Notes the manifests and the ids of a prefix, which may be in other folders of its root.
-    fn beside(&mut self, prefix: &Path) -> Result<()> {
-        let others = manifests_of(prefix)?.into_iter().chain(find_ids(prefix)?);
-        others.into_iter().try_for_each(|file| self.note(file))
-    }
-
-    fn prefix(&mut self, path: &Path) -> Result<()> {
-        let prefix = prefix_of(path)?;
-        let layout = PrefixLayout::found(&prefix)?;
-        let manifests = manifests_of(&prefix)?;
-        manifests.iter().try_for_each(|manifest| refuse_half_published(manifest))?;
-        let members = layout.map(|layout| layout.files(&prefix)).unwrap_or_default();
-        members.into_iter().try_for_each(|file| self.note(file))?;
-        if layout.is_some() { self.beside(&prefix) } else { Ok(()) }
+        Ok(())
     }
 
     /// Notes the present state of a file, if it exists.

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use crate::batch::Header;
+use crate::error::{Error, Result};
 use crate::record::tokens::Segment;
 use crate::wording::exactly;
 
@@ -43,6 +45,21 @@ pub enum Alignment {
 }
 
 impl Alignment {
+    /// Whether a header states that masks are about their own token.
+    pub fn is_token_in(header: &Header) -> bool {
+        header.text("alignment") == Some(Alignment::Token.name())
+    }
+
+    /// Refuses masks that are about their own token: the output would be shifted.
+    pub fn refuse_token_in(header: &Header) -> Result<()> {
+        if Alignment::is_token_in(header) {
+            Err(Error::usage("the masks are token-aligned (span-mask --align token)")
+                .hint("span-mask --align label"))
+        } else {
+            Ok(())
+        }
+    }
+
     /// Returns its name in a stream's header.
     pub fn name(self) -> &'static str {
         match self {

@@ -62,7 +62,7 @@ impl Status {
         if !is_finished(root)? {
             Plan::read(root)?;
         }
-        for format in FORMATS {
+        for format in FORMATS.iter() {
             if (format.knows)(root)? {
                 (format.refuse_missing)(root)?;
                 if let Some(entry) = FileEntry::first_of_other_size(&(format.stated)(root)?)? {

@@ -9,6 +9,9 @@ use super::chat::{CHAT, of_records};
 use super::prelude::*;
 use super::stated::StatedMember;
 use super::{JsonForm, LookAlike, OTHERS};
+
+pub use super::part_id::{part_id as turn_id, whole_of as chat_of};
+
 use crate::json::{self, Reader, write_string};
 
 /// Conversations: a Parquet shard of the schema `synth_harmony_v1`, or any stream with these
@@ -97,24 +100,6 @@ pub fn schema(ids: &[String]) -> SchemaRef {
     let messages = Option::<JsonMember>::field(MESSAGES).with_data_type(DataType::Utf8View);
     let fields = ids.chain([messages]).chain(raw_place()).chain(beside);
     SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))
-}
-
-/// Returns the id of one of the conversations into which a chat was split; `turn` is the number of
-/// its turn, from 1.
-pub fn turn_id(id: &str, turn: usize) -> String {
-    format!("{id}#{turn}")
-}
-
-/// Returns the id of the chat that a record was made of: the id without the number of [`turn_id`].
-pub fn chat_of(id: &str) -> &str {
-    match id.rsplit_once('#') {
-        Some((chat, number))
-            if number.parse::<usize>().is_ok_and(|of| turn_id("", of)[1..] == *number) =>
-        {
-            chat
-        }
-        _ => id,
-    }
 }
 
 /// A batch of conversations, by column.

@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn the_tables_of_the_specification_are_the_declarations() {
         let mut tables = String::new();
-        for record in RECORD_TYPES {
+        for record in RECORD_TYPES.iter() {
             tables +=
                 &format!("\n### `{}`\n\n| field | type | meaning |\n|---|---|---|\n", record.name);
             (record.fields)().iter().for_each(|field| tables += &field.table_rows(""));

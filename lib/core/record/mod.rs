@@ -15,6 +15,7 @@ pub mod decoded;
 pub mod game;
 pub mod ids;
 pub mod nullable;
+pub mod part_id;
 mod prelude;
 pub mod puzzle;
 pub mod python;
@@ -36,6 +37,7 @@ use self::declare::{DeclaredField, schema_of};
 use self::quick::QuickItems;
 use self::rows::record_types;
 use self::stated::StatedMember;
+use crate::handed::Handed;
 
 pub use chat::CHAT;
 pub use conversation::CONVERSATION;
@@ -159,6 +161,12 @@ impl RecordType {
     }
 }
 
+/// Every record type, in the order in which records are recognised.
+pub static RECORD_TYPES: Handed<&'static RecordType> = Handed::new();
+
+/// Every type of raw rows. Such rows may lack any field, and any single one of their fields may be another type's.
+pub static RAW_TYPES: Handed<&'static RecordType> = Handed::new();
+
 record_types! { $
     TOKENS => Tokens(tokens::Tokens);
     DECODED;
@@ -175,9 +183,10 @@ pub fn record_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordTyp
 /// Returns the record type that is recognised by these fields, or raw rows, for an error that names
 /// the type of the input.
 pub fn named_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordType> {
-    // Raw rows may lack any field, and any single one of their fields may be another type's.
-    let of_raw = || RAW_SYNTH.known_by.iter().flat_map(|names| names.iter()).all(|name| has(name));
-    record_type_with(&has).or_else(|| of_raw().then_some(&RAW_SYNTH))
+    let has_all = |raw: &&&RecordType| {
+        raw.known_by.iter().flat_map(|names| names.iter()).all(|name| has(name))
+    };
+    record_type_with(&has).or_else(|| RAW_TYPES.iter().find(has_all).copied())
 }
 
 /// Returns how items with these fields are read and written many at once, if they have a usual text.

@@ -7,9 +7,6 @@
 /// (The macro is given a `$`, from which the macros inside it are made.)
 macro_rules! record_types {
     ($d:tt $($type:ident $(=> $kind:ident($module:ident::$view:ident))?;)+) => {
-        /// All record types.
-        pub const RECORD_TYPES: &[&RecordType] = &[$(&$type),+];
-
         /// A view of a batch.
         #[expect(clippy::large_enum_variant, reason = "one for a batch, not for a record")]
         pub enum Rows<'a> {

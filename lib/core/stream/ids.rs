@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::batch::Batch;
 use crate::error::{Error, Result};
-use crate::record::conversation::turn_id;
+use crate::record::part_id::part_id;
 use crate::way_on::shown_word;
 
 /// The columns that may hold an id; the first that is not null counts.
@@ -34,7 +34,7 @@ impl IdFilter {
             let names = COLUMNS.join(", ");
             return Err(Error::usage(format!("--id: the records have no id ({names})")));
         }
-        let first_turns = ids.iter().map(|id| turn_id(id, 1)).collect();
+        let first_turns = ids.iter().map(|id| part_id(id, 1)).collect();
         Ok(IdFilter { wanted: ids.to_vec(), first_turns, found: HashSet::new(), fields })
     }
 
@@ -92,7 +92,7 @@ pub(super) fn all_found(wanted: &[String], found: &HashSet<String>) -> Result<()
         1 => Error::data(format!("no record has the id {}", names[0])),
         _ => Error::data(format!("no record has the ids {}", names.join(", "))),
     };
-    match missing.into_iter().map(|id| turn_id(id, 1)).find(|turn| found.contains(turn)) {
+    match missing.into_iter().map(|id| part_id(id, 1)).find(|turn| found.contains(turn)) {
         Some(turn) => Err(error.hint(format!("--id {}", shown_word(&turn)))),
         None => Err(error),
     }

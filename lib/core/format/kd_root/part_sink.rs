@@ -18,7 +18,7 @@ use crate::error::{Error, Result, shown};
 use crate::format::RecordCounts;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 use crate::format::synth_shards::CONVERSION;
-use crate::harmony::{ChannelSpan, Policy, Spans, unsupervised};
+use crate::harmony::{Alignment, ChannelSpan, Policy, Spans, unsupervised};
 use crate::model::{Vocabulary, end_of};
 use crate::ordered::Flow;
 use crate::provenance::{BuildRun, git_sha};
@@ -158,7 +158,7 @@ impl PartSink {
         header: Header,
         asserted: &AssertedSource,
     ) -> Result<PartSink> {
-        header.refuse_token_aligned()?;
+        Alignment::refuse_token_in(&header)?;
         let source = asserted.or_header(&header)?;
         let vocabulary = Vocabulary::of(source.tokenizer.as_ref());
         let sequences = KdSink::new(&target, layout, dtype, ids, vocabulary);

@@ -45,6 +45,8 @@ pub const FORMAT: Format = Format {
     },
     open: Opener::Records(|paths, slice| Ok(Box::new(PoolReader::open(paths, slice)?))),
     stated: PackManifest::stated_in,
+    members: |_| Vec::new(),
+    beside: |_| Ok(Vec::new()),
     refuse_missing: |path| {
         let manifest = path.join(pack::MANIFEST);
         if !files::is_directory(path)? || !files::is_member(&manifest)? {

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    BUILD, DATASET, PuzzleReader, PuzzleRoot, PuzzleSetManifest, SPLITS, SetArray, is_puzzle_dir,
+    BUILD, DATASET, IDENTIFIERS, PuzzleReader, PuzzleRoot, PuzzleSetManifest, SPLITS, SetArray,
+    is_puzzle_dir,
 };
 use crate::error::Result;
 use crate::files;
@@ -23,6 +24,14 @@ pub const FORMAT: Format = Format {
     knows,
     open: Opener::Records(|paths, slice| Ok(Box::new(PuzzleReader::open(paths, slice)?))),
     stated: |path| PuzzleRoot::open(path)?.stated(),
+    members: |_| Vec::new(),
+    // One split of a puzzle set is published with the other.
+    beside: |path| {
+        let is_split = |name| SPLITS.iter().any(|split| name == split.name());
+        let above = path.parent().filter(|_| path.file_name().is_some_and(is_split));
+        let names = [BUILD, IDENTIFIERS];
+        Ok(above.into_iter().flat_map(|above| names.map(|name| above.join(name))).collect())
+    },
     refuse_missing: |path| {
         let manifest = path.join(BUILD);
         if !files::is_directory(path)? || !files::is_member(&manifest)? {

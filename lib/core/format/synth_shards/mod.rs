@@ -39,6 +39,8 @@ pub const FORMAT: Format = Format {
     open: Opener::Files(all_files_in),
     // Its manifest is compared where its files are listed.
     stated: |_| Ok(Vec::new()),
+    members: |_| Vec::new(),
+    beside: |_| Ok(Vec::new()),
     refuse_missing: |_| Ok(()),
 };
 

@@ -69,5 +69,7 @@ pub const FORMAT: Format = Format {
         Ok(reader)
     }),
     stated: |_| Ok(Vec::new()),
+    members: |_| Vec::new(),
+    beside: |_| Ok(Vec::new()),
     refuse_missing: |_: &Path| Ok(()),
 };

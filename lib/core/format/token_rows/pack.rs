@@ -26,6 +26,7 @@ use crate::format::kd_root::RowRule;
 use crate::format::stated::Comparison;
 use crate::format::unchanged::InputSnapshot;
 use crate::format::{RecordCounts, json_file, kd_root};
+use crate::harmony::Alignment;
 use crate::ordered::Flow;
 use crate::packing::{Overflow, Packing, PackingChanges, Rows, TooLong};
 use crate::publish::{Target, publish};
@@ -76,7 +77,7 @@ struct SequenceGroup<'a> {
 
 impl Output {
     fn create(settings: &RowsSettings, target: &RowsTarget, header: Header) -> Result<Output> {
-        header.refuse_token_aligned()?;
+        Alignment::refuse_token_in(&header)?;
         let parts = settings.has_parts();
         let layout = Layout::of(settings.form, &settings.extras, parts, settings.is_padded());
         let zstd = settings.compression == RowCompression::Zstd;

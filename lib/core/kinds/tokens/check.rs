@@ -32,7 +32,7 @@ impl CheckView for Tokens<'_> {
     }
 
     fn header(path: &Path, header: &Header, findings: &mut Findings<'_>) {
-        if header.is_token_aligned() {
+        if Alignment::is_token_in(header) {
             findings.add(&ALIGNMENT, path, "the header says that the masks are token-aligned");
         }
     }
@@ -54,7 +54,8 @@ impl TokensChecker {
         let policy = header.text("policy").and_then(Policy::from_name).or(said.policy);
         let spans = header.parameters.get("spans");
         let spans = spans.map(Spans::from_json);
-        let alignment = if header.is_token_aligned() { Alignment::Token } else { Alignment::Label };
+        let alignment =
+            if Alignment::is_token_in(header) { Alignment::Token } else { Alignment::Label };
         let vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
         let (is_weighted, tokenizer) = (false, said.tokenizer);
         let end = end_of(header);

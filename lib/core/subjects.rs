@@ -1,0 +1,52 @@
+//! What this program knows: the only place that names all subjects. The lists are handed down to the code that is
+//! common to all of them.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::check::{self, Family};
+use crate::cli::{self, Tool};
+use crate::error::Result;
+use crate::format::{self, Format, kd_root, pools, puzzle_dir, synth_shards, token_rows};
+use crate::program::Sources;
+use crate::record::{self, CONVERSATION, DECODED, GAME, PUZZLE, RAW_SYNTH, RecordType, TOKENS};
+
+/// Every record type, in the order in which records are recognised.
+static RECORD_TYPES: [&RecordType; 5] = [&TOKENS, &DECODED, &CONVERSATION, &GAME, &PUZZLE];
+
+/// Every type of raw rows, from which filters make records.
+static RAW_TYPES: [&RecordType; 1] = [&RAW_SYNTH];
+
+/// Every family of checks, in the order of reports: first the formats, then records in files and streams.
+static FAMILIES: [&dyn Family; 6] = [
+    &check::MegatronFamily,
+    &check::PoolFamily,
+    &check::PuzzleSetFamily,
+    &check::RowsFamily,
+    &check::ParquetShardsFamily,
+    &check::StreamFamily,
+];
+
+/// Every format of datasets; a path belongs to the first that recognises it.
+static FORMATS: [&Format; 5] = [
+    &kd_root::FORMAT,
+    &pools::FORMAT,
+    &puzzle_dir::FORMAT,
+    &token_rows::FORMAT,
+    &synth_shards::FORMAT,
+];
+
+/// Hands the lists down. Everything that reads records, and is not called by [`main`], calls this first.
+pub fn install() {
+    record::RECORD_TYPES.set(&RECORD_TYPES);
+    record::RAW_TYPES.set(&RAW_TYPES);
+    check::FAMILIES.set(&FAMILIES);
+    format::FORMATS.set(&FORMATS);
+}
+
+/// The body of every `main`: see [`cli::main`].
+pub fn main<A: Parser>(sources: Sources, run: impl FnOnce(A, &Tool) -> Result<()>) -> ExitCode {
+    install();
+    cli::main(sources, run)
+}
