@@ -110,3 +110,11 @@ pub struct InputManifest {
 pub fn git_sha() -> Option<String> {
     program::sources().commit.map(str::to_string)
 }
+
+/// Changes a filter's entry in a chain as if the filter had read the whole input.
+pub fn forget_slice(entry: &mut Value) {
+    let Some(arguments) = entry.get_mut("arguments").and_then(Value::as_array_mut) else { return };
+    while let Some(at) = arguments.iter().position(|word| word == "--slice") {
+        arguments.drain(at..(at + 2).min(arguments.len()));
+    }
+}

@@ -3,8 +3,6 @@
 
 mod beside;
 mod on_disk;
-mod raw_files;
-mod splits;
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +14,13 @@ use crate::format::data_files::LINES;
 use crate::format::stated::{Comparison, refuse_other_sizes};
 use crate::format::unchanged::InputSnapshot;
 use crate::format::{FORMATS, Format, Opener, parquet};
+use crate::splits;
 use crate::stream::{Reader, Request};
 use crate::walk;
 
 use beside::refuse_part;
 
 pub use on_disk::size_on_disk;
-pub use raw_files::{describe_raw, raw_files, shard_of};
 
 /// Checks the dataset or stream at a path.
 pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {

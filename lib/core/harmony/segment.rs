@@ -1,7 +1,7 @@
 //! Which tokens of a conversation belong to which message.
 
 use super::Role;
-use crate::record::tokens;
+use crate::record::segment;
 
 /// The tokens of one message, from `<|start|>` to its end token: `start..end`, counted from the
 /// conversation's first token.
@@ -47,8 +47,8 @@ impl Segments {
     }
 
     /// Returns all segments in the form of records.
-    pub fn records(&self) -> impl ExactSizeIterator<Item = tokens::Segment<'_>> + Clone {
-        self.list.iter().map(|segment| tokens::Segment {
+    pub fn records(&self) -> impl ExactSizeIterator<Item = segment::Segment<'_>> + Clone {
+        self.list.iter().map(|segment| segment::Segment {
             role: segment.role.as_str(),
             channel: self.channel(segment),
             start: segment.start,

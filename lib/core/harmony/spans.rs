@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::batch::Header;
 use crate::error::{Error, Result};
-use crate::record::tokens::Segment;
+use crate::record::segment::Segment;
 use crate::wording::exactly;
 
 /// Which assistant channels are supervised, and with which span id (1..255; 0 is ignored).

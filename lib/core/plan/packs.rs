@@ -18,12 +18,13 @@ use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::file_entry::FileEntry;
 use crate::files;
+use crate::format::MANIFEST;
 use crate::format::RecordCounts;
-use crate::format::kd_root::{MANIFEST, forget_slice};
 use crate::format::pack::{self, PackManifest};
 use crate::format::raw_games;
 use crate::known_files::KnownFiles;
 use crate::provenance::DatasetOrigin;
+use crate::provenance::forget_slice;
 
 /// The options of npy-pack that decide how the merged pack is written.
 const OF_WHOLE: [&str; 2] = ["--shard-rows", "--layout"];

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::recipe::{SourceState, Weight};
 use crate::cli::Slice;
-use crate::dataset::{raw_files, shard_of};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::parquet::{self, ParquetFile, read_error};
 use crate::known_files::{KnownFile, KnownFiles};
+use crate::raw_files::{raw_files, shard_of};
 use crate::stream::Extent;
 
 /// Looks at a Parquet file, or at a shard of the raw rows in files and below folders.

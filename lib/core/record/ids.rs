@@ -2,7 +2,8 @@
 //! They exist only in Parquet; no stream carries them. And the messages of pieces in rows for trainers.
 
 use super::prelude::*;
-use super::tokens::{Identity, Segment, SegmentFields, row_segments};
+use super::segment::{Segment, SegmentFields, row_segments};
+use super::tokens::Identity;
 
 record_fields! {
     /// One sequence of a triple, in the order of the sequences.

@@ -22,6 +22,7 @@ pub mod python;
 pub mod quick;
 pub mod raw_synth;
 mod rows;
+pub mod segment;
 pub mod stated;
 pub mod tokens;
 mod twice;

@@ -10,9 +10,12 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::FieldRef;
 
 use super::prelude::*;
+use super::segment::{SegmentFields, row_segments};
 use super::stated::{StatedColumn, StatedMember, stated_column};
 use crate::model::{is_stated_by_records, refuse_two, state_id, tokenizer_id};
 use crate::tokenizer::START;
+
+pub use super::segment::Segment;
 
 /// The member with the tokenizer.
 const TOKENIZER: &str = "tokenizer";
@@ -71,22 +74,6 @@ record_fields! {
     }
 }
 
-record_fields! {
-    /// One message's place in a token sequence.
-    SegmentFields(SegmentColumns, SegmentBuilder) {
-        /// The message's role.
-        role: String,
-        /// The message's channel.
-        channel: Option<String>,
-        /// Its first token, counted from 0 in the record.
-        start: i32,
-        /// The token after its last.
-        end: i32,
-        /// False if it is not trained on, by its weight, whatever its channel; else null.
-        train: Rare<bool>,
-    }
-}
-
 /// The number of columns of records without masks.
 const UNMASKED: usize = 6;
 /// The index of `tokens`.
@@ -100,17 +87,6 @@ pub fn unmasked_schema() -> Schema {
 /// Returns the schema of records with masks.
 pub fn masked_schema() -> Schema {
     schema_of((TOKENS.fields)())
-}
-
-/// One message's place in a token sequence; see [`SegmentFields`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Segment<'a> {
-    pub role: &'a str,
-    pub channel: Option<&'a str>,
-    pub start: i32,
-    pub end: i32,
-    /// False if a weight keeps the message from being trained on.
-    pub is_trained: bool,
 }
 
 /// The identity of a record: its id, and its place in its source file.
@@ -227,35 +203,6 @@ impl<'a> Tokens<'a> {
     pub fn masks_of(&self, rows: Range<usize>) -> Option<[&'a [u8]; 2]> {
         let masks = self.masks.as_ref()?;
         Some([masks.loss_mask.rows(rows.clone()), masks.span_id.rows(rows)])
-    }
-}
-
-/// Returns the segments in a row of a column; `None` if they are null.
-pub(super) fn row_segments<'a>(
-    segments: ListView<'a, SegmentColumns<'a>>,
-    row: usize,
-) -> Option<impl ExactSizeIterator<Item = Segment<'a>> + Clone + use<'a>> {
-    if segments.is_null(row) {
-        return None;
-    }
-    let SegmentColumns { role, channel, start, end, train } = segments.items;
-    let (start, end) = (start.values(), end.values());
-    Some(segments.range(row..row + 1).map(move |index| Segment {
-        role: role.value(index),
-        channel: channel.get(index),
-        start: start[index],
-        end: end[index],
-        is_trained: train.get(index).unwrap_or(true),
-    }))
-}
-
-impl SegmentBuilder {
-    pub fn push(&mut self, segment: &Segment<'_>) {
-        self.role.push(Some(segment.role));
-        self.channel.push(segment.channel);
-        self.start.push(Some(segment.start));
-        self.end.push(Some(segment.end));
-        self.train.push((!segment.is_trained).then_some(false));
     }
 }
 

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use crate::batch::{CUT_SHARD, Header, WantedRecords};
 use crate::cli::{InputArgs, LimitArgs, Slice, Tool, WithoutEffect};
-use crate::dataset::{describe_raw, raw_files, shard_of};
 use crate::error::{Error, Result};
 use crate::format::json_file;
 use crate::format::synth_shards::{CONVERSION, is_finished};
 use crate::inputs;
 use crate::known_files::KnownFiles;
+use crate::raw_files::{describe_raw, raw_files, shard_of};
 use crate::record::RecordType;
 use crate::stream::{FileOutputArgs, Output, Reader};
 

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
 use crate::format::RecordCounts;
 use crate::format::unchanged::InputSnapshot;
+use crate::provenance::forget_slice;
 use crate::provenance::{BuildRun, DatasetOrigin, InputManifest};
 use crate::publish::PendingFile;
 
@@ -33,14 +34,6 @@ pub struct ShardJoin<'a> {
     /// Whether the bytes are compared with the manifest if one part is the whole shard. (Other parts
     /// are copied, and always compared.)
     pub verify: bool,
-}
-
-/// Changes a filter's entry in a chain as if the filter had read the whole input.
-pub fn forget_slice(entry: &mut Value) {
-    let Some(arguments) = entry.get_mut("arguments").and_then(Value::as_array_mut) else { return };
-    while let Some(at) = arguments.iter().position(|word| word == "--slice") {
-        arguments.drain(at..(at + 2).min(arguments.len()));
-    }
 }
 
 impl ShardJoin<'_> {

@@ -23,7 +23,7 @@ mod tokenizer;
 pub use caches::caches_of;
 pub use format::FORMAT;
 pub use ids::{IDS, IdRows, IdsFile, IdsWriter, find_ids, ids_beside, ids_in_root};
-pub use join::{ShardJoin, forget_slice};
+pub use join::ShardJoin;
 pub use listing::{KdListing, KdPrefix, STRAY, prefix_of};
 pub use manifest::{KdChain, KdRootManifest, KdRootSplit, RootSettings};
 pub use merge::concatenate;

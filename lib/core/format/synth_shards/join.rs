@@ -11,8 +11,8 @@ use super::CONVERSION;
 use crate::batch::{Counts, DroppedRecords, Header, file_metadata};
 use crate::error::{Error, Result, shown};
 use crate::files::open_member;
-use crate::format::kd_root::forget_slice;
 use crate::format::parquet::{ParquetFile, ParquetSink, Text, read_error};
+use crate::provenance::forget_slice;
 use crate::publish::{PendingFile, publish_file};
 
 /// The file of one slice, and which slice it must be; `None` if it is the whole shard.

@@ -26,7 +26,7 @@ struct StatedSplit {
 }
 
 /// Refuses a folder whose files are of several splits.
-pub(super) fn refuse_several(folder: &Path, files: &[PathBuf]) -> Result<()> {
+pub fn refuse_several(folder: &Path, files: &[PathBuf]) -> Result<()> {
     let said = |path: &PathBuf| Some((said_of(folder, path)?, path.clone()));
     let said: Vec<(StatedSplit, PathBuf)> = files.iter().filter_map(said).collect();
     let is_there = |split: &usize| said.iter().any(|(said, _)| said.split == *split);

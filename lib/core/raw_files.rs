@@ -14,8 +14,8 @@ use crate::format::{json_file, parquet};
 use crate::stream::Extent;
 use crate::walk::{self, WalkError};
 
-use super::splits::refuse_several;
 use crate::known_files::{KnownFile, KnownFiles};
+use crate::splits::refuse_several;
 
 /// The kinds of files of rows: all files of a folder are of one of these.
 const KINDS: [&Kind; 3] = [&PARQUET, &LINES, &ARROW];
