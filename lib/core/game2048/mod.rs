@@ -5,6 +5,7 @@
 
 mod board;
 mod columns;
+mod dtypes;
 mod eval;
 mod game;
 mod large_tiles;
@@ -17,6 +18,7 @@ pub use board::{
     Board, CELLS, Direction, MAX_EXPONENT, PackedBoard, Slide, unpack, unpack_is_ambiguous,
 };
 pub use columns::{ALL_BRANCHES, BranchColumn, ItemColumn, known_values};
+pub use dtypes::{aligned_step_row, packed_step_row, selfplay_row};
 pub use eval::{Survey, board_eval, board_eval_interactive, survey};
 pub use game::{Game, Step, Steps};
 pub use rows::{

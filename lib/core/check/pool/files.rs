@@ -10,14 +10,11 @@ use crate::check::{CheckContext, Findings, checks};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
-use crate::format::npy::{
-    AutoSerialize, DType, Error as NpyError, MappedArray, aligned_step_row, descr, packed_step_row,
-    selfplay_row,
-};
+use crate::format::npy::{AutoSerialize, DType, Error as NpyError, MappedArray, descr};
 use crate::format::pack::{self, MANIFEST as MANIFEST_FILE, PackLayout, PackManifest};
 use crate::format::pools::{Valuations, step_files};
 use crate::format::raw_games::Legality;
-use crate::game2048::RowLayout;
+use crate::game2048::{RowLayout, aligned_step_row, packed_step_row, selfplay_row};
 use crate::wording::exactly;
 
 checks! {

@@ -1,9 +1,6 @@
-//! What gristmill needs from npyz's types: fields with their offsets, single numbers, and the types of
-//! our own rows.
+//! What gristmill needs from npyz's types: fields with their offsets, and single numbers.
 
-use npyz::{AutoSerialize, DType, Endianness, Field, TypeChar};
-
-use crate::game2048::{SelfplayRow, StepRow};
+use npyz::{DType, Endianness, Field, TypeChar};
 
 /// The type of a number or a text of fixed width, and how its bytes are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,24 +95,4 @@ pub fn field<'a>(dtype: &'a DType, name: &str) -> Option<(usize, &'a DType)> {
 /// of lists.
 pub fn descr(dtype: &DType) -> String {
     dtype.descr().replace("), ]", ")]")
-}
-
-/// Returns the type of the 48-byte row of a Macroxue pack, with its padding.
-pub fn aligned_step_row() -> DType {
-    let mut row = packed_step_row();
-    if let (DType::Record(fields), Ok(padding)) = (&mut row, "|V2".parse()) {
-        let seed = fields.iter().position(|field| field.name == "seed").unwrap_or_default();
-        fields.insert(seed, Field { name: String::new(), dtype: DType::Plain(padding) });
-    }
-    row
-}
-
-/// Returns the type of the same row packed to 46 bytes.
-pub fn packed_step_row() -> DType {
-    StepRow::default_dtype()
-}
-
-/// Returns the type of the 28-byte row of a self-play v1 pool.
-pub fn selfplay_row() -> DType {
-    SelfplayRow::default_dtype()
 }

@@ -15,9 +15,7 @@ mod write;
 use crate::wording::exactly;
 use std::io;
 
-pub use dtype::{
-    Scalar, aligned_step_row, descr, elements, field, is_padding, packed_step_row, selfplay_row,
-};
+pub use dtype::{Scalar, descr, elements, field, is_padding};
 pub use header::ArrayHeader;
 pub use integers::Integers;
 pub use npyz::{AutoSerialize, DType, Field, TypeChar};

@@ -20,7 +20,9 @@ fn byte_orders_of_single_bytes_are_one() {
 
 #[test]
 fn no_prefix_of_a_header_and_no_changed_byte_is_a_panic() {
-    let bytes = ArrayHeader::of_rows(aligned_step_row(), 5, &[]).to_bytes().unwrap();
+    let row = "[('a', '<u4'), ('b', '<u8'), ('c', '<u2'), ('', '|V2'), ('d', '<f4', (4,))]";
+    let row = format!("{{'descr': {row}, 'fortran_order': False, 'shape': (5,)}}");
+    let bytes = read(&row).unwrap().to_bytes().unwrap();
     for length in 0..bytes.len() {
         let error = ArrayHeader::read(&mut &bytes[..length]).unwrap_err();
         assert_eq!(error.to_string(), "the file ends inside its .npy header");

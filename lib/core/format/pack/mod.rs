@@ -27,7 +27,7 @@ use super::raw_games::Legality;
 use super::{RecordCounts, npy};
 use crate::cli::{ForPipelines, WithoutEffect};
 use crate::error::{Error, Result};
-use crate::game2048::{CopyError, Game, GameForm, StepRows, remove_padding};
+use crate::game2048::{self, CopyError, Game, GameForm, StepRows, remove_padding};
 use crate::publish::{PendingFile, StandingFiles, Target, publish, refuse_existing};
 
 pub use self::manifest::{MANIFEST, PackFile, PackManifest, SCHEMA};
@@ -72,9 +72,9 @@ impl PackLayout {
 
     fn dtype(self) -> npy::DType {
         match self {
-            PackLayout::Macroxue => npy::aligned_step_row(),
-            PackLayout::MacroxuePacked => npy::packed_step_row(),
-            PackLayout::SelfplayV1 => npy::selfplay_row(),
+            PackLayout::Macroxue => game2048::aligned_step_row(),
+            PackLayout::MacroxuePacked => game2048::packed_step_row(),
+            PackLayout::SelfplayV1 => game2048::selfplay_row(),
         }
     }
 

@@ -2,8 +2,11 @@
 //! is read at a time, one column after another. `columns` finds the defects of a row, and reads
 //! other rows.
 
-use crate::format::npy::{DType, aligned_step_row, packed_step_row};
-use crate::game2048::{ALIGNED_ROW, Game, PACKED_ROW, RowLayout, StepRow, known_values};
+use crate::format::npy::DType;
+use crate::game2048::{
+    ALIGNED_ROW, Game, PACKED_ROW, RowLayout, StepRow, aligned_step_row, known_values,
+    packed_step_row,
+};
 
 /// How many rows a block has: few enough that it stays in the L1 cache while its columns are read.
 const BLOCK: usize = 128;
