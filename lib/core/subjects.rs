@@ -8,8 +8,10 @@ use clap::Parser;
 use crate::check::{self, Family};
 use crate::cli::{self, Tool};
 use crate::error::Result;
+use crate::kinds::{ConversationKind, GameKind, PuzzleKind, TokensKind};
 use crate::program::Sources;
 use crate::record::{self, CONVERSATION, DECODED, GAME, PUZZLE, RAW_SYNTH, RecordType, TOKENS};
+use crate::stat::{self, StatKind};
 
 /// Every record type, in the order in which records are recognised.
 static RECORD_TYPES: [&RecordType; 5] = [&TOKENS, &DECODED, &CONVERSATION, &GAME, &PUZZLE];
@@ -27,11 +29,15 @@ static FAMILIES: [&dyn Family; 6] = [
     &check::StreamFamily,
 ];
 
+/// Every kind of records that has numbers of its own.
+static COUNTED: [&dyn StatKind; 4] = [&TokensKind, &ConversationKind, &GameKind, &PuzzleKind];
+
 /// Hands the lists down. Everything that reads records, and is not called by [`main`], calls this first.
 pub fn install() {
     record::RECORD_TYPES.set(&RECORD_TYPES);
     record::RAW_TYPES.set(&RAW_TYPES);
     check::FAMILIES.set(&FAMILIES);
+    stat::KINDS.set(&COUNTED);
 }
 
 /// The body of every `main`: see [`cli::main`].

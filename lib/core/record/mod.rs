@@ -21,6 +21,7 @@ pub mod raw_synth;
 mod rows;
 pub mod tokens;
 mod twice;
+mod view;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,6 +41,7 @@ pub use puzzle::PUZZLE;
 pub use raw_synth::RAW_SYNTH;
 pub use tokens::TOKENS;
 pub use twice::column_twice;
+pub use view::RecordKind;
 
 /// A record type: the contract that its two encodings share.
 #[derive(Debug)]
