@@ -7,6 +7,7 @@ use clap::Parser;
 
 use crate::check::{self, Family};
 use crate::cli::{self, Tool};
+use crate::diff::{self, DiffKind};
 use crate::error::Result;
 use crate::kinds::{ConversationKind, GameKind, PuzzleKind, TokensKind};
 use crate::program::Sources;
@@ -32,12 +33,16 @@ static FAMILIES: [&dyn Family; 6] = [
 /// Every kind of records that has numbers of its own.
 static COUNTED: [&dyn StatKind; 4] = [&TokensKind, &ConversationKind, &GameKind, &PuzzleKind];
 
+/// Every kind of records that is compared in parts of its own.
+static COMPARED: [&dyn DiffKind; 4] = [&TokensKind, &ConversationKind, &GameKind, &PuzzleKind];
+
 /// Hands the lists down. Everything that reads records, and is not called by [`main`], calls this first.
 pub fn install() {
     record::RECORD_TYPES.set(&RECORD_TYPES);
     record::RAW_TYPES.set(&RAW_TYPES);
     check::FAMILIES.set(&FAMILIES);
     stat::KINDS.set(&COUNTED);
+    diff::KINDS.set(&COMPARED);
 }
 
 /// The body of every `main`: see [`cli::main`].

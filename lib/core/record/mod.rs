@@ -41,7 +41,7 @@ pub use puzzle::PUZZLE;
 pub use raw_synth::RAW_SYNTH;
 pub use tokens::TOKENS;
 pub use twice::column_twice;
-pub use view::RecordKind;
+pub use view::{OtherKind, RecordKind};
 
 /// A record type: the contract that its two encodings share.
 #[derive(Debug)]
