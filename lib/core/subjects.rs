@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::check::{self, Family};
+use crate::check::{self, CheckKind, Family};
 use crate::cli::{self, Tool};
 use crate::diff::{self, DiffKind};
 use crate::error::Result;
@@ -21,12 +21,13 @@ static RECORD_TYPES: [&RecordType; 5] = [&TOKENS, &DECODED, &CONVERSATION, &GAME
 static RAW_TYPES: [&RecordType; 1] = [&RAW_SYNTH];
 
 /// Every family of checks, in the order of reports: first the formats, then records in files and streams.
-static FAMILIES: [&dyn Family; 6] = [
+static FAMILIES: [&dyn Family; 7] = [
     &check::MegatronFamily,
     &check::PoolFamily,
     &check::PuzzleSetFamily,
     &check::RowsFamily,
     &check::ParquetShardsFamily,
+    &check::IdsFamily,
     &check::StreamFamily,
 ];
 
@@ -36,11 +37,15 @@ static COUNTED: [&dyn StatKind; 4] = [&TokensKind, &ConversationKind, &GameKind,
 /// Every kind of records that is compared in parts of its own.
 static COMPARED: [&dyn DiffKind; 4] = [&TokensKind, &ConversationKind, &GameKind, &PuzzleKind];
 
+/// Every kind of records that has rules of its own.
+static CHECKED: [&dyn CheckKind; 4] = [&TokensKind, &ConversationKind, &GameKind, &PuzzleKind];
+
 /// Hands the lists down. Everything that reads records, and is not called by [`main`], calls this first.
 pub fn install() {
     record::RECORD_TYPES.set(&RECORD_TYPES);
     record::RAW_TYPES.set(&RAW_TYPES);
     check::FAMILIES.set(&FAMILIES);
+    check::KINDS.set(&CHECKED);
     stat::KINDS.set(&COUNTED);
     diff::KINDS.set(&COMPARED);
 }
