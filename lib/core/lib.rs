@@ -16,6 +16,7 @@
 //! | [`way_on`] | command lines that errors propose after `try:` | `inputs`, `program`, `wording` |
 //! | [`mod@visible`] | what data and names contain, as it may be printed | |
 //! | [`handed`] | lists that common code is handed by the program | |
+//! | [`said`] | what the user says about records, for whom it concerns | |
 //! | [`json`] | a pull reader over JSON text, for the hot paths; JSON and `repr` as Python writes them | |
 //! | [`simd`] | all vector instructions, chosen in one way; plain code beside them | |
 //! | [`digest`] | SHA-256 of files, hexadecimal | |
@@ -89,6 +90,7 @@ pub mod puzzle;
 pub mod raw_files;
 pub mod record;
 pub mod runner;
+pub mod said;
 pub mod signals;
 mod splits;
 pub mod stage;

@@ -5,12 +5,15 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::check::{self, Family};
+use crate::check::{self, CheckKind, Family};
 use crate::cli::{self, Tool};
+use crate::diff::{self, DiffKind};
 use crate::error::Result;
 use crate::format::{self, Format, kd_root, pools, puzzle_dir, synth_shards, token_rows};
+use crate::kinds::{ConversationKind, GameKind, PuzzleKind, TokensKind};
 use crate::program::Sources;
 use crate::record::{self, CONVERSATION, DECODED, GAME, PUZZLE, RAW_SYNTH, RecordType, TOKENS};
+use crate::stat::{self, StatKind};
 
 /// Every record type, in the order in which records are recognised.
 static RECORD_TYPES: [&RecordType; 5] = [&TOKENS, &DECODED, &CONVERSATION, &GAME, &PUZZLE];
@@ -19,12 +22,13 @@ static RECORD_TYPES: [&RecordType; 5] = [&TOKENS, &DECODED, &CONVERSATION, &GAME
 static RAW_TYPES: [&RecordType; 1] = [&RAW_SYNTH];
 
 /// Every family of checks, in the order of reports: first the formats, then records in files and streams.
-static FAMILIES: [&dyn Family; 6] = [
+static FAMILIES: [&dyn Family; 7] = [
     &check::MegatronFamily,
     &check::PoolFamily,
     &check::PuzzleSetFamily,
     &check::RowsFamily,
     &check::ParquetShardsFamily,
+    &check::IdsFamily,
     &check::StreamFamily,
 ];
 
@@ -37,12 +41,24 @@ static FORMATS: [&Format; 5] = [
     &synth_shards::FORMAT,
 ];
 
+/// Every kind of records that has numbers of its own.
+static COUNTED: [&dyn StatKind; 4] = [&TokensKind, &ConversationKind, &GameKind, &PuzzleKind];
+
+/// Every kind of records that is compared in parts of its own.
+static COMPARED: [&dyn DiffKind; 4] = [&TokensKind, &ConversationKind, &GameKind, &PuzzleKind];
+
+/// Every kind of records that has rules of its own.
+static CHECKED: [&dyn CheckKind; 4] = [&TokensKind, &ConversationKind, &GameKind, &PuzzleKind];
+
 /// Hands the lists down. Everything that reads records, and is not called by [`main`], calls this first.
 pub fn install() {
     record::RECORD_TYPES.set(&RECORD_TYPES);
     record::RAW_TYPES.set(&RAW_TYPES);
     check::FAMILIES.set(&FAMILIES);
     format::FORMATS.set(&FORMATS);
+    check::KINDS.set(&CHECKED);
+    stat::KINDS.set(&COUNTED);
+    diff::KINDS.set(&COMPARED);
 }
 
 /// The body of every `main`: see [`cli::main`].

@@ -7,12 +7,14 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use gristmill::check::{
-    self, BytesRead, CheckContext, CheckNames, CheckOptions, Report, ReportFormat, ReportStyle,
-    Selection,
+    self, BytesRead, CheckContext, CheckNames, CheckOptions, DomainSaid, ModelSaid, Report,
+    ReportFormat, ReportStyle, Selection,
 };
 use gristmill::cli::{self, ColorWhen, CommonArgs, JobsArgs, Tool};
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
+use gristmill::harmony::Policy;
+use gristmill::said::Said;
 
 /// Find the defects of datasets that a trainer would not notice
 ///
@@ -48,6 +50,19 @@ pub struct Args {
 
     #[command(flatten)]
     options: CheckOptions,
+
+    /// Policy for conversations if the dataset does not state it: synth-kd-v1, chat
+    #[arg(long, value_name = "NAME", value_enum, help_heading = "Checks")]
+    #[arg(hide_possible_values = true)]
+    policy: Option<Policy>,
+
+    /// The model of the tokens, for streams that do not state it: a folder, or a tokenizer.json
+    #[arg(long, value_name = "DIR", help_heading = "Checks")]
+    model: Option<PathBuf>,
+
+    /// Domain of puzzle sets that do not state it: sudoku, arc, maze, domino; none: check no rules
+    #[arg(long, value_name = "NAME", help_heading = "Checks")]
+    domain: Option<String>,
 
     /// Text for people, or JSON: one object a line, a summary
     #[arg(long, value_enum, default_value = "text", value_name = "text|json")]
@@ -89,11 +104,15 @@ fn list(args: &Args) -> Result<()> {
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
+    let mut options = args.options;
+    let domain = args.domain.map(|name| DomainSaid::named("--domain", &name)).transpose()?;
+    let model = args.model.map(ModelSaid);
+    options.said = Said::default().with(args.policy).with(model).with(domain);
     let selection = Selection::new(check::catalogue(), args.only, args.skip, args.structure)?;
     cli::refuse_closed_stdout()?;
     let stdout = std::io::stdout().lock();
     let colour = ColorWhen::Auto.on_stdout();
-    let (format, quiet, strict) = (args.format, args.common.quiet, args.options.strict);
+    let (format, quiet, strict) = (args.format, args.common.quiet, options.strict);
     let style = ReportStyle { format, colour, quiet, strict };
     let mut report = Report::new(BufWriter::new(stdout), style);
     let mut progress = args.common.progress(tool, "records", None, true)?;
@@ -101,7 +120,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     for path in paths.collect::<Result<Vec<_>>>()?.concat() {
         let mut context = CheckContext {
             selection: &selection,
-            options: &args.options,
+            options: &options,
             jobs: args.jobs.jobs,
             max_findings: args.max_findings,
             progress: &mut progress,

@@ -3,8 +3,9 @@
 use std::io::Read;
 use std::path::Path;
 
-use gristmill::format::npy::{ArrayHeader, aligned_step_row, packed_step_row, selfplay_row};
+use gristmill::format::npy::ArrayHeader;
 use gristmill::game2048::{SelfplayRow, StepRow};
+use gristmill::game2048::{aligned_step_row, packed_step_row, selfplay_row};
 use npyz::{DType, DTypeError, Deserialize, NpyFile, TypeRead};
 
 /// A row with padding, which npyz's derived reader does not know.

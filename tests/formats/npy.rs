@@ -4,10 +4,8 @@
 
 use std::collections::HashMap;
 
-use gristmill::format::npy::{
-    ArrayHeader, AutoSerialize, DType, aligned_step_row, field, is_padding, packed_step_row,
-    selfplay_row,
-};
+use gristmill::format::npy::{ArrayHeader, AutoSerialize, DType, field, is_padding};
+use gristmill::game2048::{aligned_step_row, packed_step_row, selfplay_row};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -4,15 +4,13 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
-use gristmill_models::Tokenizer;
 
 use super::findings::Findings;
 use super::select::Selection;
 use crate::cli::Progress;
-use crate::error::{Error, Result};
-use crate::harmony::Policy;
+use crate::error::Result;
 use crate::ordered::{Flow, one, ordered_map};
-use crate::puzzle::{self, Domain};
+use crate::said::Said;
 
 /// What the user says about the datasets.
 #[derive(Debug, Default, Args)]
@@ -25,48 +23,9 @@ pub struct CheckOptions {
     #[arg(long, value_name = "FILE", help_heading = "Checks")]
     pub input_manifest: Option<PathBuf>,
 
-    /// Policy for conversations if the dataset does not state it: synth-kd-v1, chat
-    #[arg(long, value_name = "NAME", value_enum, help_heading = "Checks")]
-    #[arg(hide_possible_values = true)]
-    pub policy: Option<Policy>,
-
-    /// The model of the tokens, for streams that do not state it: a folder, or a tokenizer.json
-    #[arg(long, value_name = "DIR", help_heading = "Checks")]
-    pub model: Option<PathBuf>,
-
-    /// Domain of puzzle sets that do not state it: sudoku, arc, maze, domino; none: check no rules
-    #[arg(long, value_name = "NAME", help_heading = "Checks")]
-    pub domain: Option<String>,
-}
-
-/// The name of `--domain` that switches rules of domains off.
-const NO_DOMAIN: &str = "none";
-
-/// What the user asserts about the records.
-#[derive(Clone, Default)]
-pub struct AssertedRules {
-    /// The policy, if the records state none.
-    pub policy: Option<Policy>,
-    /// The domain, whatever the records state; `Some(None)`: no rules of any domain.
-    pub domain: Option<Option<&'static dyn Domain>>,
-    /// The tokenizer of tokens, if it is not o200k and at hand.
-    pub tokenizer: Option<Tokenizer>,
-}
-
-impl CheckOptions {
-    pub fn said(&self) -> Result<AssertedRules> {
-        let domain = self.domain.as_deref().map(|name| match (name, puzzle::domain(name)) {
-            (NO_DOMAIN, _) => Ok(None),
-            (_, Some(domain)) => Ok(Some(domain)),
-            (_, None) => {
-                let names = puzzle::DOMAINS.iter().map(|d| d.constants().name);
-                let names: Vec<&str> = names.chain([NO_DOMAIN]).collect();
-                let unknown = Error::usage(format!("--domain {name}: not a known domain"));
-                Err(unknown.hint(names.join(", ")))
-            }
-        });
-        Ok(AssertedRules { policy: self.policy, domain: domain.transpose()?, tokenizer: None })
-    }
+    /// What the user says about the records.
+    #[arg(skip)]
+    pub said: Said,
 }
 
 pub struct CheckContext<'a> {

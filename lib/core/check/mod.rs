@@ -1,7 +1,7 @@
 //! The validator that ds-check runs: every rule of every format here, reported as findings.
 //!
 //! A check is a line in the `checks!` of the file that makes it. A family of datasets is a [`Family`] in a file or
-//! folder of its own, and a line in [`FAMILIES`].
+//! folder of its own; the program hands all of them down ([`FAMILIES`]).
 //!
 //! A check reads; it repairs nothing, writes nothing and prints nothing. What cannot be read at all
 //! (no permission, an I/O error) is an [`Error`](crate::error::Error), not a finding.
@@ -17,6 +17,7 @@ pub(crate) mod repeats;
 mod report;
 mod rows;
 mod select;
+mod shards;
 mod streams;
 
 use std::path::Path;
@@ -24,20 +25,21 @@ use std::path::Path;
 pub(crate) use catalogue::checks;
 pub use catalogue::{Check, Depth, Severity, catalogue, print_catalogue};
 use context::CheckedChunk;
-pub use context::{AssertedRules, BytesRead, CheckContext, CheckOptions};
+pub use context::{BytesRead, CheckContext, CheckOptions};
 pub use findings::{Finding, FindingGroup, FindingPlace, Findings, Outcome};
 pub(crate) use kd::sequences::{SequenceChecker, SequenceRules};
-pub use kd::{MegatronFamily, SequenceGate};
+pub use kd::{IdsFamily, MegatronFamily, ModelSaid, SequenceGate};
 pub(crate) use pool::games::game as check_game;
 pub use pool::{GameGate, PoolFamily};
 pub(crate) use puzzle::DomainExample;
-pub use puzzle::{PuzzleGate, PuzzleSetFamily};
+pub use puzzle::{DomainSaid, PuzzleGate, PuzzleSetFamily};
 pub use report::{Report, ReportFormat, ReportStyle};
 pub use rows::RowsFamily;
 pub use select::{CheckNames, Selection};
-pub(crate) use streams::RECORD;
-pub use streams::{BatchCheck, CheckView, RecordChecker};
-pub use streams::{ParquetShardsFamily, StreamFamily};
+pub use shards::ParquetShardsFamily;
+pub use streams::{
+    BatchCheck, CheckKind, KINDS, Misread, RECORD, RecordChecker, RecordRules, StreamFamily,
+};
 
 use crate::error::Result;
 use crate::handed::Handed;

@@ -7,13 +7,13 @@ use arrow_array::UInt64Array;
 use arrow_select::take::take_record_batch;
 
 use super::moved::MovedRecords;
-use super::parts::{DiffRecord, IF_STATED, PARTS, names, shown};
+use super::parts::{ComparedRows, DiffKind, IF_STATED, PARTS};
 use super::side::Side;
 use super::waiting::{WINDOW, WaitingRecord, WaitingRecords};
 use crate::check::repeats::Repeats;
 use crate::cli::Progress;
 use crate::error::{Error, Result};
-use crate::record::{Rows, plural_of};
+use crate::record::plural_of;
 use crate::stream::Reader;
 
 /// How many moved records are kept to find pairs that were swapped.
@@ -87,7 +87,7 @@ pub(super) fn compare_within(
     let mut by_id = true;
     for side in &mut sides {
         side.is_stated = is_stated;
-        let has_id = side.fill()? && Rows::of(side.record, &side.batch)?.id(0).is_some();
+        let has_id = side.fill()? && side.pair(side, false)?.id(0, 0).is_some();
         by_id &= has_id;
     }
     let found = DiffResult { record: a, by_id, is_strict: options.strict, ..DiffResult::default() };
@@ -164,44 +164,35 @@ impl Comparison {
         if let Some(equal) = a.equal_columns(b) {
             return Ok(self.pass(equal));
         }
-        let rows = [Rows::of(a.record, &a.batch)?, Rows::of(b.record, &b.batch)?];
+        let pair = a.pair(b, self.found.is_strict)?;
+        let first = [a.row, b.row];
+        let at = |passed: usize| first.map(|row| row + passed);
         let most = (a.batch.num_rows() - a.row).min(b.batch.num_rows() - b.row);
         let (mut passed, mut changed) = (0, None);
         let mut is_rewritten = self.found.is_rewritten;
         while passed < most {
-            let one = |side: usize| {
-                let own = &self.sides[side];
-                own.one(&rows[side], own.row + passed, self.found.is_strict)
-            };
-            let (x, y) = (one(0), one(1));
-            if self.found.by_id && x.rows.id(x.row) != y.rows.id(y.row) {
+            let rows = at(passed);
+            if self.found.by_id && pair.id(0, rows[0]) != pair.id(1, rows[1]) {
                 break;
             }
-            let is_equal = x.equals(&y)?;
-            is_rewritten |= is_equal && x.is_rewritten(&y);
+            let is_equal = pair.are_equal(rows)?;
+            is_rewritten |= is_equal && pair.are_rewritten(rows);
             if !is_equal {
-                let is_partner = self.found.by_id && x.rows.id(x.row).is_some();
+                let is_partner = self.found.by_id && pair.id(0, rows[0]).is_some();
                 changed = is_partner.then_some(passed);
                 break;
             }
             passed += 1;
         }
         if let Some(passed) = changed {
-            let is_strict = self.found.is_strict;
-            let [a, b] = [0, 1].map(|side| {
-                let own = &self.sides[side];
-                own.one(&rows[side], own.row + passed, is_strict)
-            });
+            let rows = at(passed);
             let numbers = [0, 1].map(|side| self.sides[side].number + passed as u64);
-            let id = a.rows.id(a.row).map(str::to_string);
-            self.found.changed(
-                self.most,
-                (a.hashes()?, b.hashes()?),
-                numbers,
-                id,
-                Some((&a, &b)),
-            )?;
+            let id = pair.id(0, rows[0]).map(str::to_string);
+            let hashes = (pair.hashes(0, rows[0])?, pair.hashes(1, rows[1])?);
+            let shown = Some((&*pair, rows));
+            self.found.changed(self.most, a.kind, hashes, (numbers, id), shown)?;
         }
+        drop(pair);
         self.found.is_rewritten = is_rewritten;
         Ok(self.pass(passed + usize::from(changed.is_some())))
     }
@@ -218,10 +209,10 @@ impl Comparison {
     /// Takes the next record of a side: its partner is waiting, or the record waits itself.
     fn take(&mut self, side: usize) -> Result<()> {
         let own = &self.sides[side];
-        let rows = Rows::of(own.record, &own.batch)?;
+        let rows = own.pair(own, self.found.is_strict)?;
         let begins = own.begins[own.row];
-        let hashes = own.one(&rows, own.row, self.found.is_strict).hashes()?;
-        let id = if self.found.by_id { rows.id(own.row) } else { None };
+        let hashes = rows.hashes(0, own.row)?;
+        let id = if self.found.by_id { rows.id(0, own.row) } else { None };
         let key = match id {
             Some(id) => wide(&(true, id)),
             None => wide(&(false, &hashes[..IF_STATED])),
@@ -238,6 +229,7 @@ impl Comparison {
         let is_named = partner.is_some() || self.waiting[side].keeps_whole();
         let id = id.filter(|_| is_named).map(Box::from);
         let own = WaitingRecord { number: own.number, key, hashes, whole, id };
+        drop(rows);
         self.sides[side].advance(1);
         let Some(partner) = partner else {
             self.waiting[side].push(own);
@@ -298,21 +290,20 @@ impl Comparison {
 
     /// Counts the parts in which two partners differ, if they do.
     fn changed(&mut self, a: &WaitingRecord, b: &WaitingRecord) -> Result<()> {
-        let record = self.found.record;
-        let pair = (a.hashes, b.hashes);
+        let hashes = (a.hashes, b.hashes);
         let id = a.id.as_deref().or(b.id.as_deref()).map(str::to_string);
-        let numbers = [a.number, b.number];
-        match (a.whole.as_deref(), b.whole.as_deref()) {
-            (Some((x, x_begins)), Some((y, y_begins))) => {
-                let (x, y) = (Rows::of(record, x)?, Rows::of(record, y)?);
-                let is_strict = self.found.is_strict;
-                let [of_x, of_y] = [0, 1].map(|side| &self.sides[side].texts);
-                let x = DiffRecord { rows: &x, row: 0, begins: *x_begins, is_strict, texts: of_x };
-                let y = DiffRecord { rows: &y, row: 0, begins: *y_begins, is_strict, texts: of_y };
-                self.found.changed(self.most, pair, numbers, id, Some((&x, &y)))
+        let (kind, is_strict) = (self.sides[0].kind, self.found.is_strict);
+        let pair = match (a.whole.as_deref(), b.whole.as_deref()) {
+            (Some(x), Some(y)) => {
+                let of = |side: usize, (batch, begins)| {
+                    self.sides[side].rows_in(batch, std::slice::from_ref(begins), is_strict)
+                };
+                Some(kind.pair([of(0, (&x.0, &x.1)), of(1, (&y.0, &y.1))])?)
             }
-            _ => self.found.changed(self.most, pair, numbers, id, None),
-        }
+            _ => None,
+        };
+        let shown = pair.as_deref().map(|pair| (pair, [0, 0]));
+        self.found.changed(self.most, kind, hashes, ([a.number, b.number], id), shown)
     }
 
     fn only(&mut self, side: usize, own: WaitingRecord) -> Result<()> {
@@ -426,19 +417,19 @@ impl DiffResult {
     }
 
     /// Counts the parts in which two partners differ.
-    fn changed<'a, 'b>(
+    fn changed(
         &mut self,
         most: usize,
+        kind: &dyn DiffKind,
         (a, b): ([u64; PARTS], [u64; PARTS]),
-        numbers: [u64; 2],
-        id: Option<String>,
-        ones: Option<(&DiffRecord<'a, Rows<'b>>, &DiffRecord<'a, Rows<'b>>)>,
+        (numbers, id): ([u64; 2], Option<String>),
+        pair: Option<(&dyn ComparedRows, [usize; 2])>,
     ) -> Result<()> {
-        for (place, part) in names(self.record).iter().enumerate() {
+        for (place, part) in kind.names().iter().enumerate() {
             let (own, other) = (a[place], b[place]);
             let is_stated = place != IF_STATED || (own != 0 && other != 0);
             if own != other && is_stated {
-                let lines = || ones.map_or(Ok(Vec::new()), |(a, b)| shown(part, a, b));
+                let lines = || pair.map_or(Ok(Vec::new()), |(pair, rows)| pair.shown(part, rows));
                 self.add(most, part, id.clone(), numbers.map(Some), lines)?;
             }
         }

@@ -24,6 +24,7 @@ mod tests;
 mod waiting;
 
 pub use compare::{DiffOptions, DiffResult, compare};
-pub(crate) use parts::{
-    DiffRecord, DiffView, PARTS, first_different, hash, in_a_line, pair, plain_json, shown_texts,
+pub use parts::{
+    ComparedRows, DiffKind, DiffRecord, DiffView, KINDS, PARTS, SideBatch, first_different, hash,
+    in_a_line, pair, plain_json, shown_texts,
 };

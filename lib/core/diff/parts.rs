@@ -1,22 +1,30 @@
 //! The parts of a record that are compared, and how two records are shown if a part differs.
 
+use std::any::Any;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use arrow_array::RecordBatch;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 
-use crate::error::Result;
+use crate::batch::Header;
+use crate::error::{Error, Result};
+use crate::handed::Handed;
 use crate::json::{Reader, write_string};
-use crate::record::{Rows, both_rows, each_kind, each_rows};
-use crate::view::TokenTexts;
+use crate::record::{OtherKind, RecordKind};
 
 /// The most parts of a record.
 pub const PARTS: usize = 4;
 /// The index of the part that is compared only if both sides state it; its hash is 0 if it is not stated.
 pub const IF_STATED: usize = 3;
 
-/// Records that are compared in parts: implemented by the views of record types.
-pub trait DiffView: Sized {
+/// The kinds of records that are compared in parts of their own.
+pub static KINDS: Handed<&'static dyn DiffKind> = Handed::new();
+
+/// Records that are compared in parts: implemented by kinds of records.
+pub trait DiffView: RecordKind + Sized {
+    /// What is known of all records of a side, and needed to show one.
+    type Facts: Default + 'static;
+
     /// The names of the parts, at most [`PARTS`].
     const NAMES: &'static [&'static str];
     /// The columns that may differ when whole batches are compared, which is much faster than comparing
@@ -27,122 +35,192 @@ pub trait DiffView: Sized {
     /// them.
     const DERIVED: &'static [&'static str] = &[];
 
+    /// Returns what the header of a side says of its records.
+    fn facts(_: &Header) -> Result<Self::Facts> {
+        Ok(Self::Facts::default())
+    }
+
     /// Returns a hash of each part; equal parts have equal hashes within one run.
-    fn hashes(one: &DiffRecord<'_, Self>) -> Result<[u64; PARTS]>;
+    fn hashes(one: &RecordOf<'_, '_, Self>) -> Result<[u64; PARTS]>;
 
     /// Whether all parts are equal.
-    fn are_equal(a: &DiffRecord<'_, Self>, b: &DiffRecord<'_, Self>) -> Result<bool> {
+    fn are_equal(a: &RecordOf<'_, '_, Self>, b: &RecordOf<'_, '_, Self>) -> Result<bool> {
         Ok(Self::hashes(a)? == Self::hashes(b)?)
     }
 
     /// Whether two equal records were written differently.
-    fn are_rewritten(_: &DiffRecord<'_, Self>, _: &DiffRecord<'_, Self>) -> bool {
+    fn are_rewritten(_: &RecordOf<'_, '_, Self>, _: &RecordOf<'_, '_, Self>) -> bool {
         false
     }
 
     /// Returns lines that show both records where a part differs.
-    fn shown(part: &str, a: &DiffRecord<'_, Self>, b: &DiffRecord<'_, Self>)
-    -> Result<Vec<String>>;
+    fn shown(
+        part: &str,
+        a: &RecordOf<'_, '_, Self>,
+        b: &RecordOf<'_, '_, Self>,
+    ) -> Result<Vec<String>>;
 
     /// Returns for each row of a batch whether a group or a puzzle begins with it; see
     /// [`DiffRecord::begins`]. `last` is the end of the batch before.
-    fn borders(&self, _last: &mut Option<[String; 2]>) -> Vec<u8> {
+    fn borders(_rows: &Self::Rows<'_>, _last: &mut Option<[String; 2]>) -> Vec<u8> {
         Vec::new()
     }
 }
 
+/// A record of a kind.
+type RecordOf<'a, 'b, K> = DiffRecord<'a, <K as RecordKind>::Rows<'b>, <K as DiffView>::Facts>;
+
 /// One record, and where puzzles and groups begin. Groups and puzzles are compared as borders:
 /// their names may be numbers, and one example more changes the numbers of all others.
-#[derive(Clone, Copy)]
-pub struct DiffRecord<'a, R> {
+pub struct DiffRecord<'a, R, F = ()> {
     pub rows: &'a R,
     pub row: usize,
     /// 2 if a group begins with the record, 1 if a puzzle does, else 0.
     pub begins: u8,
     /// Whether a different way of writing counts as a difference.
     pub is_strict: bool,
-    /// The texts of its tokens, if it has any.
-    pub texts: &'a TokenTexts,
+    pub facts: &'a F,
 }
 
-impl<'a, 'b> DiffRecord<'a, Rows<'b>> {
-    /// Whether all parts are equal.
-    pub(super) fn equals(&self, other: &DiffRecord<'a, Rows<'b>>) -> Result<bool> {
-        both_rows!(
-            (self.rows, other.rows),
-            (a, b) => DiffView::are_equal(&self.of(a), &other.of(b)),
-            _ => Ok(false)
-        )
-    }
+/// A [`DiffView`], for code that does not know which one it is.
+pub trait DiffKind: Sync {
+    /// The name of the record type.
+    fn name(&self) -> &'static str;
 
-    /// See [`DiffView::are_rewritten`].
-    pub(super) fn is_rewritten(&self, other: &DiffRecord<'a, Rows<'b>>) -> bool {
-        both_rows!(
-            (self.rows, other.rows),
-            (a, b) => DiffView::are_rewritten(&self.of(a), &other.of(b)),
-            _ => false
-        )
-    }
+    /// See [`DiffView::NAMES`].
+    fn names(&self) -> &'static [&'static str];
+
+    /// See [`DiffView::APART`].
+    fn apart(&self) -> Option<&'static [&'static str]>;
+
+    /// See [`DiffView::DERIVED`].
+    fn derived(&self) -> &'static [&'static str];
+
+    /// See [`DiffView::facts`].
+    fn facts(&self, header: &Header) -> Result<Box<dyn Any>>;
+
+    /// See [`DiffView::borders`].
+    fn borders(&self, batch: &RecordBatch, last: &mut Option<[String; 2]>) -> Result<Vec<u8>>;
+
+    /// Returns the rows of a batch of each side.
+    fn pair<'a>(&self, sides: [SideBatch<'a>; 2]) -> Result<Box<dyn ComparedRows + 'a>>;
+}
+
+/// A batch of one side.
+#[derive(Clone, Copy)]
+pub struct SideBatch<'a> {
+    pub batch: &'a RecordBatch,
+    /// See [`DiffRecord::begins`], for each row.
+    pub begins: &'a [u8],
+    pub is_strict: bool,
+    /// What [`DiffKind::facts`] has made.
+    pub facts: &'a dyn Any,
+}
+
+/// The rows of two batches. A record is named by its side and its row, a pair of records by their rows.
+pub trait ComparedRows {
+    fn id(&self, side: usize, row: usize) -> Option<&str>;
 
     /// See [`DiffView::hashes`].
-    pub(super) fn hashes(&self) -> Result<[u64; PARTS]> {
-        each_rows!(self.rows, rows => DiffView::hashes(&self.of(rows)))
+    fn hashes(&self, side: usize, row: usize) -> Result<[u64; PARTS]>;
+
+    /// See [`DiffView::are_equal`].
+    fn are_equal(&self, rows: [usize; 2]) -> Result<bool>;
+
+    /// See [`DiffView::are_rewritten`].
+    fn are_rewritten(&self, rows: [usize; 2]) -> bool;
+
+    /// See [`DiffView::shown`].
+    fn shown(&self, part: &str, rows: [usize; 2]) -> Result<Vec<String>>;
+}
+
+impl<K: DiffView> DiffKind for K {
+    fn name(&self) -> &'static str {
+        K::RECORD.name
     }
 
-    /// Returns the record in the view of its type.
-    fn of<R>(&self, rows: &'a R) -> DiffRecord<'a, R> {
-        let DiffRecord { row, begins, is_strict, texts, .. } = *self;
-        DiffRecord { rows, row, begins, is_strict, texts }
+    fn names(&self) -> &'static [&'static str] {
+        K::NAMES
+    }
+
+    fn apart(&self) -> Option<&'static [&'static str]> {
+        K::APART
+    }
+
+    fn derived(&self) -> &'static [&'static str] {
+        K::DERIVED
+    }
+
+    fn facts(&self, header: &Header) -> Result<Box<dyn Any>> {
+        Ok(Box::new(K::facts(header)?))
+    }
+
+    fn borders(&self, batch: &RecordBatch, last: &mut Option<[String; 2]>) -> Result<Vec<u8>> {
+        Ok(K::borders(&K::rows(batch)?, last))
+    }
+
+    fn pair<'a>(&self, sides: [SideBatch<'a>; 2]) -> Result<Box<dyn ComparedRows + 'a>> {
+        let [a, b] = sides.map(OneSide::<K>::of);
+        Ok(Box::new([a?, b?]))
     }
 }
 
-/// See [`DiffView::shown`].
-pub(super) fn shown<'a, 'b>(
-    part: &str,
-    a: &DiffRecord<'a, Rows<'b>>,
-    b: &DiffRecord<'a, Rows<'b>>,
-) -> Result<Vec<String>> {
-    both_rows!(
-        (a.rows, b.rows),
-        (x, y) => DiffView::shown(part, &a.of(x), &b.of(y)),
-        _ => Ok(Vec::new())
-    )
+/// Returns how records of a type are compared.
+pub(super) fn kind_of(name: &str) -> &'static dyn DiffKind {
+    KINDS.iter().find(|kind| kind.name() == name).copied().unwrap_or(&OtherKind)
 }
 
-macro_rules! names {
-    ($($kind:ident $type:ident $module:ident $view:ident;)+) => {
-        /// Returns the names of the parts of a record type.
-        pub(super) fn names(record: &str) -> &'static [&'static str] {
-            match record {
-                $(name if name == crate::record::$type.name => <crate::record::$module::$view<'_>>::NAMES,)+
-                _ => <&RecordBatch>::NAMES,
-            }
-        }
-
-        /// See [`DiffView::APART`].
-        pub(super) fn columns_apart(record: &str) -> Option<&'static [&'static str]> {
-            match record {
-                $(name if name == crate::record::$type.name => <crate::record::$module::$view<'_>>::APART,)+
-                _ => None,
-            }
-        }
-
-        /// See [`DiffView::DERIVED`].
-        pub(super) fn columns_derived(record: &str) -> &'static [&'static str] {
-            match record {
-                $(name if name == crate::record::$type.name => <crate::record::$module::$view<'_>>::DERIVED,)+
-                _ => &[],
-            }
-        }
-    };
+/// The rows of one side.
+struct OneSide<'a, K: DiffView> {
+    rows: K::Rows<'a>,
+    begins: &'a [u8],
+    is_strict: bool,
+    facts: &'a K::Facts,
 }
-each_kind!(names);
+
+impl<'a, K: DiffView> OneSide<'a, K> {
+    fn of(side: SideBatch<'a>) -> Result<OneSide<'a, K>> {
+        let SideBatch { batch, begins, is_strict, facts } = side;
+        let facts = facts.downcast_ref().ok_or_else(|| Error::data("facts of another type"))?;
+        Ok(OneSide { rows: K::rows(batch)?, begins, is_strict, facts })
+    }
+
+    fn one(&self, row: usize) -> RecordOf<'_, 'a, K> {
+        let OneSide { rows, begins, is_strict, facts } = self;
+        let begins = begins.get(row).copied().unwrap_or(0);
+        DiffRecord { rows, row, begins, is_strict: *is_strict, facts }
+    }
+}
+
+impl<K: DiffView> ComparedRows for [OneSide<'_, K>; 2] {
+    fn id(&self, side: usize, row: usize) -> Option<&str> {
+        K::id(&self[side].rows, row)
+    }
+
+    fn hashes(&self, side: usize, row: usize) -> Result<[u64; PARTS]> {
+        K::hashes(&self[side].one(row))
+    }
+
+    fn are_equal(&self, [a, b]: [usize; 2]) -> Result<bool> {
+        K::are_equal(&self[0].one(a), &self[1].one(b))
+    }
+
+    fn are_rewritten(&self, [a, b]: [usize; 2]) -> bool {
+        K::are_rewritten(&self[0].one(a), &self[1].one(b))
+    }
+
+    fn shown(&self, part: &str, [a, b]: [usize; 2]) -> Result<Vec<String>> {
+        K::shown(part, &self[0].one(a), &self[1].one(b))
+    }
+}
 
 /// Records of any other type, compared as text.
-impl DiffView for &RecordBatch {
+impl DiffView for OtherKind {
+    type Facts = ();
+
     const NAMES: &'static [&'static str] = &["columns"];
 
-    fn hashes(one: &DiffRecord<'_, Self>) -> Result<[u64; PARTS]> {
+    fn hashes(one: &DiffRecord<'_, &RecordBatch>) -> Result<[u64; PARTS]> {
         let format = FormatOptions::default().with_null("\0null");
         let mut hasher = DefaultHasher::new();
         for column in one.rows.columns() {
@@ -152,7 +230,11 @@ impl DiffView for &RecordBatch {
         Ok([hasher.finish(), 0, 0, 0])
     }
 
-    fn shown(_: &str, _: &DiffRecord<'_, Self>, _: &DiffRecord<'_, Self>) -> Result<Vec<String>> {
+    fn shown(
+        _: &str,
+        _: &DiffRecord<'_, &RecordBatch>,
+        _: &DiffRecord<'_, &RecordBatch>,
+    ) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
 }

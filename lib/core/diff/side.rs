@@ -1,29 +1,32 @@
 //! One of the two inputs, record by record.
 
+use std::any::Any;
+
 use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::FieldRef;
 
-use super::parts::{DiffRecord, DiffView, columns_apart, columns_derived};
-use crate::error::{Error, Result};
-use crate::record::{Rows, TOKENS, each_rows};
+use super::parts::{ComparedRows, DiffKind, SideBatch, kind_of};
+use crate::error::Result;
+use crate::record::{OtherKind, RecordKind};
 use crate::stream::Reader;
-use crate::view::TokenTexts;
 
 pub(super) struct Side {
     reader: Reader,
+    pub kind: &'static dyn DiffKind,
+    /// The name of the record type.
     pub record: &'static str,
     pub batch: RecordBatch,
-    /// See [`DiffRecord::begins`].
+    /// See [`DiffRecord::begins`](super::DiffRecord::begins).
     pub begins: Vec<u8>,
     /// The next row of the batch, and its number in the input.
     pub row: usize,
     pub number: u64,
-    /// The end of the batch before; see [`DiffView::borders`].
+    /// The end of the batch before; see [`DiffView::borders`](super::DiffView::borders).
     last: Option<[String; 2]>,
     /// Whether columns that readers of datasets derive are compared.
     pub is_stated: bool,
-    /// The texts of its tokens.
-    pub texts: TokenTexts,
+    /// See [`DiffView::facts`](super::DiffView::facts).
+    pub facts: Box<dyn Any>,
 }
 
 impl Side {
@@ -32,14 +35,13 @@ impl Side {
         if let Some(record) = record {
             reader.select_whole(record);
         }
-        let texts = match record.is_some_and(|record| record.name == TOKENS.name) {
-            true => TokenTexts::of(reader.header(), None)?,
-            false => TokenTexts::default(),
-        };
         let batch = RecordBatch::new_empty(reader.schema().clone());
-        let record = record.map_or("other", |record| record.name);
+        let record = record.unwrap_or(OtherKind::RECORD).name;
+        let kind = kind_of(record);
+        let facts = kind.facts(reader.header())?;
         Ok(Side {
             reader,
+            kind,
             record,
             batch,
             begins: Vec::new(),
@@ -47,7 +49,7 @@ impl Side {
             number: 0,
             last: None,
             is_stated: true,
-            texts,
+            facts,
         })
     }
 
@@ -60,21 +62,31 @@ impl Side {
             }
             (self.batch, self.row) = (batch.records, 0);
             if !self.is_stated {
-                self.batch = without(&self.batch, columns_derived(self.record))?;
+                self.batch = without(&self.batch, self.kind.derived())?;
             }
             self.find_borders()?;
         }
         Ok(true)
     }
 
-    /// Returns a record of its batch.
-    pub fn one<'a, 'b>(
+    /// Returns the rows of its batch and of another side's.
+    pub fn pair<'a>(
         &'a self,
-        rows: &'a Rows<'b>,
-        row: usize,
+        other: &'a Side,
         is_strict: bool,
-    ) -> DiffRecord<'a, Rows<'b>> {
-        DiffRecord { rows, row, begins: self.begins[row], is_strict, texts: &self.texts }
+    ) -> Result<Box<dyn ComparedRows + 'a>> {
+        let of = |side: &'a Side| side.rows_in(&side.batch, &side.begins, is_strict);
+        self.kind.pair([of(self), of(other)])
+    }
+
+    /// Returns records of this side, in a batch of their own.
+    pub fn rows_in<'a>(
+        &'a self,
+        batch: &'a RecordBatch,
+        begins: &'a [u8],
+        is_strict: bool,
+    ) -> SideBatch<'a> {
+        SideBatch { batch, begins, is_strict, facts: &*self.facts }
     }
 
     /// Whether its reader derives columns that the dataset does not state.
@@ -90,7 +102,7 @@ impl Side {
     /// Returns how many records are equal on both sides, as far as both batches go. `None` if some
     /// differ, or if records of this type are not compared by whole columns.
     pub fn equal_columns(&self, other: &Side) -> Option<usize> {
-        let apart = columns_apart(self.record)?;
+        let apart = self.kind.apart()?;
         let rows = [self, other].map(|side| side.batch.num_rows() - side.row);
         let count = rows[0].min(rows[1]);
         let schema = self.batch.schema_ref();
@@ -112,8 +124,7 @@ impl Side {
     }
 
     fn find_borders(&mut self) -> Result<()> {
-        let rows = Rows::of(self.record, &self.batch).map_err(Error::from)?;
-        self.begins = each_rows!(rows, rows => rows.borders(&mut self.last));
+        self.begins = self.kind.borders(&self.batch, &mut self.last)?;
         self.begins.resize(self.batch.num_rows(), 0);
         Ok(())
     }

@@ -15,3 +15,8 @@ mod conversation;
 mod game;
 mod puzzle;
 mod tokens;
+
+pub use conversation::ConversationKind;
+pub use game::GameKind;
+pub use puzzle::PuzzleKind;
+pub use tokens::TokensKind;

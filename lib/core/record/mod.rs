@@ -26,6 +26,7 @@ pub mod segment;
 pub mod stated;
 pub mod tokens;
 mod twice;
+mod view;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -48,6 +49,7 @@ pub use puzzle::PUZZLE;
 pub use raw_synth::RAW_SYNTH;
 pub use tokens::TOKENS;
 pub use twice::column_twice;
+pub use view::{OtherKind, RecordKind};
 
 /// A record type: the contract that its two encodings share.
 pub struct RecordType {

@@ -49,21 +49,6 @@ macro_rules! record_types {
         }
         pub(crate) use each_rows;
 
-        /// Evaluates one expression with the views of two batches, and another if they are of
-        /// different types.
-        macro_rules! both_rows {
-            ($d rows:expr, ($d a:ident, $d b:ident) => $d done:expr, _ => $d otherwise:expr) => {
-                match $d rows {
-                    $($(
-                        ($crate::record::Rows::$kind($d a), $crate::record::Rows::$kind($d b)) => $d done,
-                    )?)+
-                    ($crate::record::Rows::Other($d a), $crate::record::Rows::Other($d b)) => $d done,
-                    _ => $d otherwise,
-                }
-            };
-        }
-        pub(crate) use both_rows;
-
         /// Passes the table to a macro: for each type with a view its name in [`Rows`], the type,
         /// and the view.
         macro_rules! each_kind {

@@ -10,23 +10,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::keys::{KeyCounts, Keys, RecordKeys, RepeatCounts};
-use super::kind::{Group, KindStat};
+use super::kind::{Group, KindStat, OTHER, StatKind, kind_of, rows_of};
 use super::named;
 use super::written;
 use crate::batch::Batch;
 use crate::cli::Progress;
 use crate::error::{Error, Result};
-use crate::format::token_rows::PACKED;
 use crate::ordered::{Flow, one, ordered_map};
-use crate::record::{RecordType, Rows};
-use crate::stream::{Reader, refuse_chats};
+use crate::record::RecordType;
+use crate::stream::Reader;
 
 /// The version of answers in JSON, which is raised when the meaning of a field changes.
 const VERSION: u64 = 2;
 /// The member of an answer that is replaced by its own members.
 const ALL: &str = "all";
-/// The kind of records that have no numbers of their own.
-const OTHER: &str = "other";
 /// The most records for which an answer has its keys without being asked for them.
 const KEYED: u64 = 1 << 18;
 /// Groups that are not columns: each message is in the group of its role or channel.
@@ -87,10 +84,9 @@ pub struct PackedRows {
 
 impl PackedRows {
     /// Returns the rows of all records of a reader.
-    fn of(reader: &Reader) -> Option<PackedRows> {
+    fn of(reader: &Reader, kind: Option<&dyn StatKind>) -> Option<PackedRows> {
         let is_all = reader.is_dataset() && reader.is_whole();
-        let stated = reader.header().parameters.get(PACKED).filter(|_| is_all)?;
-        serde_json::from_value(stated.clone()).ok()
+        kind.filter(|_| is_all)?.packed(reader.header())
     }
 
     /// Adds the rows of two parts, if rows have the same length in both.
@@ -106,7 +102,7 @@ impl PackedRows {
 }
 
 /// The numbers of the records with each value of a column.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct GroupedStat {
     pub column: String,
     pub groups: BTreeMap<String, Group>,
@@ -264,14 +260,15 @@ pub fn measure_seen(
     let record = reader.fitting_type();
     let name = record.map_or(OTHER, |record| record.name);
     let column = select(&mut reader, record, options)?;
-    let packed = PackedRows::of(&reader);
+    let kind = kind_of(name);
+    let packed = PackedRows::of(&reader, kind);
     let mut whole = Answer::of_type(name, options);
     let mut keys = Keys::default();
     let make_worker = || one(move |batch: Batch| measured(&batch, name, column, options));
     let (header, mut is_first) = (reader.header().clone(), true);
     let mut see = |batch: &Batch| {
         if std::mem::take(&mut is_first) {
-            refuse_chats(&header, batch)?;
+            kind.map_or(Ok(()), |kind| kind.refuse(&header, batch))?;
         }
         see(batch)
     };
@@ -300,14 +297,14 @@ fn measured(
     }
     let mut part = Answer::of_type(name, options);
     let mut keys = RecordKeys::default();
-    let rows = Rows::of(name, &batch.records)?;
+    let rows = rows_of(kind_of(name), &batch.records)?;
     let format = FormatOptions::default().with_null("null");
     let values =
         column.map(|column| ArrayFormatter::try_new(batch.records.column(column), &format));
     let values = values.transpose()?;
     for row in 0..batch.len() {
         let add = |group: &mut Group| {
-            group.add(&rows, row, options).map_err(|e| e.at(batch.origin.place(row)))
+            group.add(&*rows, row, options).map_err(|e| e.at(batch.origin.place(row)))
         };
         add(&mut part.all)?;
         if let (Some(values), Some(by)) = (&values, &mut part.by) {
@@ -319,7 +316,7 @@ fn measured(
             add(group)?;
         }
         if options.repeats {
-            keys.add(&rows, row);
+            keys.add(&*rows, row);
         }
     }
     Ok((part, keys, batch.bytes))

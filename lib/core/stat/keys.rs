@@ -5,11 +5,10 @@ use arrow_buffer::ToByteSlice;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::StatView;
+use super::CountedRows;
 use crate::check::repeats::Repeats;
 use crate::digest::hex;
 use crate::error::{Error, Result};
-use crate::record::{Rows, each_rows};
 
 /// The keys of ids and texts of some records.
 #[derive(Debug, Default)]
@@ -37,9 +36,8 @@ pub fn key(values: &[i32]) -> u128 {
 }
 
 impl RecordKeys {
-    pub fn add(&mut self, rows: &Rows<'_>, row: usize) {
-        let text = each_rows!(rows, rows => rows.text_key(row), _ => None);
-        let Some(text) = text else { return };
+    pub fn add(&mut self, rows: &dyn CountedRows, row: usize) {
+        let Some(text) = rows.text_key(row) else { return };
         let id = rows.id(row);
         self.ids.extend(id.map(|id| xxh3_128(id.as_bytes())));
         self.texts.push(text);

@@ -30,11 +30,10 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 
-pub(crate) use answer::PackedRows;
-pub use answer::{Answer, StatOptions, measure, measure_seen, merge};
+pub use answer::{Answer, PackedRows, StatOptions, measure, measure_seen, merge};
 pub use distribution::Distribution;
 pub(crate) use keys::key;
-pub use kind::{Group, KindStat, Numbers, StatView};
+pub use kind::{CountedRows, Group, KINDS, KindNumbers, KindStat, Numbers, StatKind, StatView};
 pub use messages::Messages;
 pub(crate) use messages::Parts;
 pub use plot::{Bar, Plot};

@@ -19,6 +19,7 @@ mod contents;
 mod frames;
 pub(crate) mod gate;
 mod ids;
+mod ids_file;
 mod manifest;
 mod root;
 pub(super) mod sequences;
@@ -26,12 +27,18 @@ mod texts;
 mod tokenizer;
 
 pub use gate::SequenceGate;
+pub use ids_file::IdsFamily;
+pub(super) use ids_file::if_ids;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Check, CheckContext, Family, Outcome};
 use crate::error::{Error, Result, shown};
 use crate::format::kd_root::{self, KdListing};
+
+/// The model of the tokens that the user names, where nothing states it.
+#[derive(Debug)]
+pub struct ModelSaid(pub PathBuf);
 
 pub struct MegatronFamily;
 

@@ -9,7 +9,7 @@ use super::manifest::{Manifests, SeenPrefix};
 use super::{caches, contents, frames, sequences, tokenizer};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats, first_and_others};
-use crate::check::{AssertedRules, CheckContext, FindingPlace, Findings, Outcome, checks, rows};
+use crate::check::{CheckContext, FindingPlace, Findings, Outcome, checks, rows};
 use crate::error::{Result, shown};
 use crate::files;
 use crate::format::kd_root::{self, KdListing, KdPrefix, TOKENIZER};
@@ -66,10 +66,10 @@ pub(super) fn check(
     let mut ids = IdChecker::new(manifests.valid_fraction(), &findings);
     let mut seen: Vec<(&KdPrefix, SeenPrefix)> = Vec::new();
     let mut opened: Vec<Option<MmidxDataset>> = Vec::new();
-    let mut said = context.options.said()?;
-    said.tokenizer = tokenizer::check(set, &manifests, context, &mut findings)?;
+    let policy = context.options.said.get().copied();
+    let tokenizer = tokenizer::check(set, &manifests, context, &mut findings)?;
     for (number, prefix) in set.prefixes.iter().enumerate() {
-        let vocabulary = manifests.rules(&prefix.path, AssertedRules::default()).vocabulary;
+        let vocabulary = manifests.rules(&prefix.path, None, None).vocabulary;
         let Some(valid) = frames::check(prefix, vocabulary, &mut findings)? else {
             notes.push(format!("{}: contents not checked", shown(&prefix.path)));
             opened.push(None);
@@ -82,7 +82,7 @@ pub(super) fn check(
             let cause = "nothing says that these are o200k tokens; values not checked";
             notes.push(format!("{}: {cause}", shown(&prefix.path)));
         } else if repeats.is_some() || context.selection.wants_any(&sequences::all()) {
-            let rules = manifests.rules(&prefix.path, said.clone());
+            let rules = manifests.rules(&prefix.path, policy, tokenizer.clone());
             let is_unchecked = !rules.vocabulary.is_o200k() && rules.tokenizer.is_none();
             if is_unchecked && !notes.iter().any(|note| note == NOT_CHECKED) {
                 notes.push(NOT_CHECKED.to_string());

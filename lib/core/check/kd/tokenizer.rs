@@ -7,7 +7,7 @@ use gristmill_models::Tokenizer;
 
 use super::manifest::Manifests;
 use super::sequences;
-use crate::check::{CheckContext, Findings, checks};
+use crate::check::{CheckContext, Findings, ModelSaid, checks};
 use crate::error::{Kind, Result};
 use crate::format::kd_root::{KdListing, kept_files, tokenizer_beside, tokenizer_of_root};
 use crate::model::open_stated;
@@ -43,7 +43,7 @@ pub(super) fn check(
         surplus(&set.base, manifests, findings)?;
     }
     let is_wanted = context.selection.wants_any(&sequences::all());
-    if let Some(model) = &context.options.model {
+    if let Some(ModelSaid(model)) = context.options.said.get() {
         return Ok(Some(open_stated(model, Some(stated))?.tokenizer().clone()));
     }
     let Some(kept) = kept.filter(|_| is_wanted || findings.wants(&OTHER)) else { return Ok(None) };

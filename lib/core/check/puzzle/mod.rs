@@ -21,9 +21,32 @@ use std::sync::LazyLock;
 pub use gate::PuzzleGate;
 
 use super::{Check, CheckContext, Depth, Family, FindingPlace, Findings, Outcome};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::puzzle_dir;
-use crate::puzzle::{DOMAINS, Domain, Rule, Split};
+use crate::puzzle::{self, DOMAINS, Domain, Rule, Split};
+
+/// The name of a domain that switches the rules of domains off.
+const NO_DOMAIN: &str = "none";
+
+/// The domain that the user says, whatever the puzzles state; `None`: no rules of any domain.
+#[derive(Clone, Copy)]
+pub struct DomainSaid(pub Option<&'static dyn Domain>);
+
+impl DomainSaid {
+    /// Returns the domain that an option names.
+    pub fn named(option: &str, name: &str) -> Result<DomainSaid> {
+        match (name, puzzle::domain(name)) {
+            (NO_DOMAIN, _) => Ok(DomainSaid(None)),
+            (_, Some(domain)) => Ok(DomainSaid(Some(domain))),
+            (_, None) => {
+                let names = DOMAINS.iter().map(|domain| domain.constants().name);
+                let names: Vec<&str> = names.chain([NO_DOMAIN]).collect();
+                let unknown = Error::usage(format!("{option} {name}: not a known domain"));
+                Err(unknown.hint(names.join(", ")))
+            }
+        }
+    }
+}
 
 pub struct PuzzleSetFamily;
 

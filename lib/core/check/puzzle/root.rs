@@ -9,7 +9,7 @@ use super::examples::{self, ExampleRules};
 use super::{RULES, dataset};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats};
-use crate::check::{Check, CheckContext, FindingPlace, Findings, Outcome, checks};
+use crate::check::{Check, CheckContext, DomainSaid, FindingPlace, Findings, Outcome, checks};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::json_file;
@@ -216,8 +216,8 @@ fn domain(
     context: &CheckContext<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Option<&'static dyn Domain>> {
-    if let Some(said) = context.options.said()?.domain {
-        return Ok(said);
+    if let Some(DomainSaid(said)) = context.options.said.get() {
+        return Ok(*said);
     }
     // A stated domain wins, whatever the constants are.
     if let Some(build) = build {

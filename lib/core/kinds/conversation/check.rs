@@ -1,10 +1,17 @@
 //! Checks conversation records: finds what the renderer of the SYNTH pipeline would refuse.
 
-use crate::batch::Header;
-use crate::check::{AssertedRules, BatchCheck, Check, CheckView, RecordChecker, checks};
-use crate::error::Result;
+use std::path::Path;
+
+use super::ConversationKind;
+use crate::batch::{Batch, Header};
+use crate::check::{BatchCheck, Check, CheckKind, Misread, RecordChecker, RecordRules, checks};
+use crate::error::{Result, shown};
 use crate::harmony::{Policy, RenderOutput, Renderer};
 use crate::record::conversation::{Conversations, POLICY};
+use crate::record::{CHAT, CONVERSATION};
+use crate::said::Said;
+use crate::stream::holds_chats;
+use crate::way_on;
 
 checks! {
     NO_ID: Error Content "stream.conversation.id",
@@ -15,28 +22,48 @@ checks! {
         hint "try: harmony-tok --on-error skip --rejects FILE; or --policy chat, in both commands";
 }
 
-impl CheckView for Conversations<'_> {
-    fn checks() -> Vec<&'static Check> {
+impl CheckKind for ConversationKind {
+    fn name(&self) -> &'static str {
+        CONVERSATION.name
+    }
+
+    fn checks(&self) -> Vec<&'static Check> {
         CHECKS.to_vec()
     }
 
-    fn checker(header: &Header, said: AssertedRules) -> Box<dyn RecordChecker> {
+    /// Chats have the same column. (Where the user says a policy, all are conversations.)
+    fn misread(&self, path: &Path, header: &Header, first: &Batch, said: &Said) -> Option<Misread> {
+        if said.get::<Policy>().is_some() || !holds_chats(header, first) {
+            return None;
+        }
+        let way = way_on::through("chat-harmony", &shown(path));
+        let message =
+            format!("these are chats, which chat-harmony turns into conversations; try: {way}");
+        Some(Misread { what: CHAT.plural, message })
+    }
+
+    fn rules(&self, header: &Header, said: &Said) -> Result<Box<dyn RecordRules>> {
         let stated = header.text(POLICY).and_then(Policy::from_name);
-        Box::new(ConversationChecker::new(stated.or(said.policy)))
+        let policy = stated.or(said.get().copied());
+        // The policy is SYNTH's if no other is stated.
+        Ok(Box::new(ConversationRules { policy: policy.unwrap_or(Policy::SynthKdV1) }))
+    }
+}
+
+struct ConversationRules {
+    policy: Policy,
+}
+
+impl RecordRules for ConversationRules {
+    fn checker(&self) -> Box<dyn RecordChecker> {
+        let (renderer, rendered) = (Renderer::new(self.policy), RenderOutput::default());
+        Box::new(ConversationChecker { renderer, rendered })
     }
 }
 
 struct ConversationChecker {
     renderer: Renderer,
     rendered: RenderOutput,
-}
-
-impl ConversationChecker {
-    /// Makes the checker; the policy is SYNTH's if no other is stated.
-    fn new(policy: Option<Policy>) -> ConversationChecker {
-        let renderer = Renderer::new(policy.unwrap_or(Policy::SynthKdV1));
-        ConversationChecker { renderer, rendered: RenderOutput::default() }
-    }
 }
 
 impl RecordChecker for ConversationChecker {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::ConversationKind;
 use crate::diff::{DiffRecord, DiffView, PARTS, hash, plain_json, shown_texts};
 use crate::error::Result;
 use crate::record::conversation::{Conversations, POLICY, RAW_INPUT, RAW_ROW};
@@ -11,15 +12,20 @@ const MESSAGES: &str = "messages";
 /// pipes have the place.
 const APART: [&str; 3] = [POLICY, RAW_INPUT, RAW_ROW];
 
-impl DiffView for Conversations<'_> {
+impl DiffView for ConversationKind {
+    type Facts = ();
+
     const NAMES: &'static [&'static str] = &[MESSAGES, "other fields"];
 
-    fn hashes(one: &DiffRecord<'_, Self>) -> Result<[u64; PARTS]> {
+    fn hashes(one: &DiffRecord<'_, Conversations<'_>>) -> Result<[u64; PARTS]> {
         let (messages, others) = (hash(&messages(one)), hash(&others(one)));
         Ok([messages, others, 0, 0])
     }
 
-    fn are_equal(a: &DiffRecord<'_, Self>, b: &DiffRecord<'_, Self>) -> Result<bool> {
+    fn are_equal(
+        a: &DiffRecord<'_, Conversations<'_>>,
+        b: &DiffRecord<'_, Conversations<'_>>,
+    ) -> Result<bool> {
         let [x, y] = [a, b].map(|one| one.rows.messages_json(one.row));
         let are_messages = match (x, y) {
             (Some(x), Some(y)) => x == y || (!a.is_strict && plain_json(x) == plain_json(y)),
@@ -30,14 +36,17 @@ impl DiffView for Conversations<'_> {
         Ok(are_messages && (x == y || others(a) == others(b)))
     }
 
-    fn are_rewritten(a: &DiffRecord<'_, Self>, b: &DiffRecord<'_, Self>) -> bool {
+    fn are_rewritten(
+        a: &DiffRecord<'_, Conversations<'_>>,
+        b: &DiffRecord<'_, Conversations<'_>>,
+    ) -> bool {
         a.rows.messages_json(a.row) != b.rows.messages_json(b.row)
     }
 
     fn shown(
         part: &str,
-        a: &DiffRecord<'_, Self>,
-        b: &DiffRecord<'_, Self>,
+        a: &DiffRecord<'_, Conversations<'_>>,
+        b: &DiffRecord<'_, Conversations<'_>>,
     ) -> Result<Vec<String>> {
         let text = |one| match part {
             MESSAGES => messages(one),

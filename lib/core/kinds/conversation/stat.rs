@@ -3,12 +3,15 @@
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::ConversationKind;
+use crate::batch::{Batch, Header};
 use crate::error::Result;
 use crate::json::{self, Kind, Reader, Str};
 use crate::record::conversation::Conversations;
 use crate::stat::{
     Answer, Distribution, Messages, Numbers, Parts, Sections, StatOptions, StatView, plain,
 };
+use crate::stream::refuse_chats;
 use crate::wording::grouped;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -48,19 +51,28 @@ impl ConversationsStat {
     }
 }
 
-impl StatView for Conversations<'_> {
+impl StatView for ConversationKind {
     type Numbers = ConversationsStat;
 
-    fn bytes(&self, row: usize) -> usize {
-        self.messages_json(row).map_or(0, str::len)
+    fn bytes(rows: &Conversations<'_>, row: usize) -> usize {
+        rows.messages_json(row).map_or(0, str::len)
     }
 
-    fn count(&self, row: usize, numbers: &mut ConversationsStat, _: &StatOptions) -> Result<()> {
-        numbers.add(self, row)
+    fn count(
+        rows: &Conversations<'_>,
+        row: usize,
+        numbers: &mut ConversationsStat,
+        _: &StatOptions,
+    ) -> Result<()> {
+        numbers.add(rows, row)
     }
 
-    fn text_key(&self, row: usize) -> Option<u128> {
-        Some(xxh3_128(self.messages_json(row).unwrap_or_default().as_bytes()))
+    fn text_key(rows: &Conversations<'_>, row: usize) -> Option<u128> {
+        Some(xxh3_128(rows.messages_json(row).unwrap_or_default().as_bytes()))
+    }
+
+    fn refuse(header: &Header, first: &Batch) -> Result<()> {
+        refuse_chats(header, first)
     }
 }
 

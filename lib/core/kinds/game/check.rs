@@ -1,13 +1,28 @@
 //! Game records: the same rules as for the games of a pool.
 
+use super::GameKind;
 use crate::batch::Header;
-use crate::check::{AssertedRules, BatchCheck, CheckView, RECORD, RecordChecker, check_game};
+use crate::check::{BatchCheck, CheckKind, RECORD, RecordChecker, RecordRules, check_game};
 use crate::error::Result;
 use crate::game2048::Game;
+use crate::record::GAME;
 use crate::record::game::Games;
+use crate::said::Said;
 
-impl CheckView for Games<'_> {
-    fn checker(_: &Header, _: AssertedRules) -> Box<dyn RecordChecker> {
+impl CheckKind for GameKind {
+    fn name(&self) -> &'static str {
+        GAME.name
+    }
+
+    fn rules(&self, _: &Header, _: &Said) -> Result<Box<dyn RecordRules>> {
+        Ok(Box::new(GameRules))
+    }
+}
+
+struct GameRules;
+
+impl RecordRules for GameRules {
+    fn checker(&self) -> Box<dyn RecordChecker> {
         Box::new(GameChecker::default())
     }
 }

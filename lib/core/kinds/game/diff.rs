@@ -3,17 +3,20 @@
 use std::fmt::Display;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::GameKind;
 use crate::diff::{DiffRecord, DiffView, PARTS, hash, pair, plain_json, shown_texts};
 use crate::error::{Error, Result};
 use crate::game2048::{Board, Direction, Game};
 use crate::record::game::Games;
 
-impl DiffView for Games<'_> {
+impl DiffView for GameKind {
+    type Facts = ();
+
     const NAMES: &'static [&'static str] = &["steps", "sidecar"];
     /// The number of a run, and its source.
     const APART: Option<&'static [&'static str]> = Some(&["run_id", "source", "session_json"]);
 
-    fn hashes(one: &DiffRecord<'_, Self>) -> Result<[u64; PARTS]> {
+    fn hashes(one: &DiffRecord<'_, Games<'_>>) -> Result<[u64; PARTS]> {
         let game = game(one)?;
         let meta = match one.is_strict {
             true => game.meta.as_bytes().to_vec(),
@@ -22,14 +25,14 @@ impl DiffView for Games<'_> {
         Ok([hash_of_steps(&game), hash_of_sidecar(&game, &meta), 0, 0])
     }
 
-    fn are_rewritten(a: &DiffRecord<'_, Self>, b: &DiffRecord<'_, Self>) -> bool {
+    fn are_rewritten(a: &DiffRecord<'_, Games<'_>>, b: &DiffRecord<'_, Games<'_>>) -> bool {
         a.rows.meta(a.row) != b.rows.meta(b.row)
     }
 
     fn shown(
         part: &str,
-        a: &DiffRecord<'_, Self>,
-        b: &DiffRecord<'_, Self>,
+        a: &DiffRecord<'_, Games<'_>>,
+        b: &DiffRecord<'_, Games<'_>>,
     ) -> Result<Vec<String>> {
         let (a, b) = (game(a)?, game(b)?);
         Ok(match part {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::GameKind;
 use crate::error::Result;
 use crate::record::game::Games;
 use crate::stat::{Answer, Distribution, Numbers, Sections, StatOptions, StatView, named, plain};
@@ -70,15 +71,15 @@ impl GamesStat {
     }
 }
 
-impl StatView for Games<'_> {
+impl StatView for GameKind {
     type Numbers = GamesStat;
 
-    fn bytes(&self, row: usize) -> usize {
-        48 * self.steps.range(row..row + 1).len()
+    fn bytes(rows: &Games<'_>, row: usize) -> usize {
+        48 * rows.steps.range(row..row + 1).len()
     }
 
-    fn count(&self, row: usize, numbers: &mut GamesStat, _: &StatOptions) -> Result<()> {
-        numbers.add(self, row)
+    fn count(rows: &Games<'_>, row: usize, numbers: &mut GamesStat, _: &StatOptions) -> Result<()> {
+        numbers.add(rows, row)
     }
 }
 

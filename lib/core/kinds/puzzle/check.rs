@@ -1,13 +1,16 @@
 //! Checks puzzle records: lengths, and the rules of their domain. Rules that only our builders keep are
 //! warnings, unless the stream says that our builders made it.
 
+use super::PuzzleKind;
 use crate::batch::Header;
 use crate::check::{
-    AssertedRules, BatchCheck, Check, CheckView, DomainExample, RecordChecker, checks,
+    BatchCheck, Check, CheckKind, DomainExample, DomainSaid, RecordChecker, RecordRules, checks,
 };
 use crate::error::Result;
 use crate::puzzle::{self, Split};
+use crate::record::PUZZLE;
 use crate::record::puzzle::Puzzles;
+use crate::said::Said;
 use crate::wording::exactly;
 
 checks! {
@@ -16,32 +19,43 @@ checks! {
     SPLIT: Error Content "stream.puzzle.split", "a split that is neither train nor test";
 }
 
-impl CheckView for Puzzles<'_> {
-    fn checks() -> Vec<&'static Check> {
+impl CheckKind for PuzzleKind {
+    fn name(&self) -> &'static str {
+        PUZZLE.name
+    }
+
+    fn checks(&self) -> Vec<&'static Check> {
         CHECKS.to_vec()
     }
 
-    fn checker(header: &Header, said: AssertedRules) -> Box<dyn RecordChecker> {
-        Box::new(PuzzleChecker::new(header, said))
+    fn rules(&self, header: &Header, said: &Said) -> Result<Box<dyn RecordRules>> {
+        Ok(Box::new(PuzzleRules::new(header, said.get().copied())))
     }
 }
 
-struct PuzzleChecker {
+#[derive(Clone, Copy)]
+struct PuzzleRules {
     /// Whether one of our builders made the records.
     ours: bool,
     seq_len: Option<usize>,
-    said: AssertedRules,
+    said: Option<DomainSaid>,
 }
 
-impl PuzzleChecker {
-    fn new(header: &Header, said: AssertedRules) -> PuzzleChecker {
+impl PuzzleRules {
+    fn new(header: &Header, said: Option<DomainSaid>) -> PuzzleRules {
         let ours = header.has_made("puzzle-encode");
         let seq_len = header.parameters.get("seq_len").and_then(|len| len.as_u64());
-        PuzzleChecker { ours, seq_len: seq_len.and_then(|len| usize::try_from(len).ok()), said }
+        PuzzleRules { ours, seq_len: seq_len.and_then(|len| usize::try_from(len).ok()), said }
     }
 }
 
-impl RecordChecker for PuzzleChecker {
+impl RecordRules for PuzzleRules {
+    fn checker(&self) -> Box<dyn RecordChecker> {
+        Box::new(*self)
+    }
+}
+
+impl RecordChecker for PuzzleRules {
     fn check(&mut self, batch: &mut BatchCheck<'_, '_>) -> Result<()> {
         let view = Puzzles::of(&batch.batch.records)?;
         for row in 0..view.len() {
@@ -65,7 +79,7 @@ impl RecordChecker for PuzzleChecker {
                 batch.findings.add(&SPLIT, at, format_args!("it is {:?}", example.split));
             }
             let stated = || example.domain.and_then(puzzle::domain);
-            if let Some(domain) = self.said.domain.unwrap_or_else(stated) {
+            if let Some(domain) = self.said.map_or_else(stated, |DomainSaid(said)| said) {
                 let example = DomainExample { inputs, labels, split, ours: self.ours };
                 example.check(domain, at, batch.findings);
             }

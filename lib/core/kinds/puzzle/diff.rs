@@ -1,5 +1,6 @@
 //! What is compared of puzzles.
 
+use super::PuzzleKind;
 use crate::diff::{DiffRecord, DiffView, PARTS, first_different, hash, pair};
 use crate::error::Result;
 use crate::record::puzzle::Puzzles;
@@ -12,23 +13,25 @@ fn names<'a>(one: &DiffRecord<'_, Puzzles<'a>>) -> Names<'a> {
     (puzzle.split, puzzle.set.unwrap_or("all"), puzzle.identifier, puzzle.domain, one.begins)
 }
 
-impl DiffView for Puzzles<'_> {
+impl DiffView for PuzzleKind {
+    type Facts = ();
+
     const NAMES: &'static [&'static str] = &["inputs", "labels", "names"];
 
-    fn hashes(one: &DiffRecord<'_, Self>) -> Result<[u64; PARTS]> {
+    fn hashes(one: &DiffRecord<'_, Puzzles<'_>>) -> Result<[u64; PARTS]> {
         let puzzle = one.rows.get(one.row);
         Ok([hash(puzzle.inputs), hash(puzzle.labels), hash(&names(one)), 0])
     }
 
-    fn are_equal(a: &DiffRecord<'_, Self>, b: &DiffRecord<'_, Self>) -> Result<bool> {
+    fn are_equal(a: &DiffRecord<'_, Puzzles<'_>>, b: &DiffRecord<'_, Puzzles<'_>>) -> Result<bool> {
         let (x, y) = (a.rows.get(a.row), b.rows.get(b.row));
         Ok(x.inputs == y.inputs && x.labels == y.labels && names(a) == names(b))
     }
 
     fn shown(
         part: &str,
-        a: &DiffRecord<'_, Self>,
-        b: &DiffRecord<'_, Self>,
+        a: &DiffRecord<'_, Puzzles<'_>>,
+        b: &DiffRecord<'_, Puzzles<'_>>,
     ) -> Result<Vec<String>> {
         let (x, y) = (a.rows.get(a.row), b.rows.get(b.row));
         Ok(match part {
@@ -38,9 +41,9 @@ impl DiffView for Puzzles<'_> {
         })
     }
 
-    fn borders(&self, last: &mut Option<[String; 2]>) -> Vec<u8> {
+    fn borders(rows: &Puzzles<'_>, last: &mut Option<[String; 2]>) -> Vec<u8> {
         let border = |row| {
-            let puzzle = self.get(row);
+            let puzzle = rows.get(row);
             let before = last.as_ref().filter(|_| puzzle.build.is_none());
             let is_same =
                 |index: usize, name: &str| before.is_some_and(|names| names[index] == name);
@@ -54,7 +57,7 @@ impl DiffView for Puzzles<'_> {
             }
             begins
         };
-        (0..self.len()).map(border).collect()
+        (0..rows.len()).map(border).collect()
     }
 }
 

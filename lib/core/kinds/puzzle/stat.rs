@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::PuzzleKind;
 use crate::error::Result;
 use crate::puzzle::{Side, domain};
 use crate::record::puzzle::{Puzzle, Puzzles};
@@ -86,20 +87,25 @@ impl PuzzlesStat {
     }
 }
 
-impl StatView for Puzzles<'_> {
+impl StatView for PuzzleKind {
     type Numbers = PuzzlesStat;
 
-    fn bytes(&self, row: usize) -> usize {
-        let puzzle = self.get(row);
+    fn bytes(rows: &Puzzles<'_>, row: usize) -> usize {
+        let puzzle = rows.get(row);
         4 * (puzzle.inputs.len() + puzzle.labels.len())
     }
 
-    fn count(&self, row: usize, numbers: &mut PuzzlesStat, _: &StatOptions) -> Result<()> {
-        numbers.add(self, row)
+    fn count(
+        rows: &Puzzles<'_>,
+        row: usize,
+        numbers: &mut PuzzlesStat,
+        _: &StatOptions,
+    ) -> Result<()> {
+        numbers.add(rows, row)
     }
 
-    fn text_key(&self, row: usize) -> Option<u128> {
-        let puzzle = self.get(row);
+    fn text_key(rows: &Puzzles<'_>, row: usize) -> Option<u128> {
+        let puzzle = rows.get(row);
         let sides = [puzzle.inputs, puzzle.labels].map(|side| key(side).to_le_bytes());
         Some(xxh3_128(sides.as_flattened()))
     }

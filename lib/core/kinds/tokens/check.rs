@@ -2,15 +2,20 @@
 
 use std::path::Path;
 
+use super::TokensKind;
 use crate::batch::Header;
 use crate::check::{
-    AssertedRules, BatchCheck, Check, CheckView, Findings, RecordChecker, SequenceChecker,
+    BatchCheck, Check, CheckKind, Findings, ModelSaid, RecordChecker, RecordRules, SequenceChecker,
     SequenceRules, checks,
 };
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
-use crate::model::{Vocabulary, end_of, is_assumed, is_stated_by_records};
+use crate::model::{
+    NOT_CHECKED, Vocabulary, end_of, is_assumed, is_stated_by_records, open_of_header, state_model,
+};
+use crate::record::TOKENS;
 use crate::record::tokens::Tokens;
+use crate::said::Said;
 use crate::wording::exactly;
 
 checks! {
@@ -26,52 +31,71 @@ checks! {
         hint "try: span-mask without --align token";
 }
 
-impl CheckView for Tokens<'_> {
-    fn checks() -> Vec<&'static Check> {
+impl CheckKind for TokensKind {
+    fn name(&self) -> &'static str {
+        TOKENS.name
+    }
+
+    fn checks(&self) -> Vec<&'static Check> {
         CHECKS.to_vec()
     }
 
-    fn header(path: &Path, header: &Header, findings: &mut Findings<'_>) {
+    fn header(&self, path: &Path, header: &Header, findings: &mut Findings<'_>) {
         if Alignment::is_token_in(header) {
             findings.add(&ALIGNMENT, path, "the header says that the masks are token-aligned");
         }
     }
 
-    fn checker(header: &Header, said: AssertedRules) -> Box<dyn RecordChecker> {
-        Box::new(TokensChecker::new(header, said))
+    fn rules(&self, header: &Header, said: &Said) -> Result<Box<dyn RecordRules>> {
+        let mut header = header.clone();
+        let named = said.get().map(|ModelSaid(folder)| folder.as_path());
+        let model = match state_model(&mut header, named)? {
+            None => open_of_header(&header, None)?,
+            model => model,
+        };
+        let tokenizer = model.map(|model| model.tokenizer().clone());
+        // The policy that is said counts if the header has none.
+        let policy = header.text("policy").and_then(Policy::from_name);
+        let end = end_of(&header);
+        let rules = SequenceRules {
+            policy: policy.or(said.get().copied()),
+            spans: header.parameters.get("spans").map(Spans::from_json),
+            alignment: match Alignment::is_token_in(&header) {
+                true => Alignment::Token,
+                false => Alignment::Label,
+            },
+            is_weighted: false,
+            vocabulary: Vocabulary::of(header.parameters.get("tokenizer")),
+            tokenizer,
+            end,
+            may_have_end: end.is_some() || is_stated_by_records(&header) || is_assumed(&header),
+        };
+        Ok(Box::new(TokensRules { rules, is_assumed: is_assumed(&header) }))
+    }
+}
+
+struct TokensRules {
+    rules: SequenceRules,
+    /// Whether nothing is stated about the tokenizer.
+    is_assumed: bool,
+}
+
+impl RecordRules for TokensRules {
+    fn checker(&self) -> Box<dyn RecordChecker> {
+        let sequences = SequenceChecker::new(&self.rules);
+        Box::new(TokensChecker { sequences, is_assumed: self.is_assumed })
+    }
+
+    fn remark(&self) -> Option<&'static str> {
+        let SequenceRules { vocabulary, tokenizer, .. } = &self.rules;
+        (!vocabulary.is_o200k() && tokenizer.is_none()).then_some(NOT_CHECKED)
     }
 }
 
 struct TokensChecker {
     sequences: SequenceChecker,
-    /// Whether nothing is stated about the tokenizer.
+    /// See [`TokensRules::is_assumed`].
     is_assumed: bool,
-}
-
-impl TokensChecker {
-    /// The policy that is said counts if the header has none.
-    fn new(header: &Header, said: AssertedRules) -> TokensChecker {
-        let policy = header.text("policy").and_then(Policy::from_name).or(said.policy);
-        let spans = header.parameters.get("spans");
-        let spans = spans.map(Spans::from_json);
-        let alignment =
-            if Alignment::is_token_in(header) { Alignment::Token } else { Alignment::Label };
-        let vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
-        let (is_weighted, tokenizer) = (false, said.tokenizer);
-        let end = end_of(header);
-        let rules = SequenceRules {
-            policy,
-            spans,
-            alignment,
-            is_weighted,
-            vocabulary,
-            tokenizer,
-            end,
-            may_have_end: end.is_some() || is_stated_by_records(header) || is_assumed(header),
-        };
-        let sequences = SequenceChecker::new(&rules);
-        TokensChecker { sequences, is_assumed: is_assumed(header) }
-    }
 }
 
 impl RecordChecker for TokensChecker {

@@ -1,27 +1,38 @@
 //! What is compared of token sequences.
 
+use super::TokensKind;
+use crate::batch::Header;
 use crate::diff::{DiffRecord, DiffView, PARTS, first_different, hash, in_a_line, pair};
 use crate::error::Result;
 use crate::record::tokens::{Segment, Tokens};
 use crate::view::TokenTexts;
 
-impl DiffView for Tokens<'_> {
+impl DiffView for TokensKind {
+    type Facts = TokenTexts;
+
     const NAMES: &'static [&'static str] = &["tokens", "mask", "span", "segments"];
     const DERIVED: &'static [&'static str] = &["segments"];
 
-    fn hashes(one: &DiffRecord<'_, Self>) -> Result<[u64; PARTS]> {
+    fn facts(header: &Header) -> Result<TokenTexts> {
+        TokenTexts::of(header, None)
+    }
+
+    fn hashes(one: &DiffRecord<'_, Tokens<'_>, TokenTexts>) -> Result<[u64; PARTS]> {
         let (rows, row) = (one.rows, one.row);
         let segments = rows.segments(row).map_or(0, |segments| hash(&segments.collect::<Vec<_>>()));
         let masks = [hash(&rows.loss_mask(row)), hash(&rows.span_id(row))];
         Ok([hash(rows.tokens(row)), masks[0], masks[1], segments])
     }
 
-    fn are_equal(a: &DiffRecord<'_, Self>, b: &DiffRecord<'_, Self>) -> Result<bool> {
+    fn are_equal(
+        a: &DiffRecord<'_, Tokens<'_>, TokenTexts>,
+        b: &DiffRecord<'_, Tokens<'_>, TokenTexts>,
+    ) -> Result<bool> {
         Ok(a.rows.tokens(a.row) == b.rows.tokens(b.row)
             && a.rows.loss_mask(a.row) == b.rows.loss_mask(b.row)
             && a.rows.span_id(a.row) == b.rows.span_id(b.row)
             && match (a.rows.segments(a.row), b.rows.segments(b.row)) {
-                (Some(x), Some(y)) => x.eq(y),
+                (Some(x), Some(y)) => x.len() == y.len() && x.zip(y).all(|(x, y)| x == y),
                 // One side does not state them.
                 _ => true,
             })
@@ -29,12 +40,12 @@ impl DiffView for Tokens<'_> {
 
     fn shown(
         part: &str,
-        a: &DiffRecord<'_, Self>,
-        b: &DiffRecord<'_, Self>,
+        a: &DiffRecord<'_, Tokens<'_>, TokenTexts>,
+        b: &DiffRecord<'_, Tokens<'_>, TokenTexts>,
     ) -> Result<Vec<String>> {
         let (x, y) = (a.rows, b.rows);
-        let of_a = TokenRow { tokens: x.tokens(a.row), texts: a.texts.of_record(x, a.row) };
-        let of_b = TokenRow { tokens: y.tokens(b.row), texts: b.texts.of_record(y, b.row) };
+        let of_a = TokenRow { tokens: x.tokens(a.row), texts: a.facts.of_record(x, a.row) };
+        let of_b = TokenRow { tokens: y.tokens(b.row), texts: b.facts.of_record(y, b.row) };
         Ok(match part {
             "tokens" => shown_tokens(of_a, of_b),
             "mask" => shown_values(x.loss_mask(a.row), y.loss_mask(b.row), of_a),

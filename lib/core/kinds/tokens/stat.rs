@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::TokensKind;
+use crate::batch::Header;
 use crate::error::Result;
+use crate::format::token_rows::PACKED;
 use crate::record::tokens::Tokens;
 use crate::stat::{
     Answer, Distribution, Messages, Numbers, PackedRows, Parts, Sections, StatOptions, StatView,
@@ -102,20 +105,29 @@ impl TokensStat {
     }
 }
 
-impl StatView for Tokens<'_> {
+impl StatView for TokensKind {
     type Numbers = TokensStat;
 
-    fn bytes(&self, row: usize) -> usize {
-        let masks = [self.loss_mask(row), self.span_id(row)];
-        4 * self.tokens(row).len() + masks.into_iter().flatten().map(<[u8]>::len).sum::<usize>()
+    fn bytes(rows: &Tokens<'_>, row: usize) -> usize {
+        let masks = [rows.loss_mask(row), rows.span_id(row)];
+        4 * rows.tokens(row).len() + masks.into_iter().flatten().map(<[u8]>::len).sum::<usize>()
     }
 
-    fn count(&self, row: usize, numbers: &mut TokensStat, options: &StatOptions) -> Result<()> {
-        numbers.add(self, row, options)
+    fn count(
+        rows: &Tokens<'_>,
+        row: usize,
+        numbers: &mut TokensStat,
+        options: &StatOptions,
+    ) -> Result<()> {
+        numbers.add(rows, row, options)
     }
 
-    fn text_key(&self, row: usize) -> Option<u128> {
-        Some(key(self.tokens(row)))
+    fn text_key(rows: &Tokens<'_>, row: usize) -> Option<u128> {
+        Some(key(rows.tokens(row)))
+    }
+
+    fn packed(header: &Header) -> Option<PackedRows> {
+        serde_json::from_value(header.parameters.get(PACKED)?.clone()).ok()
     }
 }
 

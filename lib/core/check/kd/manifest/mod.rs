@@ -6,11 +6,12 @@ pub(super) mod compare;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use gristmill_models::Tokenizer;
 use serde_json::Value;
 
 use super::sequences::SequenceRules;
 use crate::check::inventory;
-use crate::check::{AssertedRules, Findings, checks};
+use crate::check::{Findings, checks};
 use crate::error::{Result, shown};
 use crate::file_entry::FileEntry;
 use crate::files;
@@ -186,8 +187,13 @@ impl Manifests {
     }
 
     /// Returns how the sequences of a prefix were made, by the manifests. If these state no policy, the
-    /// user's policy holds.
-    pub fn rules(&self, prefix: &Path, said: AssertedRules) -> SequenceRules {
+    /// user's policy holds. `tokenizer` is theirs, if it is not o200k and at hand.
+    pub fn rules(
+        &self,
+        prefix: &Path,
+        said: Option<Policy>,
+        tokenizer: Option<Tokenizer>,
+    ) -> SequenceRules {
         let part = self.part_of.get(prefix).and_then(|&number| self.parts.get(number));
         let part = part.map(|(_, part)| part);
         let config = part.and_then(|part| part.config.as_ref());
@@ -195,7 +201,6 @@ impl Manifests {
         let stated = part.and_then(|part| part.source.tokenizer.as_ref());
         let stated = stated.or(self.root.as_ref().map(|(_, root)| &root.tokenizer));
         let vocabulary = Vocabulary::of(stated);
-        let AssertedRules { policy: said, tokenizer, .. } = said;
         let tokenizer = tokenizer.filter(|_| !vocabulary.is_o200k());
         let Some(config) = config else {
             return SequenceRules { vocabulary, tokenizer, ..SequenceRules::assumed(said) };

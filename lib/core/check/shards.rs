@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{StreamSummary, records};
+use super::kd::if_ids;
+use super::streams::{StreamSummary, records};
 use crate::check::{Check, CheckContext, Family, Findings, Outcome, checks};
 use crate::check::{inventory, rows};
 use crate::error::{Error, Kind, Result};
@@ -84,7 +85,9 @@ impl Family for ParquetShardsFamily {
         }
         let mut summary = StreamSummary::default();
         for file in &files {
-            records(file, &mut summary, context, &mut findings)?;
+            if !if_ids(file, &mut summary, context, &mut findings)? {
+                records(file, &mut summary, context, &mut findings)?;
+            }
         }
         summary.repeated_ids(&files, &mut findings)?;
         let (what, records) = match (files.len(), ours) {

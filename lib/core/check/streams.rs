@@ -1,7 +1,5 @@
-//! Checks records in streams and files (NDJSON, Arrow, Parquet), and directories of Parquet shards with the
-//! manifest of SYNTH (`shards.rs`). The checks of each record type are in `lib/core/kinds`.
-
-mod shards;
+//! Checks records in streams and files (NDJSON, Arrow, Parquet). The checks of each record type are handed down
+//! ([`KINDS`]).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,29 +8,26 @@ use sha2::{Digest, Sha256};
 
 use super::inventory::name_of;
 use super::repeats::{RecordPlace, Repeats, first_and_others};
-use super::{
-    AssertedRules, Check, CheckContext, CheckedChunk, Family, FindingPlace, Findings, Outcome,
-    checks,
-};
+use super::{Check, CheckContext, CheckedChunk, Family, FindingPlace, Findings, Outcome, checks};
 use crate::batch::{Batch, Header};
 use crate::cli::InputArgs;
-use crate::error::{Error, Kind, Position, Result, shown};
+use crate::error::{Error, Kind, Position, Result};
 use crate::files;
-use crate::format::kd_root::IdsFile;
-use crate::model::{NOT_CHECKED, Vocabulary, open_of_header, state_model};
-use crate::record::{CHAT, RecordType, TOKENS, each_kind};
-use crate::stream::{Reader, Request, holds_chats};
-use crate::way_on;
+use crate::handed::Handed;
+use crate::record::RecordType;
+use crate::said::Said;
+use crate::stream::{Reader, Request};
 use crate::wording::counted;
 
-pub use shards::ParquetShardsFamily;
+/// The kinds of records that have rules of their own.
+pub static KINDS: Handed<&'static dyn CheckKind> = Handed::new();
 
 checks! {
     END: Error Structure "stream.end",
         "the stream or file ends too early: the rest is lost, and nothing else reports it";
     FORM: Error Structure "stream.form",
         "it cannot be read as records: damaged, or not of the type that it states";
-    pub(crate) RECORD: Error Content "stream.record",
+    pub RECORD: Error Content "stream.record",
         "a line is not a record of its type: the next filters refuse it";
     TYPE: Warning Structure "stream.type",
         "the type of the records is not known: only their encoding is checked";
@@ -47,9 +42,9 @@ pub struct StreamFamily;
 
 impl Family for StreamFamily {
     fn checks(&self) -> Vec<&'static Check> {
-        let mut types: Vec<&TypeChecks> = TYPES.iter().collect();
-        types.sort_by_key(|known| known.name);
-        let of_types = types.into_iter().flat_map(|known| (known.checks)());
+        let mut kinds = KINDS.to_vec();
+        kinds.sort_by_key(|kind| kind.name());
+        let of_types = kinds.into_iter().flat_map(|kind| kind.checks());
         CHECKS.iter().copied().chain(of_types).collect()
     }
 
@@ -63,22 +58,15 @@ impl Family for StreamFamily {
         let mut summary = StreamSummary::default();
         records(path, &mut summary, context, &mut findings)?;
         summary.repeated_ids(&[path.to_path_buf()], &mut findings)?;
-        Ok(Outcome {
-            path: path.to_path_buf(),
-            what: summary.what.clone().unwrap_or_else(|| "no records".to_string()),
-            records: ("records", summary.records),
-            bytes: files::metadata(path)?.map_or(summary.bytes, |metadata| metadata.len()),
-            notes: summary.notes(),
-            groups: findings.into_groups(),
-        })
+        summary.outcome(path, findings)
     }
 }
 
 /// The facts of the records of all inputs so far.
 #[derive(Default)]
-struct StreamSummary {
+pub struct StreamSummary {
     what: Option<String>,
-    records: u64,
+    pub records: u64,
     bytes: u64,
     inputs: usize,
     ids: Repeats,
@@ -86,10 +74,8 @@ struct StreamSummary {
     refused: BTreeMap<String, u64>,
     /// How many are refused for reasons that are not in `refused`.
     refused_else: u64,
-    /// How many inputs are ids files.
-    ids_files: usize,
-    /// Whether there are tokens of another tokenizer than o200k.
-    is_of_others: bool,
+    /// What is to be said about the inputs, each once.
+    remarks: Vec<&'static str>,
 }
 
 /// How many different reasons are reported.
@@ -98,7 +84,32 @@ const REASONS: usize = 10;
 const COUNTED_REASONS: usize = 1000;
 
 impl StreamSummary {
-    fn notes(&self) -> Vec<String> {
+    /// Adds an input that is not a stream of records.
+    pub fn add(&mut self, what: &str, records: u64) {
+        self.what = Some(what.to_string());
+        self.inputs += 1;
+        self.records += records;
+    }
+
+    pub fn note(&mut self, remark: &'static str) {
+        if !self.remarks.contains(&remark) {
+            self.remarks.push(remark);
+        }
+    }
+
+    /// Returns what was found in one input.
+    pub fn outcome(&self, path: &Path, findings: Findings<'_>) -> Result<Outcome> {
+        Ok(Outcome {
+            path: path.to_path_buf(),
+            what: self.what.clone().unwrap_or_else(|| "no records".to_string()),
+            records: ("records", self.records),
+            bytes: files::metadata(path)?.map_or(self.bytes, |metadata| metadata.len()),
+            notes: self.notes(),
+            groups: findings.into_groups(),
+        })
+    }
+
+    pub fn notes(&self) -> Vec<String> {
         let mut reasons: Vec<(&String, &u64)> = self.refused.iter().collect();
         reasons.sort_by_key(|(reason, count)| (std::cmp::Reverse(**count), *reason));
         let more = reasons.len().saturating_sub(REASONS);
@@ -110,12 +121,7 @@ impl StreamSummary {
         if more > 0 {
             notes.push(format!("refused for {}", counted(more, "more reason")));
         }
-        if self.ids_files > 0 {
-            notes.push("ids of sequences: ds-check of their root compares them with these".into());
-        }
-        if self.is_of_others {
-            notes.push(NOT_CHECKED.to_string());
-        }
+        notes.extend(self.remarks.iter().map(|remark| remark.to_string()));
         if self.refused_else > 0 {
             let times = counted(self.refused_else, "time");
             notes.push(format!("refused {times} for reasons that are not counted"));
@@ -135,7 +141,7 @@ impl StreamSummary {
 
     /// Reports ids that came more than once. Their keys are 128 bits of sha256: two ids do not
     /// share one by chance.
-    fn repeated_ids(&mut self, inputs: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
+    pub fn repeated_ids(&mut self, inputs: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
         std::mem::take(&mut self.ids).candidates(|earlier, places| {
             let Some((first, others)) = first_and_others(earlier, places) else { return Ok(()) };
             let input = |place: &RecordPlace| &inputs[place.set];
@@ -155,15 +161,12 @@ impl StreamSummary {
 }
 
 /// Checks the records of one input.
-fn records(
+pub fn records(
     path: &Path,
     summary: &mut StreamSummary,
     context: &mut CheckContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Result<()> {
-    if let Some(ids) = IdsFile::if_ids(path)? {
-        return ids_file(&ids, summary, context, findings);
-    }
     let input = summary.inputs;
     summary.inputs += 1;
     let args = InputArgs { files: vec![path.to_path_buf()], ..InputArgs::default() };
@@ -174,33 +177,26 @@ fn records(
     let record = header(path, &mut reader, findings);
     summary.what =
         Some(record.map_or("records of an unknown kind", |record| record.plural).to_string());
-    let mut header = reader.header().clone();
-    let are_tokens = record.is_some_and(|record| record.name == TOKENS.name);
-    let mut said = context.options.said()?;
-    if are_tokens {
-        let model = state_model(&mut header, context.options.model.as_deref())?;
-        let model = model.map_or_else(|| open_of_header(&header, None), |model| Ok(Some(model)))?;
-        said.tokenizer = model.map(|model| model.tokenizer().clone());
-    }
+    let header = reader.header().clone();
+    let said = &context.options.said;
+    let kind = record.and_then(kind_of);
+    let rules = kind.map(|kind| kind.rules(&header, said)).transpose()?;
     let first = match reader.next_batch() {
         Ok(first) => first,
         Err(error) => return unreadable(path, error, findings),
     };
-    let are_conversations = said.policy.is_some();
-    if !are_conversations && first.as_ref().is_some_and(|first| holds_chats(&header, first)) {
-        let way = way_on::through("chat-harmony", &shown(path));
-        let message = format_args!(
-            "these are chats, which chat-harmony turns into conversations; try: {way}"
-        );
+    let misread = first.as_ref().zip(kind);
+    let misread = misread.and_then(|(first, kind)| kind.misread(path, &header, first, said));
+    if let Some(Misread { what, message }) = misread {
         findings.add(&FORM, path, message);
-        summary.what = Some(CHAT.plural.to_string());
+        summary.what = Some(what.to_string());
         return Ok(());
     }
-    let is_of_others = !Vocabulary::of(header.parameters.get("tokenizer")).is_o200k();
-    summary.is_of_others |= is_of_others && are_tokens && said.tokenizer.is_none();
+    if let Some(remark) = rules.as_ref().and_then(|rules| rules.remark()) {
+        summary.note(remark);
+    }
     let make_worker = || {
-        let known = record.and_then(TypeChecks::of);
-        let mut checker = known.map(|known| (known.checker)(&header, said.clone()));
+        let mut checker = rules.as_ref().map(|rules| rules.checker());
         move |batch: Batch, findings: &mut Findings<'_>| {
             let mut check = BatchCheck { path, batch: &batch, findings, summary: <_>::default() };
             check.rejected();
@@ -235,28 +231,6 @@ fn records(
     Ok(())
 }
 
-/// Reads all pages of an ids file, which is not a stream of records.
-fn ids_file(
-    ids: &IdsFile,
-    summary: &mut StreamSummary,
-    context: &mut CheckContext<'_>,
-    findings: &mut Findings<'_>,
-) -> Result<()> {
-    summary.what = Some("ids of token sequences".to_string());
-    summary.inputs += 1;
-    summary.ids_files += 1;
-    summary.records += ids.rows();
-    let read = || -> Result<()> {
-        ids.check_pages()?;
-        if !context.selection.wants_contents() {
-            return Ok(());
-        }
-        let mut rows = ids.read(std::slice::from_ref(&(0..ids.rows())))?;
-        (0..ids.rows()).try_for_each(|_| rows.next(|_, _| ()))
-    };
-    read().or_else(|error| unreadable(ids.path(), error, findings))
-}
-
 /// Checks what an input states about its records before the first one; returns their type.
 fn header(
     path: &Path,
@@ -281,14 +255,14 @@ fn header(
     }
     // Columns that the type does not have are checked, too, if they stand beside messages.
     reader.select_whole(record);
-    if let Some(known) = TypeChecks::of(record) {
-        (known.header)(path, reader.header(), findings);
+    if let Some(kind) = kind_of(record) {
+        kind.header(path, reader.header(), findings);
     }
     Some(record)
 }
 
 /// Turns an error into a finding if bytes are bad; an I/O error is not about the data.
-fn unreadable(path: &Path, error: Error, findings: &mut Findings<'_>) -> Result<()> {
+pub fn unreadable(path: &Path, error: Error, findings: &mut Findings<'_>) -> Result<()> {
     let check = match error.kind() {
         _ if error.failure().is_some() => return Err(error),
         _ if error.is_truncation() => &END,
@@ -340,18 +314,43 @@ impl<'a> BatchCheck<'a, '_> {
     }
 }
 
-/// Records that are checked: implemented by the views of record types.
-pub trait CheckView {
+/// Records that have rules of their own: implemented by kinds of records.
+pub trait CheckKind: Sync {
+    /// The name of the record type.
+    fn name(&self) -> &'static str;
+
     /// Returns the checks of their checker.
-    fn checks() -> Vec<&'static Check> {
+    fn checks(&self) -> Vec<&'static Check> {
         Vec::new()
     }
 
     /// Checks what a stream states about all its records.
-    fn header(_path: &Path, _header: &Header, _findings: &mut Findings<'_>) {}
+    fn header(&self, _path: &Path, _header: &Header, _findings: &mut Findings<'_>) {}
 
-    /// Makes a checker of their records.
-    fn checker(header: &Header, said: AssertedRules) -> Box<dyn RecordChecker>;
+    /// Returns what the records of a first batch are, if they only look like records of this type.
+    fn misread(&self, _: &Path, _: &Header, _first: &Batch, _: &Said) -> Option<Misread> {
+        None
+    }
+
+    /// Returns the rules of the records of one stream.
+    fn rules(&self, header: &Header, said: &Said) -> Result<Box<dyn RecordRules>>;
+}
+
+/// Records that are not what they look like.
+pub struct Misread {
+    pub what: &'static str,
+    pub message: String,
+}
+
+/// The rules of the records of one stream.
+pub trait RecordRules: Sync {
+    /// Makes a checker; each thread has one.
+    fn checker(&self) -> Box<dyn RecordChecker>;
+
+    /// Returns what is to be said about them, such as what is not checked.
+    fn remark(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// Checks the records of one type; each thread has one.
@@ -359,32 +358,9 @@ pub trait RecordChecker: Send {
     fn check(&mut self, batch: &mut BatchCheck<'_, '_>) -> Result<()>;
 }
 
-/// The functions that check records of one type.
-struct TypeChecks {
-    name: &'static str,
-    checks: fn() -> Vec<&'static Check>,
-    header: fn(&Path, &Header, &mut Findings<'_>),
-    checker: fn(&Header, AssertedRules) -> Box<dyn RecordChecker>,
-}
-
-macro_rules! type_checks {
-    ($($kind:ident $type:ident $module:ident $view:ident;)+) => {
-        /// The types that have rules of their own.
-        const TYPES: &[TypeChecks] = &[$(TypeChecks {
-            name: crate::record::$type.name,
-            checks: <crate::record::$module::$view<'_>>::checks,
-            header: <crate::record::$module::$view<'_>>::header,
-            checker: <crate::record::$module::$view<'_>>::checker,
-        }),+];
-    };
-}
-each_kind!(type_checks);
-
-impl TypeChecks {
-    /// `None` if a type has no rules of its own.
-    fn of(record: &RecordType) -> Option<&'static TypeChecks> {
-        TYPES.iter().find(|known| known.name == record.name)
-    }
+/// Returns the kind of a record type; `None` if it has no rules of its own.
+fn kind_of(record: &RecordType) -> Option<&'static dyn CheckKind> {
+    KINDS.iter().find(|kind| kind.name() == record.name).copied()
 }
 
 #[cfg(test)]
