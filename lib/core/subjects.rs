@@ -9,10 +9,11 @@ use crate::check::{self, CheckKind, Family};
 use crate::cli::{self, Tool};
 use crate::diff::{self, DiffKind};
 use crate::error::Result;
-use crate::kinds::{ConversationKind, GameKind, PuzzleKind, TokensKind};
+use crate::kinds::{ConversationKind, DecodedKind, GameKind, PuzzleKind, TokensKind};
 use crate::program::Sources;
 use crate::record::{self, CONVERSATION, DECODED, GAME, PUZZLE, RAW_SYNTH, RecordType, TOKENS};
 use crate::stat::{self, StatKind};
+use crate::view::{self, ViewKind};
 
 /// Every record type, in the order in which records are recognised.
 static RECORD_TYPES: [&RecordType; 5] = [&TOKENS, &DECODED, &CONVERSATION, &GAME, &PUZZLE];
@@ -40,6 +41,10 @@ static COMPARED: [&dyn DiffKind; 4] = [&TokensKind, &ConversationKind, &GameKind
 /// Every kind of records that has rules of its own.
 static CHECKED: [&dyn CheckKind; 4] = [&TokensKind, &ConversationKind, &GameKind, &PuzzleKind];
 
+/// Every kind of records that is not shown as fields.
+static SHOWN: [&dyn ViewKind; 5] =
+    [&TokensKind, &DecodedKind, &ConversationKind, &GameKind, &PuzzleKind];
+
 /// Hands the lists down. Everything that reads records, and is not called by [`main`], calls this first.
 pub fn install() {
     record::RECORD_TYPES.set(&RECORD_TYPES);
@@ -47,6 +52,7 @@ pub fn install() {
     check::FAMILIES.set(&FAMILIES);
     check::KINDS.set(&CHECKED);
     stat::KINDS.set(&COUNTED);
+    view::KINDS.set(&SHOWN);
     diff::KINDS.set(&COMPARED);
 }
 
