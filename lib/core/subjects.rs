@@ -10,10 +10,11 @@ use crate::cli::{self, Tool};
 use crate::diff::{self, DiffKind};
 use crate::error::Result;
 use crate::format::{self, Format, kd_root, pools, puzzle_dir, synth_shards, token_rows};
-use crate::kinds::{ConversationKind, GameKind, PuzzleKind, TokensKind};
+use crate::kinds::{ConversationKind, DecodedKind, GameKind, PuzzleKind, TokensKind};
 use crate::program::Sources;
 use crate::record::{self, CONVERSATION, DECODED, GAME, PUZZLE, RAW_SYNTH, RecordType, TOKENS};
 use crate::stat::{self, StatKind};
+use crate::view::{self, ViewKind};
 
 /// Every record type, in the order in which records are recognised.
 static RECORD_TYPES: [&RecordType; 5] = [&TOKENS, &DECODED, &CONVERSATION, &GAME, &PUZZLE];
@@ -50,6 +51,10 @@ static COMPARED: [&dyn DiffKind; 4] = [&TokensKind, &ConversationKind, &GameKind
 /// Every kind of records that has rules of its own.
 static CHECKED: [&dyn CheckKind; 4] = [&TokensKind, &ConversationKind, &GameKind, &PuzzleKind];
 
+/// Every kind of records that is not shown as fields.
+static SHOWN: [&dyn ViewKind; 5] =
+    [&TokensKind, &DecodedKind, &ConversationKind, &GameKind, &PuzzleKind];
+
 /// Hands the lists down. Everything that reads records, and is not called by [`main`], calls this first.
 pub fn install() {
     record::RECORD_TYPES.set(&RECORD_TYPES);
@@ -58,6 +63,7 @@ pub fn install() {
     format::FORMATS.set(&FORMATS);
     check::KINDS.set(&CHECKED);
     stat::KINDS.set(&COUNTED);
+    view::KINDS.set(&SHOWN);
     diff::KINDS.set(&COMPARED);
 }
 

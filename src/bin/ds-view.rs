@@ -1,21 +1,26 @@
 //! ds-view: any dataset or stream in, its records as a person wants to see them.
 
+use std::any::Any;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 
+use gristmill::check::ModelSaid;
 use gristmill::cli::{
     self, Choice, ColorArgs, CommonArgs, InputArgs, RecordRange, SelectArgs, Tool, screen_size,
 };
+use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::harmony::Alignment;
+use gristmill::kinds::game::{ShownGame, film};
+use gristmill::pages::PageArgs;
 use gristmill::plan;
+use gristmill::said::Said;
 use gristmill::stream::{Reader, Request, refuse_chats};
-use gristmill::view::page::PageArgs;
-use gristmill::view::term::{Artist, DrawingOptions, Head, film, head};
-use gristmill::view::{ShownRecord, Viewer};
+use gristmill::view::Viewer;
+use gristmill::view::term::{Artist, DrawingOptions, Head, head};
 
 /// Look at the records of a dataset or stream
 ///
@@ -93,9 +98,10 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
+    let said = Said::default().with(args.align).with(args.model.clone().map(ModelSaid));
     if let Some(path) = &args.page.html {
-        let (of, by) = ((&args.input, &args.select), (args.align, args.model.as_deref()));
-        return args.page.run(path, of, by, &args.common, tool);
+        let of = (&args.input, &args.select);
+        return args.page.run(path, of, &said, &args.common, tool);
     }
     if args.film && !std::io::stdout().is_terminal() {
         return Err(Error::usage("--film: stdout is no terminal").hint("--step 0-99"));
@@ -105,13 +111,12 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
     }
-    let viewer = Viewer::of(&mut reader, args.align, args.model.as_deref())?;
-    if viewer.shows_ids() && !args.common.quiet {
-        tool.tell(
-            "these are tokens of another tokenizer, so their ids are shown; try: --model DIR",
-        );
+    let viewer = Viewer::of(&mut reader, &said)?;
+    if let Some(remark) = viewer.remark().filter(|_| !args.common.quiet) {
+        tool.tell(remark);
     }
-    let mut summary = Head::of(&reader, &viewer, &args.input.files)?;
+    let bytes = dataset::size_on_disk(&args.input.files)?;
+    let mut summary = Head::of(&reader, &viewer, &args.input.files, bytes);
     if !args.film {
         summary.verdict = args.page.verdict(&args.input, &args.common, tool)?;
     }
@@ -142,12 +147,12 @@ fn print(
         }
         for row in 0..batch.len() {
             let shown = viewer.show(&batch, row)?;
-            if !args.step.is_empty() && !matches!(shown, ShownRecord::Game(_)) {
+            if !args.step.is_empty() && !shown.has_steps() {
                 return Err(Error::usage("--step: these are no games"));
             }
             let is_first = printed.is_none();
             let text = printed.get_or_insert_with(|| {
-                summary.has_masks = shown.has_masks();
+                summary.legend = shown.legend();
                 let lines = artist.finish(&head(&summary, &artist.drawing));
                 left = artist.fit_below(lines.len());
                 text(&lines)
@@ -206,7 +211,8 @@ fn play(args: &Args, mut reader: Reader, viewer: &Viewer) -> Result<()> {
         if batch.is_empty() {
             continue;
         }
-        let ShownRecord::Game(game) = viewer.show(&batch, 0)? else {
+        let shown: Box<dyn Any> = viewer.show(&batch, 0)?;
+        let Ok(game) = shown.downcast::<ShownGame>() else {
             return Err(Error::usage("--film: these are no games"));
         };
         drop((reader, batch));

@@ -3,9 +3,8 @@
 //!
 //! A batch of records is an Arrow `RecordBatch` in the record type's schema; NDJSON and Arrow IPC are its
 //! encodings (`lib/core/stream`). A new record type is one file here, with its fields declared (see
-//! `declare`), and a line in `record_types!`. A test then prints the table that SPEC.md must have for it.
-//! If the type has a view of its rows, `lib/core/kinds` must say how it is counted, shown, compared and
-//! checked.
+//! `declare`), and a line in `lib/core/subjects.rs`. A test then prints the table that SPEC.md must have for it.
+//! How records of the type are counted, shown, compared and checked is said in `lib/core/kinds`.
 
 pub mod chat;
 pub mod columns;
@@ -14,6 +13,7 @@ pub mod declare;
 pub mod decoded;
 pub mod game;
 pub mod ids;
+mod kind;
 pub mod nullable;
 pub mod part_id;
 mod prelude;
@@ -21,23 +21,19 @@ pub mod puzzle;
 pub mod python;
 pub mod quick;
 pub mod raw_synth;
-mod rows;
 pub mod segment;
 pub mod stated;
 pub mod tokens;
 mod twice;
-mod view;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use self::declare::{DeclaredField, schema_of};
 use self::quick::QuickItems;
-use self::rows::record_types;
 use self::stated::StatedMember;
 use crate::handed::Handed;
 
@@ -45,11 +41,11 @@ pub use chat::CHAT;
 pub use conversation::CONVERSATION;
 pub use decoded::DECODED;
 pub use game::GAME;
+pub use kind::{OtherKind, RecordKind};
 pub use puzzle::PUZZLE;
 pub use raw_synth::RAW_SYNTH;
 pub use tokens::TOKENS;
 pub use twice::column_twice;
-pub use view::{OtherKind, RecordKind};
 
 /// A record type: the contract that its two encodings share.
 pub struct RecordType {
@@ -169,14 +165,6 @@ pub static RECORD_TYPES: Handed<&'static RecordType> = Handed::new();
 
 /// Every type of raw rows. Such rows may lack any field, and any single one of their fields may be another type's.
 pub static RAW_TYPES: Handed<&'static RecordType> = Handed::new();
-
-record_types! { $
-    TOKENS => Tokens(tokens::Tokens);
-    DECODED;
-    CONVERSATION => Conversation(conversation::Conversations);
-    GAME => Game(game::Games);
-    PUZZLE => Puzzle(puzzle::Puzzles);
-}
 
 /// Returns the record type that is recognised by one of the fields for which `has` is true.
 pub fn record_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordType> {

@@ -4,6 +4,9 @@ use arrow_array::{Array, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use serde::Serialize;
 
+use super::Shown;
+use super::page::{Parts, fields_parts};
+use super::term::{Artist, Line, fields_lines};
 use crate::error::Result;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -32,5 +35,15 @@ impl ShownFields {
             fields.push(ShownField { name: field.name().clone(), value });
         }
         Ok(ShownFields { fields })
+    }
+}
+
+impl Shown for ShownFields {
+    fn lines(self: Box<Self>, number: &str, artist: &mut Artist) -> Vec<Line> {
+        fields_lines(&self, number, &artist.drawing)
+    }
+
+    fn parts(&self, bytes: usize) -> Parts {
+        fields_parts(self, bytes)
     }
 }

@@ -1,8 +1,20 @@
 //! Games: how they are counted, shown, compared and checked.
+//!
+//! | file | what |
+//! |---|---|
+//! | `check.rs`, `diff.rs`, `stat.rs`, `view.rs` | what the frames ask for |
+//! | `shown.rs` | boards with their moves and values |
+//! | `term.rs`, `page.rs`, `film.rs` | the same drawn in a terminal, on a page, and in place |
+//! | `plots.rs` | values of moves along the steps |
 
 mod check;
 mod diff;
+mod film;
+mod page;
+mod plots;
+mod shown;
 mod stat;
+mod term;
 mod view;
 
 use arrow_array::RecordBatch;
@@ -10,6 +22,9 @@ use arrow_schema::ArrowError;
 
 use crate::record::game::Games;
 use crate::record::{GAME, RecordKind, RecordType};
+
+pub use film::film;
+pub use shown::{ShownBranch, ShownGame, ShownStep, tile};
 
 /// Games.
 pub struct GameKind;

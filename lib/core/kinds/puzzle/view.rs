@@ -1,21 +1,52 @@
 //! How puzzles are shown.
 
+use super::plots::PuzzlePlots;
+use super::{PuzzleKind, ShownPuzzle};
 use crate::batch::{Batch, Header};
 use crate::error::Result;
+use crate::puzzle::picture::CellKind;
+use crate::record::PUZZLE;
 use crate::record::puzzle::Puzzles;
-use crate::view::{ExtraPlots, RecordView, ShownPuzzle, ShownRecord, Viewer};
+use crate::said::Said;
+use crate::view::page::ExtraPlots;
+use crate::view::{Look, Shown, ViewKind};
 
-impl RecordView for Puzzles<'_> {
-    fn dataset(header: &Header) -> Option<String> {
+impl ViewKind for PuzzleKind {
+    fn name(&self) -> &'static str {
+        PUZZLE.name
+    }
+
+    fn dataset(&self, header: &Header) -> Option<String> {
         let domain = header.text("domain").map(|name| format!(" of {name}"));
         Some(format!("puzzle set{}", domain.unwrap_or_default()))
     }
 
-    fn show(&self, viewer: &Viewer, _: &Batch, row: usize) -> Result<ShownRecord> {
-        Ok(ShownRecord::Puzzle(ShownPuzzle::of(&self.get(row), viewer.padding)))
+    fn look(&self, header: &Header, _: &Said) -> Result<Box<dyn Look>> {
+        let padding = [
+            named_token(header, "pad_id").map(|token| (token, CellKind::Padding)),
+            named_token(header, "ignore_label_id").map(|token| (token, CellKind::Ignored)),
+        ];
+        Ok(Box::new(PuzzleLook { padding }))
     }
 
-    fn add_to(&self, extra: &mut ExtraPlots) {
-        extra.add_puzzles(self);
+    fn plots(&self) -> Option<Box<dyn ExtraPlots>> {
+        Some(Box::new(PuzzlePlots::default()))
     }
+}
+
+struct PuzzleLook {
+    /// The padding and the ignored label that a set states, with their kinds.
+    padding: [Option<(i32, CellKind)>; 2],
+}
+
+impl Look for PuzzleLook {
+    fn show(&self, batch: &Batch, row: usize) -> Result<Box<dyn Shown>> {
+        let puzzles = Puzzles::of(&batch.records)?;
+        Ok(Box::new(ShownPuzzle::of(&puzzles.get(row), self.padding)))
+    }
+}
+
+/// Returns a token that the header of a puzzle set names.
+fn named_token(header: &Header, name: &str) -> Option<i32> {
+    header.parameters.get(name)?.as_i64().and_then(|token| token.try_into().ok())
 }

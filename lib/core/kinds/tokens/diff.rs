@@ -1,11 +1,10 @@
 //! What is compared of token sequences.
 
-use super::TokensKind;
+use super::{TokenTexts, TokensKind};
 use crate::batch::Header;
 use crate::diff::{DiffRecord, DiffView, PARTS, first_different, hash, in_a_line, pair};
 use crate::error::Result;
 use crate::record::tokens::{Segment, Tokens};
-use crate::view::TokenTexts;
 
 impl DiffView for TokensKind {
     type Facts = TokenTexts;

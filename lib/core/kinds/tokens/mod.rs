@@ -1,8 +1,18 @@
 //! Token sequences: how they are counted, shown, compared and checked.
+//!
+//! | file | what |
+//! |---|---|
+//! | `check.rs`, `diff.rs`, `stat.rs`, `view.rs` | what the frames ask for |
+//! | `sequence.rs` | tokens and masks as messages |
+//! | `texts.rs` | the texts of tokens |
 
 mod check;
 mod diff;
+mod sequence;
 mod stat;
+#[cfg(test)]
+mod tests;
+mod texts;
 mod view;
 
 use arrow_array::RecordBatch;
@@ -10,6 +20,8 @@ use arrow_schema::ArrowError;
 
 use crate::record::tokens::Tokens;
 use crate::record::{RecordKind, RecordType, TOKENS};
+
+pub use texts::TokenTexts;
 
 /// Token sequences.
 pub struct TokensKind;

@@ -8,12 +8,12 @@ use super::TokensKind;
 use crate::batch::Header;
 use crate::error::Result;
 use crate::format::token_rows::PACKED;
+use crate::kinds::conversation::span_name;
 use crate::record::tokens::Tokens;
 use crate::stat::{
     Answer, Distribution, Messages, Numbers, PackedRows, Parts, Sections, StatOptions, StatView,
     key, share,
 };
-use crate::view::span_name;
 use crate::wording::grouped;
 
 /// How many span ids (none, reasoning, final) are counted fast, many positions at once.

@@ -4,41 +4,40 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `args.rs` | the arguments that make a page, and the page in its file |
-//! | `gather.rs` | one pass over the records: numbers, and the sample |
-//! | `extra.rs` | what the page has beyond the numbers of ds-stat |
 //! | `numbers.rs`, `plots.rs` | numbers as tables and SVG |
 //! | `report.rs` | findings and provenance |
-//! | `sample/` | the records as JSON for the script |
+//! | `sample.rs` | the records as JSON for the script |
 //! | `room.rs` | what is cut so that all fits |
 //! | `escape.rs` | text of the data, which is never markup |
 //! | `page.css`, `draw.js`, `page.js` | the style, and the script in two parts |
 
-mod args;
 mod escape;
-mod extra;
-mod gather;
 mod numbers;
-mod plots;
+pub mod plots;
 mod report;
 mod room;
 mod sample;
 
-use std::fmt::Write as _;
+use std::fmt::{Debug, Write as _};
 
+use arrow_array::RecordBatch;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-pub use args::PageArgs;
-pub use extra::ExtraPlots;
-pub(super) use gather::is_stream;
-pub use gather::{PageData, PageOptions, gather};
+pub use escape::visible;
+pub use report::without_folders;
+pub use room::limit;
+pub(super) use sample::fields as fields_parts;
+pub use sample::{Parts, SampleRecord, beginning, short};
 
 use self::escape::{cut, escaped, script_json};
+use crate::batch::Header;
 use crate::check::Outcome;
+use crate::error::Result;
 use crate::record::plural_of;
+use crate::stat::Answer;
 use crate::wording::{counted, grouped, size};
 
 /// The most bytes of a page.
@@ -53,11 +52,36 @@ const PART_BYTES: usize = 400_000;
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = concat!(include_str!("draw.js"), "\n", include_str!("page.js"));
 
+/// All that was read for a page.
+#[derive(Debug)]
+pub struct PageData {
+    pub answer: Answer,
+    pub by: Option<String>,
+    pub extra: Option<Box<dyn ExtraPlots>>,
+    pub header: Header,
+    pub sample: Vec<SampleRecord>,
+    /// How the sample was chosen, in words.
+    pub how: String,
+    /// Paths and contents of manifests.
+    pub manifests: Vec<(String, Value)>,
+}
+
+/// Plots on the page of numbers that ds-stat does not have. A kind of records makes them.
+pub trait ExtraPlots: Debug + Send {
+    /// Adds the records of a batch; batches come in order.
+    fn add(&mut self, batch: &RecordBatch) -> Result<()>;
+
+    /// Writes the plots of all that was added.
+    fn write(&mut self, out: &mut String);
+}
+
 /// Writes the page.
 pub fn write(data: &mut PageData, findings: Option<&[Outcome]>) -> String {
     let mut numbers = String::new();
     numbers::cards(&mut numbers, &data.answer.sections(data.by.as_deref()));
-    data.extra.write(&mut numbers);
+    if let Some(extra) = &mut data.extra {
+        extra.write(&mut numbers);
+    }
     let mut facts = String::new();
     if let Some(findings) = findings {
         report::findings(&mut facts, findings, PART_BYTES);

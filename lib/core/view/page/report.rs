@@ -5,12 +5,12 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::PageData;
 use super::escape::{cut, escaped};
-use super::gather::PageData;
 use crate::check::{FindingGroup, Outcome};
 use crate::error::{Severity, shown};
 use crate::stat::Answer;
-use crate::view::verdict::{self, Tone, VerdictLine};
+use crate::view::{self, Tone, VerdictLine};
 use crate::wording::{grouped, of_plural};
 
 /// The most characters of a message and of a value, and the most rows of a table.
@@ -28,7 +28,7 @@ pub fn verdict(answer: &Answer, outcomes: Option<&[Outcome]>) -> String {
     let line = |VerdictLine { tone, text }: &VerdictLine| {
         format!("<p class=\"verdict {}\">{text}</p>", class(*tone))
     };
-    verdict::verdict(Some(answer), outcomes).iter().map(line).collect()
+    view::verdict(Some(answer), outcomes).iter().map(line).collect()
 }
 
 /// Writes as many findings as fit `bytes`.
@@ -156,7 +156,7 @@ fn flatten(rows: &mut Vec<(String, String)>, name: &str, value: &Value, depth: u
 
 /// Returns a text in which whole paths have lost their folders: where a dataset was made is nobody's business to whom
 /// the page is given.
-pub(super) fn without_folders(text: &str) -> String {
+pub fn without_folders(text: &str) -> String {
     let is_end = |c: char| c.is_whitespace() || "\"',;=<>()[]{}".contains(c);
     let mut out = String::new();
     for piece in text.split_inclusive(is_end) {

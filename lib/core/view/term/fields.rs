@@ -2,8 +2,8 @@
 
 use super::DrawingOptions;
 use super::line::{Line, Style, width_of};
-use super::text::rows;
-use crate::view::{Piece, ShownField, ShownFields, ShownMessage};
+use super::text::{Run, rows};
+use crate::view::{ShownField, ShownFields};
 
 /// The widest column of names.
 const NAME: usize = 24;
@@ -18,10 +18,9 @@ pub fn lines(shown: &ShownFields, number: &str, drawing: &DrawingOptions) -> Vec
             lines.push(name.pad(column).add(Style::DIM, "null"));
             continue;
         };
-        let message = ShownMessage { pieces: vec![Piece::plain(value)], ..ShownMessage::default() };
         let width = drawing.width.saturating_sub(column);
         let most = drawing.height.map_or(drawing.lines, |_| Some(0));
-        let mut all = rows(&message, width, most).into_iter().map(|row| row.line);
+        let mut all = rows(&[Run::plain(value)], width, most).into_iter().map(|row| row.line);
         lines.push(name.pad(column).join(all.next().unwrap_or_default()));
         lines.extend(all.map(|line| Line::new().pad(column).join(line)));
     }

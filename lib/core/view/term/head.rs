@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use super::DrawingOptions;
 use super::line::{Line, Style, facts};
-use crate::dataset::size_on_disk;
-use crate::error::{Result, shown};
-use crate::harmony::Alignment;
+use crate::error::shown;
 use crate::record::{plural_of, record_type};
 use crate::stream::Reader;
 use crate::view::{Tone, Verdict, VerdictLine, Viewer};
@@ -23,33 +21,32 @@ pub struct Head {
     pub record: &'static str,
     pub bytes: Option<u64>,
     pub encoding: String,
-    /// For tokens: how their masks are aligned, if they have any.
-    pub alignment: Option<Alignment>,
-    /// Whether the first record has masks.
-    pub has_masks: bool,
+    /// What is said of the records' masks, if the first record has any.
+    pub masks: &'static str,
+    /// The line about the signs of the first record, if it needs one: it has masks.
+    pub legend: Option<Line>,
     /// The verdict about all records.
     pub verdict: Verdict,
 }
 
 impl Head {
-    /// Makes the head for a reader from which nothing was chosen yet. It does not know whether
-    /// there are masks.
-    pub fn of(reader: &Reader, viewer: &Viewer, inputs: &[PathBuf]) -> Result<Head> {
+    /// Makes the head for a reader from which nothing was chosen yet; `bytes` is the size of its inputs. It does not
+    /// know whether there are masks.
+    pub fn of(reader: &Reader, viewer: &Viewer, inputs: &[PathBuf], bytes: Option<u64>) -> Head {
         let plural = viewer.kind().map_or("records", plural_of);
-        let look = viewer.look();
-        let dataset = reader.is_dataset().then(|| (look.dataset)(reader.header())).flatten();
+        let dataset = reader.is_dataset().then(|| viewer.dataset(reader.header())).flatten();
         let record = viewer.kind().and_then(record_type);
-        Ok(Head {
+        Head {
             inputs: inputs.to_vec(),
             what: dataset.unwrap_or_else(|| plural.to_string()),
             records: reader.total(),
             record: record.map_or("record", |record| record.singular),
-            bytes: size_on_disk(inputs)?,
+            bytes,
             encoding: reader.encoding().to_string(),
-            alignment: look.is_aligned.then_some(viewer.alignment),
-            has_masks: false,
+            masks: viewer.masks(),
+            legend: None,
             verdict: Verdict::default(),
-        })
+        }
     }
 }
 
@@ -76,23 +73,12 @@ pub fn head(head: &Head, drawing: &DrawingOptions) -> Vec<Line> {
             _ => String::new(),
         },
     ]);
-    let masks = match head.alignment.filter(|_| head.has_masks) {
-        None => "",
-        Some(Alignment::Label) => " with label-aligned masks",
-        Some(Alignment::Token) => " with token-aligned masks",
-    };
+    let masks = if head.legend.is_some() { head.masks } else { "" };
     let mut lines = vec![Line::new().add(Style::BOLD, &inputs)];
     lines.extend(Line::new().add(Style::PLAIN, &format!("{}{masks}", head.what)).wrapped(width));
     lines.extend(Line::new().add(Style::PLAIN, &facts).wrapped(width));
     lines.extend(verdict_lines(head, is_small).into_iter().flat_map(|line| line.wrapped(width)));
-    if head.has_masks {
-        let signs = Line::new()
-            .add(Style::REASONING, "R│ reasoning")
-            .add(Style::FINAL, "  F│ final")
-            .add(Style::PLAIN, "  ·│ not trained on")
-            .add(Style::DIM, "  →R the next token is reasoning");
-        lines.extend(signs.wrapped(width));
-    }
+    lines.extend(head.legend.iter().flat_map(|legend| legend.clone().wrapped(width)));
     lines
 }
 

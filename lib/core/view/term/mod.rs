@@ -5,25 +5,25 @@
 //! |---|---|
 //! | `line.rs` | lines and their styles |
 //! | `text.rs` | text in lines of a width |
-//! | `conversation.rs`, `game.rs`, `puzzle.rs`, `fields.rs` | what is shown of one record |
+//! | `fields.rs` | a record of a type that is not known |
 //! | `head.rs` | what all of it is, and how large |
-//! | `film.rs` | a game in place |
+//!
+//! How a record of a known type is drawn is said where its kind is.
 
-mod conversation;
 mod fields;
-mod film;
-mod game;
 mod head;
 mod line;
-mod puzzle;
 mod text;
 
-use super::{ShownPuzzle, ShownRecord, TokenTraining, TrainedCounts};
+use std::any::Any;
+
+use super::Shown;
 use crate::cli::RecordRange;
 
-pub use film::film;
+pub(super) use fields::lines as fields_lines;
 pub use head::{Head, head};
-pub use line::{Line, Style};
+pub use line::{Line, Style, facts, width_of};
+pub use text::{Row, Run, rows};
 
 /// Options of drawing.
 #[derive(Debug, Clone)]
@@ -44,17 +44,13 @@ pub struct DrawingOptions {
 /// Draws one record after another.
 pub struct Artist {
     pub drawing: DrawingOptions,
-    /// The example before this one: a new puzzle begins with a title.
-    last_puzzle: Option<ShownPuzzle>,
-    /// How many examples of the same puzzle were drawn.
-    examples: usize,
-    /// The letters drawn so far that the head does not name.
-    letters: Vec<TokenTraining>,
+    /// What the kind of the records remembers of those before.
+    memory: Option<Box<dyn Any>>,
 }
 
 impl Artist {
     pub fn new(drawing: DrawingOptions) -> Artist {
-        Artist { drawing, last_puzzle: None, examples: 0, letters: Vec::new() }
+        Artist { drawing, memory: None }
     }
 
     /// Fits records into the screen below its first `lines`, if they are shown in short; the last
@@ -67,50 +63,21 @@ impl Artist {
     }
 
     /// Returns the lines of a record; `number` is its index among all records.
-    pub fn draw(&mut self, shown: ShownRecord, number: Option<u64>) -> Vec<String> {
+    pub fn draw(&mut self, shown: Box<dyn Shown>, number: Option<u64>) -> Vec<String> {
         let number = number.map(|number| format!("#{number} ")).unwrap_or_default();
-        let drawing = &self.drawing;
-        let lines = match shown {
-            ShownRecord::Conversation(shown) => {
-                let new = new_letters(&mut self.letters, &shown.counts);
-                let height = drawing.height.map(|lines| lines.saturating_sub(new.len()));
-                let below = DrawingOptions { height, ..drawing.clone() };
-                [new, conversation::lines(&shown, &number, &below)].concat()
-            }
-            ShownRecord::Game(shown) => game::lines(&shown, &number, drawing),
-            ShownRecord::Fields(shown) => fields::lines(&shown, &number, drawing),
-            ShownRecord::Puzzle(shown) => {
-                let is_same =
-                    self.last_puzzle.as_ref().is_some_and(|p| p.is_of_same_puzzle(&shown));
-                self.examples = if is_same { self.examples + 1 } else { 0 };
-                let lines = puzzle::lines(&shown, (&number, self.examples), drawing);
-                self.last_puzzle = Some(shown);
-                lines
-            }
-        };
+        let lines = shown.lines(&number, self);
         self.finish(&lines)
+    }
+
+    /// Returns what was remembered; at first, and if it was something else, the default.
+    pub fn memory<T: Any + Default>(&mut self) -> &mut T {
+        let memory = self.memory.take().and_then(|memory| memory.downcast::<T>().ok());
+        let memory = self.memory.insert(memory.unwrap_or_default());
+        memory.downcast_mut().expect("it is of this type")
     }
 
     /// Returns the lines as they are written.
     pub fn finish(&self, lines: &[Line]) -> Vec<String> {
         lines.iter().map(|line| line.finish(self.drawing.width, self.drawing.colour)).collect()
     }
-}
-
-/// Returns a line that names the letters that come for the first time, if there are any.
-fn new_letters(known: &mut Vec<TokenTraining>, counts: &TrainedCounts) -> Vec<Line> {
-    let mut line = Line::new();
-    for (trained, _) in &counts.0 {
-        let is_in_head = matches!(
-            trained,
-            TokenTraining::Unknown | TokenTraining::Not | TokenTraining::As(1 | 2)
-        );
-        if !is_in_head && !known.contains(trained) {
-            let space = if line.width() > 0 { "  " } else { "" };
-            line =
-                line.add(Style::PLAIN, &format!("{space}{}│ {}", trained.letter(), trained.name()));
-            known.push(*trained);
-        }
-    }
-    Vec::from_iter((line.width() > 0).then_some(line))
 }

@@ -2,9 +2,13 @@
 
 use serde::Serialize;
 
+use super::{page, term};
 use crate::puzzle::picture::{CellKind, Picture};
 use crate::puzzle::{Side, Split, domain};
 use crate::record::puzzle::Puzzle;
+use crate::view::Shown;
+use crate::view::page::Parts;
+use crate::view::term::{Artist, Line};
 
 /// One example.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -52,5 +56,15 @@ impl ShownPuzzle {
         let place =
             |p: &ShownPuzzle| (p.split.clone(), p.set.clone(), p.group.clone(), p.puzzle.clone());
         place(self) == place(other)
+    }
+}
+
+impl Shown for ShownPuzzle {
+    fn lines(self: Box<Self>, number: &str, artist: &mut Artist) -> Vec<Line> {
+        term::lines(*self, number, artist)
+    }
+
+    fn parts(&self, bytes: usize) -> Parts {
+        page::parts(self, bytes)
     }
 }

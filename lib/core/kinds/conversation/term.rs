@@ -1,13 +1,9 @@
 //! A conversation in lines: messages under their roles, and before each line what it is trained on as.
 
-use super::DrawingOptions;
-use super::line::{Line, Style, facts};
-use super::text::{Row, piece_style, rows, style_of};
+use super::shown::{Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder};
+use super::training::{MaskFit, TokenTraining, TrainedCounts};
 use crate::tokenizer::token_bytes;
-use crate::view::{
-    MaskFit, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, TokenTraining,
-    TrainedCounts,
-};
+use crate::view::term::{Artist, DrawingOptions, Line, Row, Run, Style, facts, rows, width_of};
 use crate::visible::visible;
 use crate::wording::counted;
 
@@ -19,7 +15,47 @@ const INDENT: usize = 2;
 /// first pair that fits the screen is taken.
 const LINES: [(usize, usize); 7] = [(4, 4), (2, 4), (1, 3), (0, 3), (0, 2), (0, 1), (0, 0)];
 
-pub fn lines(shown: &ShownConversation, number: &str, drawing: &DrawingOptions) -> Vec<Line> {
+/// The letters drawn so far that the head does not name.
+#[derive(Default)]
+struct Letters(Vec<TokenTraining>);
+
+/// Returns the lines of a conversation, after a line of the letters that come for the first time.
+pub fn lines(shown: &ShownConversation, number: &str, artist: &mut Artist) -> Vec<Line> {
+    let new = new_letters(&mut artist.memory::<Letters>().0, &shown.counts);
+    let drawing = &artist.drawing;
+    let height = drawing.height.map(|lines| lines.saturating_sub(new.len()));
+    let below = DrawingOptions { height, ..drawing.clone() };
+    [new, fitting_lines(shown, number, &below)].concat()
+}
+
+/// Returns the line about the letters that every record with masks needs.
+pub fn legend() -> Line {
+    Line::new()
+        .add(Style::REASONING, "R│ reasoning")
+        .add(Style::FINAL, "  F│ final")
+        .add(Style::PLAIN, "  ·│ not trained on")
+        .add(Style::DIM, "  →R the next token is reasoning")
+}
+
+/// Returns a line that names the letters that come for the first time, if there are any.
+fn new_letters(known: &mut Vec<TokenTraining>, counts: &TrainedCounts) -> Vec<Line> {
+    let mut line = Line::new();
+    for (trained, _) in &counts.0 {
+        let is_in_head = matches!(
+            trained,
+            TokenTraining::Unknown | TokenTraining::Not | TokenTraining::As(1 | 2)
+        );
+        if !is_in_head && !known.contains(trained) {
+            let space = if line.width() > 0 { "  " } else { "" };
+            line =
+                line.add(Style::PLAIN, &format!("{space}{}│ {}", trained.letter(), trained.name()));
+            known.push(*trained);
+        }
+    }
+    Vec::from_iter((line.width() > 0).then_some(line))
+}
+
+fn fitting_lines(shown: &ShownConversation, number: &str, drawing: &DrawingOptions) -> Vec<Line> {
     let drawn = |(context, trained): (usize, usize)| {
         lines_of(shown, number, drawing, (Some(context), Some(trained)))
     };
@@ -139,9 +175,46 @@ fn text_lines(
     width: usize,
 ) -> Vec<Line> {
     let before = if has_masks { GUTTER } else { INDENT };
-    let rows = rows(message, width.saturating_sub(before), most);
-    let line = |row: Row| gutter(row.trained, row.is_bad, has_masks).join(row.line);
+    let runs: Vec<Run<'_, TokenTraining>> = message.pieces.iter().map(run).collect();
+    let rows = rows(&runs, width.saturating_sub(before), most);
+    let line = |row: Row<TokenTraining>| gutter(row.group, row.is_bad, has_masks).join(row.line);
     rows.into_iter().map(line).collect()
+}
+
+/// Returns the style of text that is trained on in this way.
+fn style_of(trained: TokenTraining) -> Style {
+    match trained {
+        TokenTraining::Unknown | TokenTraining::Not | TokenTraining::ByWeight => Style::PLAIN,
+        TokenTraining::As(1) => Style::REASONING,
+        TokenTraining::As(2) => Style::FINAL,
+        TokenTraining::Trained | TokenTraining::As(_) => Style::OTHER,
+        TokenTraining::Odd { .. } => Style::BAD,
+    }
+}
+
+/// Returns the style of a piece.
+fn piece_style(piece: &Piece) -> Style {
+    let style = style_of(piece.trained);
+    match piece.kind {
+        PieceKind::Unknown => Style::BAD,
+        PieceKind::Control | PieceKind::Eod if style == Style::PLAIN => Style::DIM,
+        _ => style,
+    }
+}
+
+/// Returns the text of a piece as it is laid out.
+fn run(piece: &Piece) -> Run<'_, TokenTraining> {
+    let mark = piece.mark.map(|mark| {
+        let style = if mark.expected.is_some() { Style::BAD } else { Style::BOLD };
+        (format!("→{}", mark.next.letter()), style)
+    });
+    Run {
+        text: &piece.text,
+        style: piece_style(piece),
+        group: piece.trained,
+        is_bad: piece.expected.is_some(),
+        mark,
+    }
 }
 
 /// A token with its id below it.
@@ -222,7 +295,7 @@ fn columns(piece: &Piece) -> impl Iterator<Item = Column> {
             text += &format!("→{}", mark.next.letter());
         }
         let id = id.to_string();
-        let width = super::line::width_of(&text).max(id.len());
+        let width = width_of(&text).max(id.len());
         let (style, trained, is_bad) =
             (piece_style(piece), piece.trained, piece.expected.is_some());
         Column { text, id, style, trained, is_bad, width }

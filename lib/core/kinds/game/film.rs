@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::DrawingOptions;
-use super::game::{step_lines, title};
-use super::line::{Line, Style};
+use super::shown::ShownGame;
+use super::term::{step_lines, title};
 use crate::cli::{Screen, TerminalEvent, screen_size};
 use crate::error::{Error, Result};
-use crate::view::ShownGame;
+use crate::view::term::{DrawingOptions, Line, Style};
 
 /// The effect of a key.
 enum Command {

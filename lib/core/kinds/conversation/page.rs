@@ -5,11 +5,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Parts, beginning, short};
-use crate::view::page::{escape::visible, room};
-use crate::view::{
-    Border, Mark, Piece, ShownConversation, ShownMessage, TokenTraining, TrainedCounts,
-};
+use super::shown::{Border, Mark, Piece, ShownConversation, ShownMessage};
+use super::training::{TokenTraining, TrainedCounts};
+use crate::view::page::{Parts, beginning, short, visible};
 use crate::wording::grouped;
 
 /// About how many bytes a piece and a token of it need, beside the text.
@@ -47,7 +45,7 @@ fn members(of: &ShownConversation, bytes: usize) -> Value {
     let kept = all.min(bytes / PIECE / 2);
     let size = |piece: &Piece| piece.text.len() + TOKEN * piece.tokens.len();
     let sizes: Vec<usize> = pieces().take(kept).map(size).collect();
-    let limit = room::limit(&sizes, bytes.saturating_sub(kept * PIECE));
+    let limit = crate::view::page::limit(&sizes, bytes.saturating_sub(kept * PIECE));
     let (mut first, mut left_pieces, mut messages) = (0, kept, Vec::new());
     for message in &of.messages {
         if left_pieces == 0 && !message.pieces.is_empty() {

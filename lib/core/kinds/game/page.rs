@@ -4,8 +4,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Parts, short};
-use crate::view::{ShownGame, ShownStep};
+use super::shown::{ShownGame, ShownStep};
+use crate::view::page::{Parts, short};
 use crate::wording::{counted, grouped, ordinal};
 
 /// About how many bytes a step needs.

@@ -4,10 +4,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Parts, short};
+use super::ShownPuzzle;
 use crate::puzzle::picture::{Cell, CellKind, Picture};
-use crate::view::ShownPuzzle;
-use crate::view::page::escape::visible;
+use crate::view::page::{Parts, short, visible};
 use crate::wording::grouped;
 
 /// About how many bytes a cell needs.

@@ -7,18 +7,16 @@ use std::path::{Path, PathBuf};
 use arrow_schema::DataType;
 use serde_json::Value;
 
-use super::extra::ExtraPlots;
-use super::report::without_folders;
-use super::sample::SampleRecord;
-use crate::batch::{Batch, Header};
+use crate::batch::Batch;
 use crate::cli::{Choice, InputArgs, Progress, SelectArgs};
 use crate::dataset;
 use crate::error::{Error, Result, shown};
 use crate::files;
-use crate::harmony::Alignment;
-use crate::stat::{self, Answer, StatOptions};
+use crate::said::Said;
+use crate::stat::{self, StatOptions};
 use crate::stream::{Reader, Request, StreamChooser};
 use crate::view::Viewer;
+use crate::view::page::{PageData, SampleRecord, without_folders};
 
 /// The most records of a sample.
 const MOST_RECORDS: usize = 200;
@@ -35,24 +33,8 @@ pub struct PageOptions<'a> {
     pub input: &'a InputArgs,
     pub select: &'a SelectArgs,
     pub jobs: NonZeroUsize,
-    /// The alignment of masks that a flag states.
-    pub align: Option<Alignment>,
-    /// The folder of the tokens' model.
-    pub model: Option<&'a Path>,
-}
-
-/// All that was read for a page.
-#[derive(Debug)]
-pub struct PageData {
-    pub answer: Answer,
-    pub(super) by: Option<String>,
-    pub(super) extra: ExtraPlots,
-    pub(super) header: Header,
-    pub(super) sample: Vec<SampleRecord>,
-    /// How the sample was chosen, in words.
-    pub(super) how: String,
-    /// Paths and contents of manifests.
-    pub(super) manifests: Vec<(String, Value)>,
+    /// What the user says about the records.
+    pub said: &'a Said,
 }
 
 /// Reads the records. `tell` is called with each note of the reader.
@@ -61,24 +43,23 @@ pub fn gather(
     progress: &mut Progress,
     tell: impl Fn(&str),
 ) -> Result<PageData> {
-    let PageOptions { input, select, jobs, align, model } = *options;
+    let PageOptions { input, select, jobs, said } = *options;
     let reader = dataset::open(input, Request::Any)?.uncompared();
     reader.notes().iter().for_each(|note| tell(note));
     let header = reader.header().clone();
     let is_whole = reader.is_whole();
     let by = language_column(&reader);
-    let viewer = Viewer::new(&reader, align, model)?;
-    let (select, how) = bound_selection(select, viewer.look().sample);
+    let viewer = Viewer::new(&reader, said)?;
+    let (select, how) = bound_selection(select, viewer.sample());
+    let mut extra = viewer.plots();
     let mut taking = Sampler { inputs: &input.files, viewer, sample: Vec::new() };
     let mut choosing = match is_stream(input)? {
         true => Some(StreamChooser::new(&select, reader.schema())?),
         false => None,
     };
-    let kind = taking.viewer.kind().unwrap_or_default();
-    let mut extra = ExtraPlots::default();
     let stat_options = StatOptions { by: by.clone(), repeats: true, ..StatOptions::default() };
     let see = |batch: &Batch| {
-        extra.add(kind, &batch.records)?;
+        extra.as_mut().map_or(Ok(()), |extra| extra.add(&batch.records))?;
         let chosen = choosing.as_mut().map(|choosing| choosing.take(batch)).transpose()?;
         chosen.flatten().map_or(Ok(()), |batch| taking.take(&batch))
     };
@@ -173,7 +154,7 @@ fn bound_selection(select: &SelectArgs, sample: u64) -> (SelectArgs, String) {
 }
 
 /// Whether the records can be read only once.
-pub(in crate::view) fn is_stream(input: &InputArgs) -> Result<bool> {
+pub(super) fn is_stream(input: &InputArgs) -> Result<bool> {
     let once = |path: &Path| {
         if path.as_os_str() == "-" {
             return Ok(true);

@@ -66,7 +66,7 @@ impl TokenTraining {
             TokenTraining::Not => "not trained on".to_string(),
             TokenTraining::ByWeight => "not trained on, by weight".to_string(),
             TokenTraining::Trained => "trained on, span not known".to_string(),
-            TokenTraining::As(span) => super::span_name(span),
+            TokenTraining::As(span) => span_name(span),
             TokenTraining::Odd { mask, span } => format!("odd (mask {mask}, span {span})"),
         }
     }
@@ -134,6 +134,35 @@ impl MaskFit {
                 };
                 Some(format!("the masks do not fit the messages in {tokens}"))
             }
+        }
+    }
+}
+
+/// Returns the meaning of a span id in one word. 3 is commentary, as in all our pages (`--span commentary=3`).
+pub fn span_name(id: u8) -> String {
+    match id {
+        1 => "reasoning".to_string(),
+        2 => "final".to_string(),
+        3 => "commentary".to_string(),
+        other => format!("span {other}"),
+    }
+}
+
+/// Counts of tokens by how they are trained on, in the order of first occurrence.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct TrainedCounts(pub Vec<(TokenTraining, usize)>);
+
+impl TrainedCounts {
+    pub fn remove(&mut self, trained: TokenTraining, tokens: usize) {
+        let known = self.0.iter_mut().find(|(known, _)| *known == trained);
+        known.into_iter().for_each(|(_, count)| *count = count.saturating_sub(tokens));
+        self.0.retain(|(_, count)| *count > 0);
+    }
+
+    pub fn add(&mut self, trained: TokenTraining, tokens: usize) {
+        match self.0.iter_mut().find(|(known, _)| *known == trained) {
+            Some((_, count)) => *count += tokens,
+            None => self.0.push((trained, tokens)),
         }
     }
 }

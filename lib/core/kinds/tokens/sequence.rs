@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::conversation::{
-    Border, Mark, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder,
-};
 use super::texts::TokenTexts;
-use super::training::{MaskFit, SHIFTS, TokenTraining};
 use crate::harmony::{Alignment, Spans, loss_mask};
+use crate::kinds::conversation::{
+    Border, Mark, MaskFit, Piece, PieceKind, SHIFTS, ShownConversation, ShownMessage, TokenBorder,
+    TokenTraining,
+};
 use crate::record::tokens::{Segment, Tokens};
 use crate::tokenizer::{CALL, CHANNEL, CONSTRAIN, END, EOD, MESSAGE, RETURN, START, token_bytes};
 

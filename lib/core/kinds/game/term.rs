@@ -1,10 +1,9 @@
 //! A game in lines: its result, and steps with their boards and the values of the four moves.
 
-use super::DrawingOptions;
-use super::line::{Line, Style, facts};
+use super::shown::{ShownBranch, ShownGame, ShownStep, tile};
 use crate::cli::RecordRange;
 use crate::game2048::Direction;
-use crate::view::{ShownBranch, ShownGame, ShownStep, tile};
+use crate::view::term::{DrawingOptions, Line, Style, facts};
 use crate::wording::{counted, grouped};
 
 pub fn lines(shown: &ShownGame, number: &str, drawing: &DrawingOptions) -> Vec<Line> {

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use gristmill_models::Tokenizer;
 
-use super::PieceKind;
 use crate::batch::Header;
 use crate::error::Result;
+use crate::kinds::conversation::PieceKind;
 use crate::model::{Vocabulary, is_assumed, open_of_header};
 use crate::record::tokens::Tokens;
 use crate::tokenizer::{EOD, is_produced, special_name, token_bytes};

@@ -2,8 +2,11 @@
 
 use serde::Serialize;
 
-use super::TrainedCounts;
-use super::training::{MaskFit, TokenTraining};
+use super::training::{MaskFit, TokenTraining, TrainedCounts};
+use super::{page, term};
+use crate::view::Shown;
+use crate::view::page::Parts;
+use crate::view::term::{Artist, Line};
 
 /// A conversation, or a token sequence that may be one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -108,6 +111,20 @@ impl ShownConversation {
     pub fn has_masks(&self) -> bool {
         let mut pieces = self.messages.iter().flat_map(|message| &message.pieces);
         pieces.any(|piece| piece.trained != TokenTraining::Unknown)
+    }
+}
+
+impl Shown for ShownConversation {
+    fn lines(self: Box<Self>, number: &str, artist: &mut Artist) -> Vec<Line> {
+        term::lines(&self, number, artist)
+    }
+
+    fn parts(&self, bytes: usize) -> Parts {
+        page::parts(self, bytes)
+    }
+
+    fn legend(&self) -> Option<Line> {
+        self.has_masks().then(term::legend)
     }
 }
 

@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
 
-use super::{PageOptions, gather, write};
+use super::gather::{PageOptions, gather};
+use super::verdict;
 use crate::check::{BytesRead, CheckContext, CheckOptions, Outcome, Selection, catalogue};
 use crate::cli::{self, CommonArgs, InputArgs, SelectArgs, Tool, WithoutEffect};
 use crate::dataset;
 use crate::error::{Error, Result, Severity, shown};
-use crate::harmony::Alignment;
 use crate::inputs;
 use crate::publish::{PendingFile, publish_file, refuse_existing_file};
+use crate::said::Said;
 use crate::view::Verdict;
+use crate::view::page::write;
 use crate::wording::counted;
 
 /// How many findings of each check the page shows.
@@ -53,7 +55,7 @@ impl PageArgs {
         &self,
         path: &Path,
         (input, select): (&InputArgs, &SelectArgs),
-        (align, model): (Option<Alignment>, Option<&Path>),
+        said: &Said,
         common: &CommonArgs,
         tool: &Tool,
     ) -> Result<()> {
@@ -64,7 +66,7 @@ impl PageArgs {
         }
         let findings = self.findings(input, common, tool)?;
         let mut progress = common.progress(tool, "records", None, to_stdout)?;
-        let options = PageOptions { input, select, jobs: self.jobs(), align, model };
+        let options = PageOptions { input, select, jobs: self.jobs(), said };
         let tell = |note: &str| {
             if !common.quiet {
                 tool.tell(note);
@@ -103,7 +105,7 @@ impl PageArgs {
     pub fn verdict(&self, input: &InputArgs, common: &CommonArgs, tool: &Tool) -> Result<Verdict> {
         let findings = self.findings(input, common, tool)?;
         let mut progress = common.progress(tool, "records counted", None, true)?;
-        let verdict = Verdict::of(input, findings.as_deref(), &mut progress);
+        let verdict = verdict::of(input, findings.as_deref(), &mut progress);
         progress.finish();
         verdict
     }

@@ -3,22 +3,18 @@
 //!
 //! | kind | members |
 //! |---|---|
-//! | `conversation` | `messages`: `{title, counts, pieces}`, see `text.rs` |
-//! | `game` | columns with a value for each step, see `game.rs` |
-//! | `puzzle` | `sides`: grids of cells, or lines of them, see `puzzle.rs` |
+//! | `conversation` | `messages`: `{title, counts, pieces}` |
+//! | `game` | columns with a value for each step |
+//! | `puzzle` | `sides`: grids of cells, or lines of them |
 //! | `fields` | `fields`: `{name, text}` |
 //!
-//! What does not fit the room is cut, and `left` says what.
-
-mod game;
-mod puzzle;
-mod text;
+//! The file `page.rs` of each kind (`lib/core/kinds`) makes them. What does not fit the room is cut, and `left` says what.
 
 use serde_json::{Value, json};
 
 use super::escape::{script_json, visible};
 use super::room;
-use crate::view::{ShownFields, ShownRecord};
+use crate::view::{Shown, ShownField, ShownFields};
 use crate::wording::grouped;
 
 /// The most characters of a title, a name or a value beside the texts.
@@ -30,7 +26,7 @@ pub struct SampleRecord {
     /// The index among all records, from 0, if it is known.
     pub number: Option<u64>,
     pub place: String,
-    pub shown: ShownRecord,
+    pub shown: Box<dyn Shown>,
 }
 
 /// The most bytes of one record, even if it is the only one.
@@ -74,12 +70,7 @@ fn json_in(record: &SampleRecord, limit: usize) -> Value {
 }
 
 fn json_of(SampleRecord { number, place, shown }: &SampleRecord, bytes: usize) -> Value {
-    let (title, facts, notes, mut members) = match shown {
-        ShownRecord::Conversation(of) => text::parts(of, bytes),
-        ShownRecord::Game(of) => game::parts(of, bytes),
-        ShownRecord::Puzzle(of) => puzzle::parts(of, bytes),
-        ShownRecord::Fields(of) => fields(of, bytes),
-    };
+    let (title, facts, notes, mut members) = shown.parts(bytes);
     let number = number.map(|number| format!("#{number}"));
     let title = match (&title, &number) {
         (Some(title), Some(number)) => format!("{} · {number}", short(title)),
@@ -126,11 +117,11 @@ pub fn beginning(text: &str, bytes: usize) -> (&str, Option<String>) {
     (&text[..end], left)
 }
 
-fn fields(of: &ShownFields, bytes: usize) -> Parts {
+pub fn fields(of: &ShownFields, bytes: usize) -> Parts {
     let sizes: Vec<usize> =
         of.fields.iter().map(|field| field.value.as_ref().map_or(0, String::len)).collect();
     let limit = room::limit(&sizes, bytes);
-    let field = |field: &crate::view::ShownField| {
+    let field = |field: &ShownField| {
         let (text, left) = match &field.value {
             Some(text) => {
                 let (text, left) = beginning(text, limit);

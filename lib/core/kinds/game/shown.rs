@@ -2,7 +2,11 @@
 
 use serde::Serialize;
 
+use super::{page, term};
 use crate::game2048::{CELLS, Direction, Game};
+use crate::view::Shown;
+use crate::view::page::Parts;
+use crate::view::term::{Artist, Line};
 
 /// A game; its steps are prepared one at a time.
 #[derive(Debug, Clone)]
@@ -100,7 +104,60 @@ impl ShownGame {
     }
 }
 
+impl Shown for ShownGame {
+    fn lines(self: Box<Self>, number: &str, artist: &mut Artist) -> Vec<Line> {
+        term::lines(&self, number, &artist.drawing)
+    }
+
+    fn parts(&self, bytes: usize) -> Parts {
+        page::parts(self, bytes)
+    }
+
+    fn has_steps(&self) -> bool {
+        true
+    }
+}
+
 /// Returns the tile of an exponent: 2048 for 11, 0 for an empty cell.
 pub fn tile(exponent: u8) -> u64 {
     if exponent == 0 { 0 } else { 1u64.checked_shl(u32::from(exponent)).unwrap_or(u64::MAX) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::game2048::{Board, Step};
+
+    #[test]
+    fn a_game_tells_its_score_as_long_as_it_goes_on() {
+        let mut game = Game::default();
+        let mut cells = [0u8; 16];
+        (cells[0], cells[1]) = (1, 1);
+        let first = Board::new(cells).unwrap();
+        let mut after = first.slide(Direction::Left).cells;
+        after[15] = 1;
+        let second = Board::new(after).unwrap();
+        let evs = [None, Some(10.0), Some(30.0), Some(20.0)];
+        for (index, board) in [first, second, first].into_iter().enumerate() {
+            game.steps.push(Step {
+                step_index: index as u32,
+                board,
+                move_dir: Some(2),
+                branch_evs: evs,
+                ev_legal: Some(0b1110),
+                ..Step::default()
+            });
+        }
+        let shown = ShownGame::new(game);
+        let scores: Vec<Option<u64>> = (0..3).map(|at| shown.step(at).unwrap().score).collect();
+        assert_eq!(scores, [Some(0), Some(4), None]);
+        let step = shown.step(0).unwrap();
+        assert_eq!(
+            step.branches.map(|branch| branch.share),
+            [None, Some(0.0), Some(1.0), Some(0.5)]
+        );
+        assert_eq!(step.branches.map(|branch| branch.legal), [false, true, true, true]);
+        assert!(shown.step(3).is_none());
+        assert_eq!((tile(0), tile(11), tile(17)), (0, 2048, 131_072));
+    }
 }

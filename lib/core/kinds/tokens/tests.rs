@@ -1,8 +1,11 @@
-//! What is shown of sequences with masks of every kind, of decoded ones, and of games.
+//! What is shown of sequences with masks of every kind, and of decoded ones.
 
-use super::*;
-use crate::game2048::{Board, Direction, Game, Step};
-use crate::harmony::{Policy, RenderOutput, Renderer, loss_mask};
+use super::{TokenTexts, sequence};
+use crate::harmony::{Alignment, Policy, RenderOutput, Renderer, loss_mask};
+use crate::kinds::conversation::{
+    Border, Mark, MaskFit, ShownConversation, ShownMessage, TokenTraining, messages,
+};
+use crate::kinds::decoded::of_decoded;
 use crate::record::decoded::DecodedBuilder;
 use crate::record::tokens::{Identity, Tokens, TokensBuilder};
 use crate::tokenizer::encoded;
@@ -197,7 +200,7 @@ fn decoded_sequences_keep_their_spans() {
     });
     builder.push(Some("a"), decoded.text.clone(), messages.collect(), Some(&found.unwrap()));
     let batch = builder.finish().unwrap();
-    let shown = messages::of_decoded(&batch, 0).unwrap();
+    let shown = of_decoded(&batch, 0).unwrap();
     let letters = |message: &ShownMessage| -> String {
         message.pieces.iter().map(|piece| piece.trained.letter()).collect()
     };
@@ -233,34 +236,4 @@ fn messages_of_any_json_are_shown() {
         text("{}"),
         ("outside of messages: {}".to_string(), "it has no list of messages".to_string())
     );
-}
-
-#[test]
-fn a_game_tells_its_score_as_long_as_it_goes_on() {
-    let mut game = Game::default();
-    let mut cells = [0u8; 16];
-    (cells[0], cells[1]) = (1, 1);
-    let first = Board::new(cells).unwrap();
-    let mut after = first.slide(Direction::Left).cells;
-    after[15] = 1;
-    let second = Board::new(after).unwrap();
-    let evs = [None, Some(10.0), Some(30.0), Some(20.0)];
-    for (index, board) in [first, second, first].into_iter().enumerate() {
-        game.steps.push(Step {
-            step_index: index as u32,
-            board,
-            move_dir: Some(2),
-            branch_evs: evs,
-            ev_legal: Some(0b1110),
-            ..Step::default()
-        });
-    }
-    let shown = ShownGame::new(game);
-    let scores: Vec<Option<u64>> = (0..3).map(|at| shown.step(at).unwrap().score).collect();
-    assert_eq!(scores, [Some(0), Some(4), None]);
-    let step = shown.step(0).unwrap();
-    assert_eq!(step.branches.map(|branch| branch.share), [None, Some(0.0), Some(1.0), Some(0.5)]);
-    assert_eq!(step.branches.map(|branch| branch.legal), [false, true, true, true]);
-    assert!(shown.step(3).is_none());
-    assert_eq!((tile(0), tile(11), tile(17)), (0, 2048, 131_072));
 }

@@ -1,90 +1,41 @@
-//! Numbers on the page that ds-stat does not have: values of moves along the steps, sizes of grids, examples
-//! of a puzzle. They are gathered in the order of the records, in memory that does not grow.
+//! Plots of games for a page: values of moves along the steps, in memory that does not grow.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use arrow_array::RecordBatch;
 
-use super::plots::{self, Point, Share};
 use crate::error::Result;
-use crate::puzzle;
 use crate::record::game::Games;
-use crate::record::puzzle::{Puzzle, Puzzles};
-use crate::record::{Rows, each_rows};
-use crate::stat::Distribution;
-use crate::view::RecordView;
+use crate::view::page::ExtraPlots;
+use crate::view::page::plots::{self, Point};
 
 /// The most points of a line; if there are as many steps, it has at least half as many points.
 const POINTS: usize = 128;
 /// The most valuations that have a line of their own.
 const NAMES: usize = 64;
-/// The most sizes of grids that are counted.
-const SIZES: usize = 1024;
 /// The name of all names beyond the limit.
 const OTHERS: &str = "(others)";
 
-/// Numbers of games and puzzles for the plots of a page.
+/// The values of moves, by valuation.
 #[derive(Debug, Default)]
-pub struct ExtraPlots {
+pub struct GamePlots {
     values: BTreeMap<String, ValuesBySteps>,
-    sizes: BTreeMap<[usize; 2], u64>,
-    examples: Distribution,
-    /// The puzzle that is not complete yet, and its examples so far.
-    puzzle: Option<(String, u64)>,
 }
 
-impl ExtraPlots {
-    /// Adds the records of a batch; batches come in order.
-    pub fn add(&mut self, record: &str, batch: &RecordBatch) -> Result<()> {
-        each_rows!(Rows::of(record, batch)?, rows => rows.add_to(self));
-        Ok(())
-    }
-
-    /// Adds the values of moves.
-    pub fn add_values(&mut self, games: &Games<'_>) {
+impl ExtraPlots for GamePlots {
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        let games = Games::of(batch)?;
         let steps = &games.steps.items;
         for step in games.steps.range(0..games.len()) {
-            let Some(value) = value_of_move(games, step) else { continue };
+            let Some(value) = value_of_move(&games, step) else { continue };
             let name = steps.valuation_type.get(step).unwrap_or_default();
             let place = steps.step_index.get(step).unwrap_or_default();
             named(&mut self.values, name).add(u64::from(place), value);
         }
+        Ok(())
     }
 
-    /// Adds the sizes of grids and the examples of each puzzle.
-    pub fn add_puzzles(&mut self, puzzles: &Puzzles<'_>) {
-        for row in 0..puzzles.len() {
-            let puzzle = puzzles.get(row);
-            self.add_size(&puzzle);
-            let set = puzzle.set.unwrap_or_default();
-            let name = [puzzle.split, set, puzzle.group, puzzle.puzzle].join("\0");
-            match &mut self.puzzle {
-                Some((last, examples)) if *last == name && puzzle.build.is_none() => *examples += 1,
-                _ => self.end_puzzle(Some((name, 1))),
-            }
-        }
-    }
-
-    fn end_puzzle(&mut self, next: Option<(String, u64)>) {
-        if let Some((_, examples)) = std::mem::replace(&mut self.puzzle, next) {
-            self.examples.add(examples);
-        }
-    }
-
-    fn add_size(&mut self, puzzle: &Puzzle<'_>) {
-        let domain = puzzle.domain.and_then(puzzle::domain);
-        match domain.and_then(|domain| domain.grid_size(puzzle.inputs)) {
-            Some(size) if self.sizes.len() < SIZES || self.sizes.contains_key(&size) => {
-                *self.sizes.entry(size).or_default() += 1;
-            }
-            _ => {}
-        }
-    }
-
-    /// Writes the plots of all that was added.
-    pub fn write(&mut self, out: &mut String) {
-        self.end_puzzle(None);
+    fn write(&mut self, out: &mut String) {
         for (name, values) in &self.values {
             let head = match name.as_str() {
                 "" => "value of the move (EV) against step".to_string(),
@@ -92,26 +43,6 @@ impl ExtraPlots {
             };
             plots::line(out, &head, "step", values.width, &values.points());
         }
-        if self.examples.count() > 0 {
-            plots::distribution(out, "examples of a puzzle", &self.examples);
-        }
-        if !self.sizes.is_empty() {
-            self.write_sizes(out);
-        }
-    }
-
-    fn write_sizes(&self, out: &mut String) {
-        let all = self.sizes.values().sum();
-        let sizes =
-            self.sizes.iter().map(|([rows, columns], n)| (format!("{rows} × {columns}"), *n));
-        let mut sizes: Vec<(String, u64)> = sizes.collect();
-        sizes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let shares: Vec<Share<'_>> =
-            sizes.iter().map(|(name, count)| (name.as_str(), *count, all)).collect();
-        let head = "examples by size of the grid (rows × columns)";
-        let _ = write!(out, "<section class=\"card\"><h3>{head}</h3>");
-        plots::shares(out, head, &shares);
-        out.push_str("</section>");
     }
 }
 

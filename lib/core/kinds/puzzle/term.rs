@@ -1,17 +1,35 @@
 //! A puzzle in lines: both sides beside each other if they fit, else below each other.
 
-use super::DrawingOptions;
-use super::line::{Line, Style, facts, width_of};
+use super::ShownPuzzle;
 use crate::puzzle::BLANK_IDENTIFIER;
 use crate::puzzle::picture::{Cell, CellKind, GridPicture, Picture};
-use crate::view::ShownPuzzle;
+use crate::view::term::{Artist, DrawingOptions, Line, Style, facts, width_of};
 
 /// Columns between two sides.
 const GAP: usize = 4;
 const INDENT: usize = 2;
 
+/// The examples of one puzzle so far: a new puzzle begins with a title.
+#[derive(Default)]
+struct Examples {
+    last: Option<ShownPuzzle>,
+    /// How many were drawn before the last one.
+    before: usize,
+}
+
+/// Returns the lines of an example.
+pub fn lines(shown: ShownPuzzle, number: &str, artist: &mut Artist) -> Vec<Line> {
+    let drawing = artist.drawing.clone();
+    let examples = artist.memory::<Examples>();
+    let is_same = examples.last.as_ref().is_some_and(|last| last.is_of_same_puzzle(&shown));
+    examples.before = if is_same { examples.before + 1 } else { 0 };
+    let lines = lines_of(&shown, (number, examples.before), &drawing);
+    examples.last = Some(shown);
+    lines
+}
+
 /// Returns the lines. `example` is how many examples of the same puzzle came before.
-pub fn lines(
+fn lines_of(
     shown: &ShownPuzzle,
     (number, example): (&str, usize),
     drawing: &DrawingOptions,
