@@ -72,3 +72,77 @@ pub fn main<A: Parser>(sources: Sources, run: impl FnOnce(A, &Tool) -> Result<()
     install();
     cli::main(sources, run)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::error::Error;
+    use crate::format::unchanged::InputSnapshot;
+
+    /// The marks around the part of SPEC.md that is made here.
+    const BEGIN: &str = "<!-- made from the declarations by a test of lib/core/subjects.rs -->\n";
+    const END: &str = "<!-- end of what is made -->\n";
+
+    #[test]
+    fn the_tables_of_the_specification_are_the_declarations() {
+        let mut tables = String::new();
+        for record in RECORD_TYPES {
+            tables +=
+                &format!("\n### `{}`\n\n| field | type | meaning |\n|---|---|---|\n", record.name);
+            (record.fields)().iter().for_each(|field| tables += &field.table_rows(""));
+        }
+        tables += "\n";
+        let page = include_str!("../stream/stream/SPEC.md");
+        let found = page.split_once(BEGIN).and_then(|(_, rest)| rest.split_once(END));
+        let found = found.map(|(found, _)| found);
+        assert!(found == Some(&tables), "SPEC.md must have, between its marks:\n{tables}");
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_grown_or_gone_is_noticed() {
+        install();
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("train")).unwrap();
+        let files = ["steps.npy", "train/a_tokens.idx", "manifest.json"];
+        let write = |name: &str| fs::write(at(name), "x").unwrap();
+        for name in files {
+            files.into_iter().for_each(write);
+            let noted = InputSnapshot::of_parts(&[directory.path().to_path_buf()]).unwrap();
+            noted.check().unwrap();
+            fs::write(at("steps-00001.npy"), "").unwrap();
+            fs::write(at("log.txt"), "").unwrap();
+            noted.check().unwrap();
+            fs::remove_file(at("steps-00001.npy")).unwrap();
+            write("new");
+            fs::rename(at("new"), at(name)).unwrap();
+            let error = noted.check().unwrap_err();
+            assert_eq!(
+                (error.kind().exit_code(), error.cause()),
+                (75, "was changed while it was read")
+            );
+            fs::remove_file(at(name)).unwrap();
+            assert!(noted.check().is_err());
+            assert!(noted.confirm::<()>(Err(Error::data("bad"))).unwrap_err().cause() != "bad");
+        }
+    }
+
+    #[test]
+    fn what_is_half_published_is_not_read() {
+        install();
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("parts")).unwrap();
+        fs::create_dir(at("train")).unwrap();
+        fs::write(at("parts/.s.json.gristmill-half"), "").unwrap();
+        fs::write(at("train/s_tokens.idx"), "").unwrap();
+        for path in [directory.path().to_path_buf(), at("train/s")] {
+            let error = InputSnapshot::of(std::slice::from_ref(&path)).unwrap_err();
+            assert_eq!(error.kind().exit_code(), 75, "{error}");
+        }
+        fs::write(at("parts/s.json"), "").unwrap();
+        assert!(InputSnapshot::of(&[directory.path().to_path_buf(), at("train/s")]).is_ok());
+    }
+}

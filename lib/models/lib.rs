@@ -33,7 +33,6 @@ mod folder;
 mod guard;
 mod merges;
 mod nfc;
-pub mod panics;
 mod reference;
 mod template;
 mod text_file;

@@ -12,7 +12,7 @@ use crate::encoder::Special;
 use crate::error::EncodeError;
 use crate::file::TokenizerFile;
 use crate::guard;
-use crate::panics::caught;
+use gristmill_panics::caught;
 
 /// A tokenizer of the crate. It has a state that says how text that spells special tokens is encoded, so it is behind a
 /// lock. (Making two tokenizers instead would be slower.)

@@ -14,11 +14,12 @@ use gristmill::cli::{
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::harmony::Alignment;
+use gristmill::kinds::conversation::refuse_chats;
 use gristmill::kinds::game::{ShownGame, film};
 use gristmill::pages::PageArgs;
 use gristmill::plan;
 use gristmill::said::Said;
-use gristmill::stream::{Reader, Request, refuse_chats};
+use gristmill::stream::{Reader, Request};
 use gristmill::view::Viewer;
 use gristmill::view::term::{Artist, DrawingOptions, Head, head};
 

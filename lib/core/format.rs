@@ -1,0 +1,6 @@
+//! The formats of all subjects.
+
+pub use gristmill_games::format::{metadata_db, pack, pools, raw_games};
+pub use gristmill_npy as npy;
+pub use gristmill_puzzles::format::puzzle_dir;
+pub use gristmill_tokens::format::*;

@@ -1,9 +1,0 @@
-//! Decoded sequences: how they are shown. They are counted and compared as columns.
-
-mod view;
-
-#[cfg(test)]
-pub use view::of_decoded;
-
-/// Decoded sequences.
-pub struct DecodedKind;

@@ -1,0 +1,3 @@
+//! The stages of all subjects.
+
+pub use gristmill_tokens::stage::*;

@@ -1,0 +1,6 @@
+//! The checks of puzzle sets.
+
+mod puzzle;
+
+pub use gristmill_stream::check::*;
+pub use puzzle::{DomainExample, DomainSaid, PuzzleGate, PuzzleSetFamily};

@@ -1,0 +1,6 @@
+//! The record of puzzles, beside what records share.
+
+pub mod puzzle;
+
+pub use gristmill_stream::record::*;
+pub use puzzle::PUZZLE;

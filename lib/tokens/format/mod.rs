@@ -1,0 +1,8 @@
+//! The formats of token sequences on disk, one folder each, with its page beside it.
+
+pub mod kd_root;
+pub mod mmidx;
+mod sequence_records;
+pub mod token_rows;
+
+pub use gristmill_chats::format::*;
