@@ -39,15 +39,16 @@
 //! | [`model`] | folders of Hugging Face models: templates that render chats, texts into tokens | `chat`, `batch` |
 //! | [`mod@format`] | the table of formats, and a folder for each: what it is ([`Format`](format::Format)), reader, writer, and its page `FORMAT.md` | `batch`, domain modules |
 //! | [`stream`] | NDJSON, Arrow and Parquet as streams of batches; `SPEC.md` | `format` |
-//! | [`check`] | the table of families of checks, and a folder for each; a check is declared where it is used | all above |
+//! | [`check`] | what all checks share, and a folder for each family; a check is declared where it is used | all above |
 //! | [`dataset`] | [`dataset::open`], which opens everything that holds records | all above |
 //! | [`plan`] | a pipeline as tasks for many machines: slices, receipts, states, joining | `format` |
 //! | [`stage`] | what filters do to batches | `batch`, domain modules |
 //! | [`stat`] | numbers of records, by type | `stream`, `check::repeats` |
-//! | [`view`] | what a record looks like to a person, and its forms | `stat`, domain modules |
-//! | [`diff`] | whether two inputs hold the same records, and where not | `view`, `check::repeats` |
-//! | `kinds` | a folder for each record type: how it is counted, shown, compared, checked | `check`, `diff`, `stat`, `view` |
-//! | [`subjects`] | the lists of all record types and families: what this program knows | all above |
+//! | [`view`] | what a record looks like to a person, in a terminal and on a page | `check`, `stat`, `stream` |
+//! | [`pages`] | inputs as `ds-view` shows them: a page, a verdict | `dataset`, `view` |
+//! | [`diff`] | whether two inputs hold the same records, and where not | `stream`, `check::repeats` |
+//! | [`kinds`] | a folder for each record type: how it is counted, shown, compared, checked | `check`, `diff`, `stat`, `view` |
+//! | [`subjects`] | the lists of all record types, families and kinds: what this program knows | all above |
 //! | [`runner`] | the loop of every filter | `batch`, `stream` |
 //!
 //! A module imports only modules above it in the table (a test reads them; `record::tokens` and the segments of
