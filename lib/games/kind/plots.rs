@@ -60,8 +60,8 @@ fn value_of_move(games: &Games<'_>, step: usize) -> Option<f64> {
     let branches = steps.branch_evs.range(step..step + 1);
     let of_branch = |direction: u8| {
         let branch = branches.start + usize::from(direction);
-        let value = steps.branch_evs.items.get(branch).filter(|_| branch < branches.end);
-        value.map(f64::from)
+        let value = (branch < branches.end).then(|| steps.branch_evs.items.get(branch));
+        value.flatten().map(f64::from)
     };
     let value = steps.move_dir.get(step).and_then(of_branch).or_else(|| steps.valuation.get(step));
     value.filter(|value| value.is_finite())

@@ -30,8 +30,7 @@ pub use streams::{
 use crate::error::Result;
 use crate::handed::Handed;
 
-/// Every family of checks, in the order of reports: first the formats, then records in files and
-/// streams.
+/// Every family of checks, in the order of reports.
 pub static FAMILIES: Handed<&'static dyn Family> = Handed::new();
 
 /// One family of datasets: how it is recognised, and the checks of it.

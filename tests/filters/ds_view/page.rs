@@ -210,3 +210,12 @@ fn findings_are_told() {
     assert!(text.contains("train/s_lossmask.bin"));
     assert!(!page(&[&root]).contains("id=\"findings\""));
 }
+
+/// The last step of a game may state a move and no values.
+#[test]
+fn a_step_without_values_has_no_point() {
+    let games = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/view/games.ndjson");
+    let page = page(&[games]);
+    assert_eq!(records(&page).len(), 3);
+    assert!(page.contains("value of the move (EV) against step"));
+}
