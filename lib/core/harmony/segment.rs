@@ -1,5 +1,7 @@
 //! Which tokens of a conversation belong to which message.
 
+use std::ops::Range;
+
 use super::Role;
 use crate::record::tokens;
 
@@ -48,7 +50,15 @@ impl Segments {
 
     /// Returns all segments in the form of records.
     pub fn records(&self) -> impl ExactSizeIterator<Item = tokens::Segment<'_>> + Clone {
-        self.list.iter().map(|segment| tokens::Segment {
+        self.records_in(0..self.list.len())
+    }
+
+    /// Returns some of the segments in the form of records.
+    pub fn records_in(
+        &self,
+        range: Range<usize>,
+    ) -> impl ExactSizeIterator<Item = tokens::Segment<'_>> + Clone {
+        self.list[range].iter().map(|segment| tokens::Segment {
             role: segment.role.as_str(),
             channel: self.channel(segment),
             start: segment.start,

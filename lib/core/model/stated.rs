@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::{files_of, of_folder, open_folder};
 use crate::batch::{Header, TokenizerLocation};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::files;
-use crate::tokenizer::PADDED_VOCABULARY_SIZE;
+use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 use crate::visible;
 
 /// Whose ids tokens are.
@@ -94,18 +94,39 @@ pub fn state_model(header: &mut Header, model: Option<&Path>) -> Result<Option<F
     let stated = header.parameters.get(TOKENIZER).filter(|stated| !stated.is_null());
     let folder = open_stated(path, stated)?;
     if stated.is_none_or(|stated| stated.get("model_sha256").is_none()) {
-        header.set(
-            TOKENIZER,
-            json!({
-                "type": TokenizerName::HuggingFace.name(),
-                "model_sha256": folder.tokenizer_sha256(),
-                "vocab_size": folder.vocabulary_size(),
-                "bos_token": folder.special_token("bos_token"),
-                "eos_token": folder.special_token("eos_token"),
-            }),
-        );
+        header.set(TOKENIZER, of_folder_tokenizer(&folder));
     }
     Ok(Some(folder))
+}
+
+/// Describes the tokenizer of a folder, for headers.
+pub(super) fn of_folder_tokenizer(folder: &Folder) -> Value {
+    json!({
+        "type": TokenizerName::HuggingFace.name(),
+        "model_sha256": folder.tokenizer_sha256(),
+        "vocab_size": folder.vocabulary_size(),
+        "bos_token": folder.special_token("bos_token"),
+        "eos_token": folder.special_token("eos_token"),
+    })
+}
+
+/// Describes o200k, for headers: the embedded vocabulary, or a file that is equal to it.
+pub fn o200k(path: Option<&Path>) -> Value {
+    json!({
+        "type": TokenizerName::O200k.name(),
+        "model_path": path.map_or("embedded".to_string(), shown),
+        "model_sha256": VOCABULARY_SHA256,
+        "vocab_size": PADDED_VOCABULARY_SIZE,
+    })
+}
+
+/// States the tokenizer of new tokens in a header, and where its files are; sequences of o200k end in a token.
+pub fn state_tokenizer(header: &mut Header, tokenizer: Value, location: Option<TokenizerLocation>) {
+    if Vocabulary::of(Some(&tokenizer)).is_o200k() {
+        header.set(END, EOD);
+    }
+    header.set(TOKENIZER, tokenizer);
+    header.tokenizer_location = location;
 }
 
 /// The parameter of a header that states the tokenizer.
