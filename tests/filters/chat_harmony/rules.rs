@@ -163,17 +163,17 @@ fn weights_and_completions_say_what_is_trained_on() {
     let record =
         json!({"prompt": [user("a"), assistant("b"), user("c")], "completion": [assistant("d")]});
     let marks = |record: &Value, arguments: &[&str]| -> Vec<bool> {
-        said(record, &[&["--turns", "all"], arguments].concat())
-            .iter()
-            .filter(|m| m.starts_with("assistant"))
-            .map(|m| m.ends_with("untrained"))
-            .collect()
+        let said = said(record, arguments);
+        let answers = said.iter().filter(|said| said.starts_with("assistant"));
+        answers.map(|said| said.ends_with("untrained")).collect()
     };
     assert_eq!(marks(&record, &[]), [true, false]);
-    assert_eq!(marks(&record, &["--turns", "fit,prompts"]), [false, false]);
+    assert_eq!(marks(&record, &["--turns", "all"]), [true, false]);
+    assert_eq!(marks(&record, &["--turns", "all,prompts"]), [false, false]);
     let plain = chat(json!([user("a"), assistant("b"), user("c"), assistant("d")]));
-    assert_eq!(marks(&plain, &[]), [false, false]);
+    assert_eq!(marks(&plain, &["--turns", "all"]), [false, false]);
     assert_eq!(marks(&plain, &["--turns", "completion"]), [true, false]);
+    assert_eq!(marks(&plain, &["--turns", "last"]), [true, false]);
     let train = chat(json!([user("a"), {"role": "assistant", "content": "b", "train": "no"}]));
     assert_eq!(converted(&train, &[]), Err("message 1: train must be true or false".to_string()));
 }
@@ -491,10 +491,10 @@ fn old_options_are_the_new_ones() {
         ("--set builtin_tools=shell", "--set builtin_tools \"shell\": gpt-oss has browser, python"),
         ("--set keep_reasoning=1", "--set keep_reasoning is true or false"),
         ("--set conversation_start_date=1", "--set conversation_start_date: its option is --date"),
-        ("--turns first", "invalid value 'first' for '--turns <WHICH>'"),
     ] {
         refused(options).fails(2, &[cause]);
     }
+    refused("--turns first").exits(2, &["invalid value 'first' for '--turns <WHICH>'"]);
 }
 
 #[test]
