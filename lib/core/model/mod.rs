@@ -37,7 +37,7 @@ use stated::{of_folder_tokenizer, state_files};
 pub use encode::{EncodedText, TextSegment, encode};
 pub use probe::ArgumentForms;
 pub use stated::{
-    NOT_CHECKED, NOT_HARMONY, TokenizerName, Vocabulary, end_of, eos_of, is_assumed,
+    GPT_OSS, NOT_CHECKED, NOT_HARMONY, TokenizerName, Vocabulary, end_of, eos_of, is_assumed,
     is_stated_by_records, locate, o200k, open_of_header, open_stated, refuse_two, state_end,
     state_id, state_model, state_tokenizer, stated_files, tokenizer_id,
 };

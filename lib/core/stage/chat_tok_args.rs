@@ -16,7 +16,7 @@ use crate::chat::{
 use crate::cli::ForPipelines;
 use crate::error::{Error, Result};
 use crate::harmony::Policy;
-use crate::model::{ArgumentForms, ChatModel, ModelSettings};
+use crate::model::{ArgumentForms, ChatModel, GPT_OSS, ModelSettings};
 
 /// What happens to reasoning that the template does not show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -101,9 +101,6 @@ pub struct OpenModel {
     /// What it is, for people.
     pub note: String,
 }
-
-/// The name of the model that is built in.
-const GPT_OSS: &str = "gpt-oss";
 
 impl ModelArgs {
     /// Opens the model, for chats that are read so.
