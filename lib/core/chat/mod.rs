@@ -13,6 +13,7 @@
 //! | `value.rs` | JSON as a tree |
 //! | `normalize.rs` | the forms that a list of messages comes in, names that the user gives, what is left out |
 //! | `shapes.rs` | the table of shapes: how each is recognised, and read |
+//! | `responses.rs` | the items of the Responses API, one of the shapes |
 //! | `drafts.rs` | messages from lists, questions and columns, for `shapes.rs` and `preference.rs` |
 //! | `answer.rs` | the answer that stands in a column, beside messages or a question |
 //! | `preference.rs` | chosen and rejected answers |
@@ -42,6 +43,7 @@ mod messages;
 mod normalize;
 mod preference;
 mod reasoning;
+mod responses;
 mod results;
 mod shapes;
 mod system;
@@ -127,7 +129,7 @@ impl ReadSettings {
     /// Returns the settings as a header states them, with those of how chats are rendered.
     pub fn stated_with(&self, rendering: Value) -> Value {
         let mut stated = json!({
-            "turns": self.turns.to_string(),
+            "turns": self.turns.name(),
             "messages_field": self.fields.messages,
             "prompt_field": self.fields.prompt,
             "completion_field": self.fields.completion,

@@ -1,8 +1,6 @@
 //! The turns of a chat, which of them are trained on, and which turns each record made from it has.
 
-use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
 
 use super::left_out::LeftOutCounts;
 use super::whole::{Chat, Message};
@@ -30,43 +28,33 @@ pub enum TrainOn {
     Last,
 }
 
+/// The names that users give.
+const NAMES: [(&str, Turns); 6] = [
+    ("fit", Turns { is_one: false, trained: TrainOn::ByShape }),
+    ("all", Turns { is_one: true, trained: TrainOn::ByShape }),
+    ("last", Turns { is_one: false, trained: TrainOn::Last }),
+    ("completion", Turns { is_one: false, trained: TrainOn::Completion }),
+    ("fit,prompts", Turns { is_one: false, trained: TrainOn::Prompts }),
+    ("all,prompts", Turns { is_one: true, trained: TrainOn::Prompts }),
+];
+
 impl Turns {
-    /// The names that users give.
-    pub const NAMES: [&str; 6] = ["fit", "all", "last", "completion", "fit,prompts", "all,prompts"];
-}
-
-impl FromStr for Turns {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Turns, String> {
-        let (is_one, trained) = match name {
-            // (split is the name of earlier versions.)
-            "fit" | "split" => (false, TrainOn::ByShape),
-            "all" => (true, TrainOn::ByShape),
-            "last" => (false, TrainOn::Last),
-            "completion" => (false, TrainOn::Completion),
-            "fit,prompts" => (false, TrainOn::Prompts),
-            "all,prompts" => (true, TrainOn::Prompts),
-            _ => return Err(format!("expected one of {}", Turns::NAMES.join(" "))),
-        };
-        Ok(Turns { is_one, trained })
+    pub fn names() -> [&'static str; 6] {
+        NAMES.map(|(name, _)| name)
     }
-}
 
-impl fmt::Display for Turns {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let trained = match self.trained {
-            TrainOn::ByShape => None,
-            TrainOn::Prompts => Some("prompts"),
-            TrainOn::Completion => Some("completion"),
-            TrainOn::Last => Some("last"),
-        };
-        match (self.is_one, trained) {
-            (false, None) => out.write_str("fit"),
-            (true, None) => out.write_str("all"),
-            (false, Some(trained @ ("completion" | "last"))) => out.write_str(trained),
-            (false, Some(trained)) => write!(out, "fit,{trained}"),
-            (true, Some(trained)) => write!(out, "all,{trained}"),
+    /// Returns the turns that a user names. (split is the name of earlier versions.)
+    pub fn named(name: &str) -> Option<Turns> {
+        let name = if name == "split" { "fit" } else { name };
+        NAMES.iter().find(|(known, _)| *known == name).map(|(_, turns)| *turns)
+    }
+
+    /// Returns the name of the turns, as a header states it. (Old options together give some that have none.)
+    pub fn name(self) -> String {
+        let name = |turns| NAMES.iter().find(|(_, of)| *of == turns).map_or("", |(name, _)| name);
+        match name(self) {
+            "" => format!("all,{}", name(Turns { is_one: false, ..self })),
+            name => name.to_string(),
         }
     }
 }

@@ -133,11 +133,11 @@ enum Thinking {
 }
 
 fn turns() -> impl TypedValueParser<Value = Turns> {
-    let names = Turns::NAMES.map(|name| match name {
+    let names = Turns::names().map(|name| match name {
         "fit" => PossibleValue::new(name).alias("split"),
         name => PossibleValue::new(name),
     });
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<Turns>())
+    PossibleValuesParser::new(names).map(|name| Turns::named(&name).unwrap_or_default())
 }
 
 fn train() -> impl TypedValueParser<Value = TrainOn> {

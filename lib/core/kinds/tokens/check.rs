@@ -56,17 +56,15 @@ impl TokensChecker {
         let spans = spans.map(Spans::from_json);
         let alignment = if header.is_token_aligned() { Alignment::Token } else { Alignment::Label };
         let vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
-        let (is_weighted, tokenizer) = (false, said.tokenizer);
         let end = end_of(header);
         let rules = SequenceRules {
-            policy,
             spans,
             alignment,
-            is_weighted,
             vocabulary,
-            tokenizer,
+            tokenizer: said.tokenizer,
             end,
             may_have_end: end.is_some() || is_stated_by_records(header) || is_assumed(header),
+            ..SequenceRules::assumed(policy)
         };
         let sequences = SequenceChecker::new(&rules);
         TokensChecker { sequences, is_assumed: is_assumed(header) }
