@@ -1,7 +1,7 @@
 //! Conversations as text and as tokens, without files.
 
 use gristmill::chat::{
-    AnswerChoice, Conversations, Json, LeftOutCounts, ReadSettings, Settings, Style, Turns,
+    AnswerChoice, Conversations, HarmonySettings, Json, LeftOutCounts, ReadSettings, Turns,
 };
 use gristmill::error::{Error, Result};
 use gristmill::harmony::{
@@ -39,31 +39,22 @@ pub fn messages(_: &mut Place, bytes: &[u8]) -> Result<()> {
 pub fn chats(_: &mut Place, bytes: &[u8]) -> Result<()> {
     let text = std::str::from_utf8(bytes).map_err(Error::data)?;
     let mut last = Ok(());
-    for (style, turns, keeps_reasoning) in [
-        (Style::Harmony, Turns::All, false),
-        (Style::Exact, Turns::All, true),
-        (Style::Harmony, Turns::Fit, false),
-    ] {
+    for (is_one, keeps_reasoning) in [(true, false), (true, true), (false, false)] {
         // Each turn repeats those before it.
-        if turns == Turns::Fit && text.len() > 1 << 14 {
+        if !is_one && text.len() > 1 << 14 {
             continue;
         }
         let record = Json::parse(text).map_err(Error::data)?;
-        let conversations = Conversations::new(Settings {
-            style,
-            turns,
-            keeps_reasoning,
-            identity: "I".to_string(),
-            effort: "low".to_string(),
-            date: "2026-01-01".to_string(),
-            cutoff: "2024-06".to_string(),
-            builtin_tools: vec!["python".to_string()],
-            read: ReadSettings {
-                content_is_text: true,
-                take: vec![AnswerChoice::Chosen, AnswerChoice::Wanted],
-                ..ReadSettings::default()
-            },
-        });
+        let read = ReadSettings {
+            content_is_text: true,
+            take: vec![AnswerChoice::Chosen, AnswerChoice::Wanted],
+            turns: Turns { is_one, ..Turns::default() },
+            ..ReadSettings::default()
+        };
+        let builtin_tools = vec!["python".to_string()];
+        let settings =
+            HarmonySettings { keeps_reasoning, builtin_tools, ..HarmonySettings::default() };
+        let conversations = Conversations::new(read, settings);
         let mut made = Vec::new();
         last = match conversations.of(record, &mut LeftOutCounts::default(), &mut made) {
             Err(cause) => Err(Error::data(cause)),

@@ -6,13 +6,12 @@ use clap::Parser;
 use serde_json::json;
 
 use gristmill::batch::{WEIGHTS, WantedRecords};
-use gristmill::chat::{AnswerChoice, Conversations, Turns};
-use gristmill::cli::{self, CommonArgs, ForPipelines, JobsArgs, OnErrorArgs, Tool};
+use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
 use gristmill::harmony::Policy;
 use gristmill::record::{CHAT, CONVERSATION, chat, conversation};
 use gristmill::runner::Runner;
-use gristmill::stage::{ChatArgs, ChatHarmony, ConversationOutputArgs, SourceArgs};
+use gristmill::stage::{ChatArgs, ChatHarmony, ConversationOutputArgs, OldChatArgs, SourceArgs};
 
 /// Turn chats into Harmony conversations
 ///
@@ -27,13 +26,9 @@ pub struct Args {
     #[command(flatten)]
     source: SourceArgs,
     #[command(flatten)]
-    conversation: ChatArgs,
-
-    /// Take the id from this field [default: the first of id, synth_id, conversation_id, prompt_id,
-    /// uuid and metadata_json.synth_id that is there, else a hash of the chat]
-    #[arg(long, value_name = "NAME", help_heading = "Conversations")]
-    #[arg(add = ForPipelines)]
-    id_field: Option<String>,
+    chat: ChatArgs,
+    #[command(flatten)]
+    old: OldChatArgs,
 
     /// Keep these fields beside the messages, each as text, and all in metadata_json
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', help_heading = "Conversations")]
@@ -54,7 +49,7 @@ Examples:
   chat-harmony chats.jsonl | head -1 | jq .messages
   chat-harmony chats.jsonl | harmony-tok | span-mask |
       mmidx-write --prefix out/a
-  chat-harmony folder --thinking split --on-error skip --rejects bad.ndjson \\
+  chat-harmony folder --turns all --on-error skip --rejects bad.ndjson \\
       -o c.parquet
   chat-harmony sharegpt.parquet | harmony-tok | ds-stat -
   chat-harmony dpo.jsonl --prompt-field question --take chosen -o c.parquet
@@ -70,31 +65,30 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
-    let settings = args.conversation.settings();
-    let known_by = settings.read.fields.names();
+    args.old.put_into(&mut args.chat)?;
+    let (read, settings) = (args.chat.read_settings(), args.chat.harmony_settings()?);
+    let known_by = read.fields.names();
     let wanted =
         WantedRecords { schema: chat::schema(), known_by, ..WantedRecords::records(&CHAT) };
     args.source.input.is_shown = args.output.output.shows();
     let reader = args.source.open(wanted)?;
     let stated = json!({
-        "chat": settings.to_json(),
-        "id_field": args.id_field,
+        "chat": read.stated_with(settings.to_json()),
+        "id_field": args.chat.id_field,
         "metadata_fields": args.metadata_fields,
     });
     let mut header = args.source.header(&CONVERSATION, &reader, stated, args.output.entry(tool))?;
     header.set(conversation::POLICY, Policy::Chat.name());
     header.set(WEIGHTS, true);
-    if settings.turns == Turns::Fit || settings.read.take.contains(&AnswerChoice::Wanted) {
-        // The number of conversations is not known beforehand: each turn may become one, and some chats
-        // are not wanted.
+    if read.changes_number() {
         args.source.forget_rows(&mut header);
     }
     if args.output.is_finished(&header, &args.source, &reader)? {
         return Ok(());
     }
     let with_places = args.output.has_places();
-    let (id, metadata) = (args.id_field, args.metadata_fields);
-    let harmony = ChatHarmony::new(Conversations::new(settings), id, metadata, with_places)?;
+    let (id, metadata) = (args.chat.id_field, args.metadata_fields);
+    let harmony = ChatHarmony::new((read, settings), id, metadata, with_places)?;
     let output = args.output.open(harmony.schema(), &header, tool)?;
     Runner::new(tool, &args.common, "chats").on_error(&args.on_error).jobs(args.jobs.jobs).run(
         reader,

@@ -5,23 +5,19 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use serde_json::{Value, json};
-
 use gristmill::batch::{Header, WEIGHTS, WantedRecords, input_manifest};
 use gristmill::cli::{
     self, CommonArgs, ForPipelines, InputCheckArgs, JobsArgs, OnErrorArgs, OutputArgs, Tool,
 };
 use gristmill::error::{Error, Result};
 use gristmill::format::parquet::compare_inputs;
-use gristmill::format::synth_shards::CONVERSION;
 use gristmill::harmony::{Alignment, IgnoredFields, Policy, Renderer};
 use gristmill::model::{Vocabulary, is_assumed, open_of_header};
 use gristmill::plan;
 use gristmill::record::{CONVERSATION, DECODED, TOKENS, conversation, tokens};
 use gristmill::runner::Runner;
-use gristmill::stage::{Budget, SourceArgs, decode, describe_tokenizer, render};
+use gristmill::stage::{Budget, SourceArgs, TokensOf, decode, render};
 use gristmill::stream::{Reader, Writer};
-use gristmill::tokenizer::EOD;
 use gristmill::wording::times;
 
 /// Render Harmony conversations and tokenize them with o200k
@@ -124,7 +120,6 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     }
     args.source.input.is_compared = true;
     args.source.input.is_shown = args.output.shows();
-    let tokenizer = describe_tokenizer(args.vocab.as_deref())?;
     let ids = conversation::id_fields(args.id_field.as_deref());
     let schema = conversation::schema(&ids);
     // A user who states a policy knows that the records are conversations.
@@ -138,7 +133,8 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     let reader = reader.feeding(args.jobs.jobs);
     let stated = reader.header().text(conversation::POLICY).and_then(Policy::from_name);
     let policy = args.policy.or(stated).unwrap_or(Policy::SynthKdV1);
-    let header = header(&args, &reader, policy, tokenizer, tool)?;
+    let of = TokensOf::harmony(args.vocab.as_deref(), policy)?;
+    let header = header(&args, &reader, of, tool)?;
     let writer = Writer::stdout(&args.output, &tokens::unmasked_schema(), &header)?;
     let sink = Budget { sink: writer, tokens: args.max_tokens.unwrap_or(u64::MAX) };
     let ignored = Arc::new(IgnoredFields::new(&args.ignore_field));
@@ -180,13 +176,7 @@ fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
 }
 
 /// Returns the header for the filters that follow.
-fn header(
-    args: &Args,
-    reader: &Reader,
-    policy: Policy,
-    tokenizer: Value,
-    tool: &Tool,
-) -> Result<Header> {
+fn header(args: &Args, reader: &Reader, of: TokensOf, tool: &Tool) -> Result<Header> {
     let manifest = input_manifest(reader.files(), !args.input_check.no_input_check)?;
     let entry = args.output.entry(tool).map(|mut entry| {
         if let Some(sha256) = manifest.get("sha256") {
@@ -195,37 +185,15 @@ fn header(
         entry
     });
     let mut header = reader.header().through(&TOKENS, entry);
-    header.set(conversation::POLICY, policy.name());
+    of.state(&mut header, (&args.source, reader), args.max_tokens)?;
     if let Some(name) = &args.id_field {
         header.set(conversation::ID_FIELD, name.as_str());
-    }
-    header.set("eod_token_id", EOD);
-    header.set("tokenizer", tokenizer);
-    // A pipe keeps what an earlier filter states about its files.
-    if !reader.sources().is_empty() {
-        header.set("inputs", reader.sources().to_vec());
     }
     if args.source.is_of_files() {
         // A message far behind may have a weight.
         header.set(WEIGHTS, true);
     }
-    if let Some(inputs) = args.source.described()? {
-        header.set("inputs", inputs);
-    }
     header.set("input_manifest", manifest);
     args.source.state_cut(&mut header);
-    let slice = args.source.input.slice.map(|slice| slice.to_string());
-    let (rows, tokens) = (args.source.limit(), args.max_tokens);
-    let mut limits = json!({"rows": rows, "tokens": tokens, "slice": slice});
-    // And how much of them that filter has read.
-    if reader.sources().is_empty() && header.parameters.contains_key("inputs") {
-        let before = header.parameters.get(CONVERSION).and_then(|made| made.get("limits"));
-        for (name, limit) in before.and_then(Value::as_object).into_iter().flatten() {
-            if limits[name].is_null() {
-                limits[name] = limit.clone();
-            }
-        }
-    }
-    header.set("limits", limits);
     Ok(header)
 }

@@ -6,7 +6,7 @@ use super::drafts::list;
 use super::left_out::LeftOutCounts;
 use super::message::{Draft, text};
 use super::normalize::is_message;
-use super::shapes;
+use super::responses;
 use super::value::Json;
 use crate::harmony::Role;
 use crate::record::chat::{Meaning, of_messages, of_records};
@@ -87,7 +87,7 @@ fn read<'r>(
         Json::Object(_) => {
             if let Some(items) = value.get("output").and_then(Json::list) {
                 let mut drafts = Vec::new();
-                shapes::items(items, index, &mut drafts, left_out)?;
+                responses::items(items, index, &mut drafts, left_out)?;
                 return Ok(Some(drafts).filter(|drafts| !drafts.is_empty()));
             }
             let inner = ["choices", "message", "content", "text"];

@@ -9,26 +9,9 @@ use gristmill_template::Value;
 use super::left_out::LeftOutCounts;
 use super::message::{Call, Content};
 use super::normalize::normalize;
-use super::turns::first_trained;
 use super::value::Json;
 use super::whole::{self, Message, MessageBody};
-use super::write::{NO_TEXT, UNWANTED};
-use super::{
-    AnswerChoice, BUILTIN, CUTOFF, DATE, EFFORT, IDENTITY, KWARGS, ReadSettings, kwargs_of,
-};
-
-/// Which messages of the assistant are trained on, and in which records they stand.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Turns {
-    /// All, in the fewest records in which each stands as the model generates it.
-    #[default]
-    #[value(alias = "split")]
-    Fit,
-    /// All, in one record, as they stand in the whole text.
-    All,
-    /// The last one alone.
-    Last,
-}
+use super::{BUILTIN, CUTOFF, DATE, EFFORT, IDENTITY, KWARGS, ReadSettings, kwargs_of};
 
 /// The form in which a template is given the arguments of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +36,6 @@ pub enum ContentForm {
 #[derive(Debug, Clone)]
 pub struct TemplateChats {
     pub read: ReadSettings,
-    pub turns: Turns,
     pub arguments: Arguments,
     pub content: ContentForm,
     /// The key under which the template reads reasoning, for reasoning that stands in a content.
@@ -88,27 +70,14 @@ impl TemplateChats {
         left_out: &mut LeftOutCounts,
     ) -> Result<Option<TemplateChat>, String> {
         let record = normalize(record, &self.read, left_out)?;
-        if self.read.take.contains(&AnswerChoice::Wanted) && whole::is_unwanted(&record) {
-            left_out.count(UNWANTED, true);
-            return Ok(None);
-        }
-        let chat = whole::read(&record, &self.read, left_out)?;
+        let Some(chat) = whole::read(&record, &self.read, left_out)? else { return Ok(None) };
         let variables = variables(&record)?;
         let tools = chat.tools.iter().map(|tool| value(&tool.declaration()));
         let tools = tools.collect::<Result<Vec<Value>, String>>()?;
         let messages = chat.messages.iter().map(|message| {
             self.message(message).map_err(|cause| format!("message {}: {cause}", message.index))
         });
-        let mut messages = messages.collect::<Result<Vec<TemplateMessage>, String>>()?;
-        let first = first_trained(&chat, self.read.train);
-        let last = chat.messages.iter().rposition(Message::is_assistant);
-        for (place, (message, said)) in messages.iter_mut().zip(&chat.messages).enumerate() {
-            let is_wanted = self.turns != Turns::Last || Some(place) == last;
-            message.is_trained &= said.is_assistant() && place >= first && is_wanted;
-            if message.is_trained && is_empty_answer(said) {
-                return Err(format!("message {}: {NO_TEXT}", message.index));
-            }
-        }
+        let messages = messages.collect::<Result<Vec<TemplateMessage>, String>>()?;
         Ok(Some(TemplateChat { messages, tools, variables }))
     }
 
@@ -186,16 +155,6 @@ impl TemplateChats {
         entries.extend(id.as_deref().map(|id| ("id", id.into())));
         entries.push(("function", function));
         dict(entries)
-    }
-}
-
-/// Whether a message is an answer without text.
-fn is_empty_answer(message: &Message<'_>) -> bool {
-    match &message.said {
-        MessageBody::Assistant { content, calls, .. } => {
-            calls.is_empty() && content.as_deref().is_some_and(str::is_empty)
-        }
-        _ => false,
     }
 }
 

@@ -6,8 +6,9 @@ use super::drafts::Messages;
 use super::left_out::LeftOutCounts;
 use super::message::{Call, Content, Draft, flag, refuse_trained_part};
 use super::tools::{Tool, remove_padding, tools_of};
+use super::turns::first_trained;
 use super::value::Json;
-use super::{ReadSettings, TextCalls};
+use super::{AnswerChoice, ReadSettings, TextCalls, TrainOn};
 use super::{hermes, shapes};
 use crate::harmony::{OF_PARTS, Role, is_of_parts};
 use crate::record::chat::{Meaning, number, of_records};
@@ -17,8 +18,8 @@ use crate::record::chat::{Meaning, number, of_records};
 pub struct Chat<'r> {
     pub tools: Vec<Tool<'r>>,
     pub messages: Vec<Message<'r>>,
-    /// The first message that is trained on, if the shape says so.
-    pub completion: Option<usize>,
+    /// The first message that may be trained on.
+    pub first_trained: usize,
 }
 
 /// A message of a chat.
@@ -64,7 +65,7 @@ impl Chat<'_> {
             }
             instructions += &text;
         }
-        self.completion = self.completion.map(|first| first.saturating_sub(count));
+        self.first_trained = self.first_trained.saturating_sub(count);
         for Message { index, said, .. } in &self.messages {
             if let MessageBody::Instructions(role, _) = said {
                 let name = role.as_str();
@@ -86,17 +87,37 @@ impl Message<'_> {
     pub fn is_answer(&self) -> bool {
         matches!(&self.said, MessageBody::Assistant { calls, .. } if calls.is_empty())
     }
+
+    fn is_empty_answer(&self) -> bool {
+        let content = match &self.said {
+            MessageBody::Assistant { content, .. } => content.as_deref(),
+            _ => None,
+        };
+        self.is_answer() && content.is_some_and(str::is_empty)
+    }
 }
+
+/// Why an empty answer is refused.
+const NO_TEXT: &str = "assistant without text, which would be trained on as an empty answer; \
+     give its content, or weight: 0";
+
+/// The name under which records are counted that are dropped because of their label.
+const UNWANTED: &str = "records with answers that are not wanted";
 
 /// The name under which null arguments that the function does not declare are counted.
 const PADDING: &str = "null arguments that the function does not declare";
 
-/// Reads the chat of a record.
+/// Reads the chat of a record; `None` if its answer is not wanted, and such records are left out. What is trained on
+/// follows from the settings.
 pub fn read<'r>(
     record: &'r Json<'r>,
     settings: &ReadSettings,
     left_out: &mut LeftOutCounts,
-) -> Result<Chat<'r>, String> {
+) -> Result<Option<Chat<'r>>, String> {
+    if settings.take.contains(&AnswerChoice::Wanted) && is_unwanted(record) {
+        left_out.count(UNWANTED, true);
+        return Ok(None);
+    }
     let Messages { mut drafts, completion, .. } = shapes::read(record, settings, left_out)?;
     let tools = tools_of(record)?;
     let is_of_tools = |draft: &Draft| draft.role == Role::Tool || hermes::is_result(draft);
@@ -144,7 +165,16 @@ pub fn read<'r>(
         let MessageBody::Assistant { calls, .. } = &mut message.said else { continue };
         calls.iter_mut().for_each(|call| without_padding(call, &tools, left_out));
     }
-    Ok(Chat { tools, messages, completion })
+    let first_trained = first_trained(&messages, completion, settings.turns.trained);
+    let last = messages.iter().rposition(Message::is_assistant);
+    for (place, message) in messages.iter_mut().enumerate() {
+        let is_wanted = settings.turns.trained != TrainOn::Last || Some(place) == last;
+        message.is_trained &= message.is_assistant() && place >= first_trained && is_wanted;
+        if message.is_trained && message.is_empty_answer() {
+            return Err(format!("message {}: {NO_TEXT}", message.index));
+        }
+    }
+    Ok(Some(Chat { tools, messages, first_trained }))
 }
 
 /// Removes the nulls that a table has put into the arguments of a call.
@@ -162,7 +192,7 @@ fn without_padding(call: &mut Call<'_>, tools: &[Tool<'_>], left_out: &mut LeftO
 }
 
 /// Whether a record states that its answer is not wanted.
-pub fn is_unwanted(record: &Json<'_>) -> bool {
+fn is_unwanted(record: &Json<'_>) -> bool {
     of_records()
         .any(|(name, meaning)| meaning == Meaning::Wanted && wanted(record, name) == Some(false))
 }

@@ -1,5 +1,7 @@
 //! Which tokens of a conversation belong to which message.
 
+use std::ops::Range;
+
 use super::Role;
 use crate::record::segment;
 
@@ -48,7 +50,15 @@ impl Segments {
 
     /// Returns all segments in the form of records.
     pub fn records(&self) -> impl ExactSizeIterator<Item = segment::Segment<'_>> + Clone {
-        self.list.iter().map(|segment| segment::Segment {
+        self.records_in(0..self.list.len())
+    }
+
+    /// Returns some of the segments in the form of records.
+    pub fn records_in(
+        &self,
+        range: Range<usize>,
+    ) -> impl ExactSizeIterator<Item = segment::Segment<'_>> + Clone {
+        self.list[range].iter().map(|segment| segment::Segment {
             role: segment.role.as_str(),
             channel: self.channel(segment),
             start: segment.start,

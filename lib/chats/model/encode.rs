@@ -11,17 +11,8 @@ use gristmill_models::{EncodeError, Encoder, Special};
 pub struct TextSegment {
     /// Its bytes; segments follow one another and cover the text.
     pub bytes: Range<usize>,
-    pub role: &'static str,
-    /// The channel of what the model said; `None` for what it was given.
-    pub channel: Option<&'static str>,
-    /// Whether it may be trained on.
-    pub is_trained: bool,
-}
-
-impl TextSegment {
-    fn is_target(&self) -> bool {
-        self.channel.is_some() && self.is_trained
-    }
+    /// Whether it is trained on.
+    pub is_target: bool,
 }
 
 /// The tokens of a text, by segment.
@@ -82,7 +73,7 @@ fn boundaries(segments: &[TextSegment], length: usize) -> Vec<usize> {
     let mut places = Vec::new();
     let mut was_target = false;
     for segment in segments {
-        if segment.is_target() != was_target {
+        if segment.is_target != was_target {
             places.push(segment.bytes.start);
             was_target = !was_target;
         }
@@ -108,8 +99,7 @@ mod tests {
     use super::*;
 
     fn segment(bytes: Range<usize>, is_target: bool) -> TextSegment {
-        let channel = is_target.then_some("final");
-        TextSegment { bytes, role: "assistant", channel, is_trained: true }
+        TextSegment { bytes, is_target }
     }
 
     #[test]

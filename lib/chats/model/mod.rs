@@ -32,14 +32,14 @@ use crate::inputs;
 use crate::publish::Unfinished;
 use crate::visible;
 
-use stated::state_files;
+use stated::{of_folder_tokenizer, state_files};
 
 pub use encode::{EncodedText, TextSegment, encode};
 pub use probe::ArgumentForms;
 pub use stated::{
-    NOT_CHECKED, NOT_HARMONY, TokenizerName, Vocabulary, end_of, eos_of, is_assumed,
-    is_stated_by_records, locate, open_of_header, open_stated, refuse_two, state_end, state_id,
-    state_model, stated_files, tokenizer_id,
+    GPT_OSS, NOT_CHECKED, NOT_HARMONY, TokenizerName, Vocabulary, end_of, eos_of, is_assumed,
+    is_stated_by_records, locate, o200k, open_of_header, open_stated, refuse_two, state_end,
+    state_id, state_model, state_tokenizer, stated_files, tokenizer_id,
 };
 
 /// The folder of a root in which its tokenizer is.
@@ -237,17 +237,11 @@ impl ChatModel {
     /// Describes tokenizer and template for the header of the tokens.
     pub fn describe(&self) -> serde_json::Value {
         let [template, with_tools] = &self.templates;
-        let mut described = json!({
-            "type": TokenizerName::HuggingFace.name(),
-            "model_sha256": self.folder.tokenizer_sha256(),
-            "vocab_size": self.folder.vocabulary_size(),
-            "template_sha256": template.sha256,
-            "bos_token": self.folder.special_token("bos_token"),
-            "eos_token": self.folder.special_token("eos_token"),
-            "stop_tokens": self.stops,
-            "variables": self.variables.iter().cloned().collect::<Map<_, _>>(),
-            "date": self.date,
-        });
+        let mut described = of_folder_tokenizer(&self.folder);
+        described["template_sha256"] = template.sha256.as_str().into();
+        described["stop_tokens"] = json!(self.stops);
+        described["variables"] = json!(self.variables.iter().cloned().collect::<Map<_, _>>());
+        described["date"] = json!(self.date);
         if with_tools.sha256 != template.sha256 {
             described["tools_template_sha256"] = with_tools.sha256.as_str().into();
         }

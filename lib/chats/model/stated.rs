@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::{files_of, of_folder, open_folder};
 use crate::batch::{Header, TokenizerLocation};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::files;
-use crate::tokenizer::PADDED_VOCABULARY_SIZE;
+use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 use crate::visible;
 
 /// Whose ids tokens are.
@@ -92,20 +92,59 @@ pub const NOT_CHECKED: &str = "tokens of another tokenizer than o200k: their ids
 pub fn state_model(header: &mut Header, model: Option<&Path>) -> Result<Option<Folder>> {
     let Some(path) = model else { return Ok(None) };
     let stated = header.parameters.get(TOKENIZER).filter(|stated| !stated.is_null());
+    if is_built_in(path, stated)? {
+        let known = stated.cloned().unwrap_or_else(|| o200k(None));
+        header.set(TOKENIZER, known);
+        return Ok(None);
+    }
     let folder = open_stated(path, stated)?;
     if stated.is_none_or(|stated| stated.get("model_sha256").is_none()) {
-        header.set(
-            TOKENIZER,
-            json!({
-                "type": TokenizerName::HuggingFace.name(),
-                "model_sha256": folder.tokenizer_sha256(),
-                "vocab_size": folder.vocabulary_size(),
-                "bos_token": folder.special_token("bos_token"),
-                "eos_token": folder.special_token("eos_token"),
-            }),
-        );
+        header.set(TOKENIZER, of_folder_tokenizer(&folder));
     }
     Ok(Some(folder))
+}
+
+/// Describes the tokenizer of a folder, for headers.
+pub(super) fn of_folder_tokenizer(folder: &Folder) -> Value {
+    json!({
+        "type": TokenizerName::HuggingFace.name(),
+        "model_sha256": folder.tokenizer_sha256(),
+        "vocab_size": folder.vocabulary_size(),
+        "bos_token": folder.special_token("bos_token"),
+        "eos_token": folder.special_token("eos_token"),
+    })
+}
+
+/// The name of the model whose tokenizer, o200k, is built in. (A folder of this name is `./gpt-oss`.)
+pub const GPT_OSS: &str = "gpt-oss";
+
+/// Whether the user names the model that is built in; refuses it for the tokens of another.
+fn is_built_in(model: &Path, stated: Option<&Value>) -> Result<bool> {
+    let is_named = model.as_os_str() == GPT_OSS;
+    if is_named && !Vocabulary::of(stated).is_o200k() {
+        let cause = format!("--model {GPT_OSS}: these are tokens of another tokenizer");
+        return Err(Error::usage(cause).hint(MODEL));
+    }
+    Ok(is_named)
+}
+
+/// Describes o200k, for headers: the embedded vocabulary, or a file that is equal to it.
+pub fn o200k(path: Option<&Path>) -> Value {
+    json!({
+        "type": TokenizerName::O200k.name(),
+        "model_path": path.map_or("embedded".to_string(), shown),
+        "model_sha256": VOCABULARY_SHA256,
+        "vocab_size": PADDED_VOCABULARY_SIZE,
+    })
+}
+
+/// States the tokenizer of new tokens in a header, and where its files are; sequences of o200k end in a token.
+pub fn state_tokenizer(header: &mut Header, tokenizer: Value, location: Option<TokenizerLocation>) {
+    if Vocabulary::of(Some(&tokenizer)).is_o200k() {
+        header.set(END, EOD);
+    }
+    header.set(TOKENIZER, tokenizer);
+    header.tokenizer_location = location;
 }
 
 /// The parameter of a header that states the tokenizer.
@@ -204,7 +243,10 @@ pub fn locate(
 pub fn open_of_header(header: &Header, model: Option<&Path>) -> Result<Option<Folder>> {
     let stated = header.parameters.get(TOKENIZER);
     if let Some(path) = model {
-        return open_stated(path, stated).map(Some);
+        return match is_built_in(path, stated)? {
+            true => Ok(None),
+            false => open_stated(path, stated).map(Some),
+        };
     }
     let location = header.tokenizer_location.as_ref();
     let Some(location) = location.filter(|_| !Vocabulary::of(stated).is_o200k()) else {

@@ -3,45 +3,44 @@
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::builder::{StringBuilder, UInt64Builder};
-use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use super::chat_ids::ChatIds;
+use super::chats::{Chats, FromChats};
 use super::synth::{MESSAGES_JSON, METADATA_JSON, repeated_column};
 use crate::batch::Batch;
 use crate::chat::{
-    Conversations, EARLIER_THINKING, Json, LeftOutCounts, ReadSettings, SharedLeftOutCounts,
-    with_true_way,
+    Conversations, EARLIER_THINKING, HarmonySettings, Json, LeftOutCounts, ReadSettings,
 };
 use crate::error::{Error, Result};
 use crate::harmony::Policy;
 use crate::json::write_ascii_string;
 use crate::record::columns::TextBuilder;
-use crate::record::conversation::{CONVERSATION, POLICY, raw_place, turn_id};
+use crate::record::conversation::{CONVERSATION, POLICY, raw_place};
 use crate::record::declare::ColumnBuilder;
+use crate::record::identity::Identity;
 use crate::wording::{counted, grouped};
+
+/// What helps if reasoning before answers was left out.
+pub const WITHOUT_THINKING: &str =
+    "; answers after it are trained on without it; --turns fit trains each turn with its own";
 
 /// Converts chats to conversations.
 pub struct ChatHarmony {
     conversations: Conversations,
-    ids: ChatIds,
+    chats: Chats,
     metadata_fields: Vec<String>,
     with_places: bool,
     schema: SchemaRef,
-    left_out: SharedLeftOutCounts,
-    /// The chats that became conversations, and the conversations.
-    counts: [AtomicU64; 2],
 }
 
 impl ChatHarmony {
     /// `with_places`: conversations state the record from which they were made. Fails if two columns would
     /// have the same name.
     pub fn new(
-        mut conversations: Conversations,
+        (mut read, settings): (ReadSettings, HarmonySettings),
         id_field: Option<String>,
         metadata_fields: Vec<String>,
         with_places: bool,
@@ -66,18 +65,10 @@ impl ChatHarmony {
                 "--metadata-fields: there would be two columns {name}"
             )));
         }
-        let (ids, left_out) = (ChatIds::new(id_field), SharedLeftOutCounts::default());
-        conversations.read_elsewhere([ids.columns(), metadata_fields.clone()].concat());
-        let counts = Default::default();
-        Ok(ChatHarmony {
-            conversations,
-            ids,
-            metadata_fields,
-            with_places,
-            schema,
-            left_out,
-            counts,
-        })
+        let chats = Chats::new(id_field);
+        read.read_elsewhere = [chats.ids.columns(), metadata_fields.clone()].concat();
+        let conversations = Conversations::new(read, settings);
+        Ok(ChatHarmony { conversations, chats, metadata_fields, with_places, schema })
     }
 
     pub fn schema(&self) -> &SchemaRef {
@@ -86,66 +77,30 @@ impl ChatHarmony {
 
     /// Returns a warning for each kind of data that did not become part of the conversations.
     pub fn warnings(&self) -> Vec<String> {
-        self.left_out.counts().warnings(way_on)
+        self.chats.warnings(|name| match name {
+            EARLIER_THINKING => WITHOUT_THINKING,
+            _ => "",
+        })
     }
 
     /// Returns the line that names what was not read.
     pub fn unread(&self) -> Option<String> {
-        self.left_out.counts().unread()
+        self.chats.unread()
     }
 
     /// Returns how many conversations the chats became, if these are more.
     pub fn summary(&self) -> Option<String> {
-        let [chats, made] = self.counts.each_ref().map(|of| of.load(Ordering::Relaxed));
+        let [chats, made] = self.chats.divided()?;
         let (few, many) = (counted(chats, "chat"), counted(made, "conversation"));
-        (made > chats).then(|| format!("{few}, {many} ({} with --turns all)", grouped(chats)))
-    }
-
-    fn count(&self, made: &[Range<usize>]) {
-        let [chats, conversations] = &self.counts;
-        chats.fetch_add(u64::from(!made.is_empty()), Ordering::Relaxed);
-        conversations.fetch_add(made.len() as u64, Ordering::Relaxed);
+        Some(format!("{few}, {many} ({} with --turns all)", grouped(chats)))
     }
 
     /// Converts a batch of chats to conversations.
-    pub fn convert(&self, mut batch: Batch) -> Result<Batch> {
-        let records = batch.records.clone();
-        let texts = records.column(0).as_string::<i32>();
-        let mut rows = Rows::new(self.metadata_fields.len());
-        let mut all_left_out = LeftOutCounts::default();
-        let mut buffer = Vec::new();
-        batch.progress = Some(records.num_rows() as u64);
-        for row in 0..records.num_rows() {
-            let (mut left_out, mut id) = (LeftOutCounts::default(), None);
-            buffer.clear();
-            let text = texts.value(row);
-            let done = Json::parse(text).map_err(|error| format!("invalid JSON: {error}"));
-            let done = done.and_then(|record| {
-                id = Some(self.ids.of(&record)?);
-                let metadata = self.metadata(&record)?;
-                let made = self.conversations.of(record, &mut left_out, &mut buffer)?;
-                rows.has_room(buffer.len()).map(|()| (made, metadata))
-            });
-            match (done, &id) {
-                (Ok((made, metadata)), Some(id)) => {
-                    all_left_out.extend(&left_out);
-                    self.count(&made);
-                    for (number, text) in made.iter().enumerate() {
-                        let place = batch.origin.in_file(row).filter(|_| self.with_places);
-                        let number = (made.len() > 1).then_some(number + 1);
-                        rows.push(id, (number, &buffer[text.clone()]), &metadata, place);
-                    }
-                }
-                (done, id) => {
-                    let reason = done.err().unwrap_or_default();
-                    let reason = true_reason(reason, text, self.conversations.read_settings());
-                    batch.reject_row((&records, row), id.as_deref(), reason, raw_json);
-                }
-            }
-        }
-        self.left_out.add(&all_left_out);
-        batch.records = rows.finish(&self.schema, self.with_places)?;
-        Ok(batch)
+    pub fn convert(&self, batch: Batch) -> Result<Batch> {
+        let rows = Rows::new(self.metadata_fields.len());
+        let (texts, made, metadata) = Default::default();
+        let mut maker = Maker { stage: self, rows, texts, made, metadata };
+        self.chats.convert(batch, self.conversations.read_settings(), &mut maker)
     }
 
     /// Returns the text of `metadata_json`, and of each field.
@@ -180,27 +135,35 @@ impl ChatHarmony {
     }
 }
 
-/// Returns why a record is refused, with options that help.
-pub fn true_reason(reason: String, record: &str, settings: &ReadSettings) -> String {
-    match Json::parse(record) {
-        Ok(record) => with_true_way(reason, &record, settings),
-        Err(_) => reason,
-    }
+/// Makes the conversations of a batch.
+struct Maker<'s> {
+    stage: &'s ChatHarmony,
+    rows: Rows,
+    /// The conversations of the last chat, and the place of each.
+    texts: Vec<u8>,
+    made: Vec<Range<usize>>,
+    metadata: Vec<Option<String>>,
 }
 
-/// Returns the option that keeps what was left out.
-fn way_on(name: &str) -> &'static str {
-    match name {
-        EARLIER_THINKING => {
-            "; answers after it are trained on without it; --turns fit trains each turn with its own"
-        }
-        _ => "",
+impl FromChats for Maker<'_> {
+    fn make(&mut self, chat: Json<'_>, left_out: &mut LeftOutCounts) -> Result<usize, String> {
+        self.texts.clear();
+        self.metadata = self.stage.metadata(&chat)?;
+        self.made = self.stage.conversations.of(chat, left_out, &mut self.texts)?;
+        self.rows.has_room(self.texts.len())?;
+        Ok(self.made.len())
     }
-}
 
-/// Returns a record as it is written to the rejects.
-pub fn raw_json(batch: &RecordBatch, row: usize) -> String {
-    batch.column(0).as_string::<i32>().value(row).to_string()
+    fn add(&mut self, number: usize, identity: Identity<'_>) -> Result<()> {
+        let messages = self.made.get(number).and_then(|place| self.texts.get(place.clone()));
+        self.rows.push(messages.unwrap_or_default(), &self.metadata, identity);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<RecordBatch> {
+        let rows = std::mem::replace(&mut self.rows, Rows::new(0));
+        rows.finish(&self.stage.schema, self.stage.with_places)
+    }
 }
 
 /// The columns of conversations.
@@ -234,25 +197,15 @@ impl Rows {
         }
     }
 
-    fn push(
-        &mut self,
-        id: &str,
-        (turn, messages): (Option<usize>, &[u8]),
-        metadata: &[Option<String>],
-        place: Option<(String, u64)>,
-    ) {
-        match turn {
-            Some(turn) => self.ids.push(Some(&turn_id(id, turn))),
-            None => self.ids.push(Some(id)),
-        }
+    fn push(&mut self, messages: &[u8], metadata: &[Option<String>], identity: Identity<'_>) {
+        self.ids.push(identity.id);
         self.messages.bytes.extend_from_slice(messages);
         self.messages.ends.push(self.messages.bytes.len(), true);
         for (column, text) in self.metadata.iter_mut().zip(metadata) {
             column.push(text.as_deref());
         }
-        let (input, number) = place.unzip();
-        self.inputs.append_option(input);
-        self.numbers.append_option(number);
+        self.inputs.append_option(identity.input);
+        self.numbers.append_option(identity.row);
     }
 
     fn finish(mut self, schema: &SchemaRef, with_places: bool) -> Result<RecordBatch> {

@@ -1,89 +1,49 @@
-//! The arguments that decide how chats become conversations.
+//! The arguments that decide how chats are read, what is trained on, and how they are rendered, for every model.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use crate::chat::{
-    AnswerChoice, NamedFields, ReadSettings, Settings, Style, TextCalls, TrainOn, Turns,
+    AnswerChoice, HarmonySettings, NamedFields, ReadSettings, TextCalls, TrainOn, Turns,
 };
 use crate::cli::ForPipelines;
+use crate::error::{Error, Result};
+use crate::visible;
 
-/// Names of other times for [`Turns`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Thinking {
-    Last,
-    All,
-    Split,
-}
-
-/// Settings of the conversations, for chats that do not state them themselves.
+/// How chats are read, what is trained on, and what is set for the model.
 #[derive(Debug, Clone, Args)]
 pub struct ChatArgs {
-    /// Words of system and developer messages: openai-harmony's, or exactly the official template's
+    /// Answers to train on, and the records of a chat: fit, all, last or completion [default: fit]
     ///
-    /// vLLM renders with openai-harmony.
-    #[arg(long, value_enum, default_value = "harmony", value_name = "harmony|exact")]
-    #[arg(add = ForPipelines)]
-    #[arg(hide_possible_values = true, help_heading = "Conversations")]
-    pub style: Style,
-
-    /// The answers that are trained on, and the conversations of a chat: fit, all, or last [default: fit]
-    ///
-    /// fit: all, in the fewest conversations in which each stands as the model generates it: one for each
-    /// user's turn (ids with #1, #2, ... if a chat becomes several), which has the reasoning of that turn. all:
-    /// one conversation for a chat, in which only the last turn has its reasoning. last: only the last
-    /// answer is trained on. (split is the old name of fit.)
-    #[arg(long, value_enum, default_value = "fit", value_name = "WHICH")]
-    #[arg(add = ForPipelines)]
+    /// fit: all answers, in the fewest records in which each stands as the model generates it (ids with #1, #2, ...
+    /// if a chat becomes several: reasoning of earlier turns is not in the history). all: one record for a chat, in
+    /// which answers are trained on as they stand in the history. last: only the last answer. completion: the last
+    /// answer with the calls before it. Of a prompt with a completion, fit and all train on the completion;
+    /// fit,prompts and all,prompts on the answers in the prompt, too. (split is the old name of fit.)
+    #[arg(long, add = ForPipelines, value_parser = turns(), default_value = "fit", value_name = "WHICH")]
     #[arg(hide_default_value = true, hide_possible_values = true)]
     pub turns: Turns,
 
-    /// The old names: last is --turns all; split is --turns fit; all is --turns all that keeps all reasoning
-    #[arg(long, value_enum, value_name = "WHICH", hide_short_help = true)]
-    #[arg(add = ForPipelines, conflicts_with = "turns")]
-    #[arg(hide_possible_values = true, help_heading = "Conversations")]
-    pub thinking: Option<Thinking>,
+    /// Set a variable: reasoning_effort=high, enable_thinking=false
+    ///
+    /// gpt-oss has reasoning_effort (low, medium, high), model_identity, knowledge_cutoff, builtin_tools
+    /// (browser,python) and keep_reasoning (true: all reasoning stays in the history); a folder has what its
+    /// template names. The value is read as JSON, or else as text. Repeatable. A record's own win.
+    #[arg(long, add = ForPipelines, value_name = "NAME=VALUE", value_parser = variable)]
+    pub set: Vec<(String, String)>,
 
-    /// Reasoning effort in the system message: low, medium or high (a record's own wins)
-    #[arg(long, default_value = "medium", value_name = "LEVEL", help_heading = "Conversations")]
-    #[arg(add = ForPipelines)]
-    pub reasoning_effort: String,
+    /// The date that the model is told, if it is told one; never today's [default for gpt-oss: 2026-01-01]
+    #[arg(long, add = ForPipelines, value_name = "YYYY-MM-DD", help_heading = "Conversations")]
+    pub date: Option<String>,
 
-    /// The date in the system message; never today's
-    #[arg(long, default_value = "2026-01-01", value_name = "DATE", help_heading = "Conversations")]
-    #[arg(add = ForPipelines)]
-    pub date: String,
+    /// Take the id from this field [default: the first of id, synth_id, conversation_id, prompt_id,
+    /// uuid and metadata_json.synth_id that is there, else a hash of the chat]
+    #[arg(long, add = ForPipelines, value_name = "NAME", help_heading = "Conversations")]
+    pub id_field: Option<String>,
 
-    /// Who the system message says the model is (a record's own wins)
-    #[arg(long, value_name = "TEXT", help_heading = "Conversations")]
-    #[arg(add = ForPipelines)]
-    #[arg(default_value = "You are ChatGPT, a large language model trained by OpenAI.")]
-    pub model_identity: String,
-
-    /// The knowledge cutoff in the system message
-    #[arg(long, value_name = "TEXT", default_value = "2024-06")]
-    #[arg(add = ForPipelines)]
-    #[arg(help_heading = "Conversations")]
-    pub knowledge_cutoff: String,
-
-    /// Harmony's own tools that the system message declares: browser, python (a record's own win)
-    #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = "Conversations")]
-    #[arg(add = ForPipelines)]
-    #[arg(value_parser = ["browser", "python"])]
-    #[arg(hide_possible_values = true)]
-    pub builtin_tools: Vec<String>,
-
-    #[command(flatten)]
-    pub read: ChatReadArgs,
-}
-
-/// How records are read as chats.
-#[derive(Debug, Clone, Args)]
-pub struct ChatReadArgs {
-    /// Train on all assistant messages, or on the completion, the last turn [default: all; completion
-    /// for prompts with completions]
-    #[arg(long, add = ForPipelines, value_enum, value_name = "WHICH", hide_possible_values = true)]
-    #[arg(hide_short_help = true)]
-    pub train: Option<TrainOn>,
+    /// The old name of --turns completion, and of --turns fit,prompts (all)
+    #[arg(long, add = ForPipelines, value_parser = train(), value_name = "WHICH", hide = true)]
+    train: Option<TrainOn>,
 
     /// Take a content that looks like a JSON array of parts as plain text. Otherwise it is refused: a
     /// JSON column that was read as text looks like this
@@ -130,28 +90,75 @@ pub struct ChatReadArgs {
     pub ignore_field: Vec<String>,
 }
 
-impl ChatArgs {
-    pub fn settings(&self) -> Settings {
-        Settings {
-            read: self.read.settings(),
-            style: self.style,
-            turns: match self.thinking {
-                None => self.turns,
-                Some(Thinking::Split) => Turns::Fit,
-                Some(Thinking::Last | Thinking::All) => Turns::All,
-            },
-            keeps_reasoning: self.thinking == Some(Thinking::All),
-            identity: self.model_identity.clone(),
-            effort: self.reasoning_effort.clone(),
-            date: self.date.clone(),
-            cutoff: self.knowledge_cutoff.clone(),
-            builtin_tools: self.builtin_tools.clone(),
-        }
+/// The options of earlier versions, of chat-harmony alone; `--turns`, `--set` and `--date` take their place.
+#[derive(Debug, Clone, Args)]
+pub struct OldChatArgs {
+    /// The template's own words are those of --model DIR
+    #[arg(long, add = ForPipelines, value_enum, value_name = "WHICH", hide = true)]
+    style: Option<Style>,
+
+    /// The old names: last is --turns all; split is --turns fit; all is --turns all --set keep_reasoning=true
+    #[arg(long, add = ForPipelines, value_enum, value_name = "WHICH", hide = true)]
+    #[arg(conflicts_with = "turns")]
+    thinking: Option<Thinking>,
+
+    /// --set reasoning_effort=LEVEL
+    #[arg(long, add = ForPipelines, value_name = "LEVEL", hide = true)]
+    reasoning_effort: Option<String>,
+
+    /// --set model_identity=TEXT
+    #[arg(long, add = ForPipelines, value_name = "TEXT", hide = true)]
+    model_identity: Option<String>,
+
+    /// --set knowledge_cutoff=TEXT
+    #[arg(long, add = ForPipelines, value_name = "TEXT", hide = true)]
+    knowledge_cutoff: Option<String>,
+
+    /// --set builtin_tools=A,B
+    #[arg(long, add = ForPipelines, value_name = "A,B", hide = true)]
+    builtin_tools: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Style {
+    Harmony,
+    Exact,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Thinking {
+    Last,
+    All,
+    Split,
+}
+
+fn turns() -> impl TypedValueParser<Value = Turns> {
+    let names = Turns::names().map(|name| match name {
+        "fit" => PossibleValue::new(name).alias("split"),
+        name => PossibleValue::new(name),
+    });
+    PossibleValuesParser::new(names).map(|name| Turns::named(&name).unwrap_or_default())
+}
+
+fn train() -> impl TypedValueParser<Value = TrainOn> {
+    PossibleValuesParser::new(["all", "completion"]).map(|name| match &*name {
+        "completion" => TrainOn::Completion,
+        _ => TrainOn::Prompts,
+    })
+}
+
+/// Reads `NAME=VALUE`.
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=').filter(|(name, _)| !name.is_empty()) {
+        Some((name, value)) => Ok((name.to_string(), value.to_string())),
+        None => Err("expected NAME=VALUE, as in enable_thinking=false".to_string()),
     }
 }
 
-impl ChatReadArgs {
-    pub fn settings(&self) -> ReadSettings {
+impl ChatArgs {
+    /// Returns how chats are read.
+    pub fn read_settings(&self) -> ReadSettings {
+        let turns = Turns { trained: self.train.unwrap_or(self.turns.trained), ..self.turns };
         ReadSettings {
             content_is_text: self.content_is_text,
             fields: NamedFields {
@@ -162,10 +169,47 @@ impl ChatReadArgs {
             },
             ignored: self.ignore_field.clone(),
             take: self.take.clone(),
-            train: self.train,
+            turns,
             keeps_tags: false,
             calls: self.calls,
             read_elsewhere: Vec::new(),
         }
+    }
+
+    /// Returns what Harmony's system message says.
+    pub fn harmony_settings(&self) -> Result<HarmonySettings> {
+        let mut settings = HarmonySettings::default();
+        if let Some(date) = &self.date {
+            settings.date.clone_from(date);
+        }
+        for (name, value) in &self.set {
+            let set = settings.set(name, value);
+            set.map_err(|cause| Error::usage(format!("--set {}", visible::line(&cause))))?;
+        }
+        Ok(settings)
+    }
+}
+
+impl OldChatArgs {
+    /// Puts what they say into the arguments that have taken their place.
+    pub fn put_into(self, args: &mut ChatArgs) -> Result<()> {
+        if self.style == Some(Style::Exact) {
+            let cause = "--style exact is not there any more: a chat template's own words come from its model's folder";
+            return Err(Error::usage(cause).hint("chat-tok --model DIR"));
+        }
+        let old = [
+            ("reasoning_effort", self.reasoning_effort),
+            ("model_identity", self.model_identity),
+            ("knowledge_cutoff", self.knowledge_cutoff),
+            ("builtin_tools", self.builtin_tools),
+            ("keep_reasoning", (self.thinking == Some(Thinking::All)).then(|| "true".to_string())),
+        ];
+        let old = old.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?)));
+        // (The last one counts.)
+        args.set.splice(0..0, old);
+        if let Some(thinking) = self.thinking {
+            args.turns.is_one = thinking != Thinking::Split;
+        }
+        Ok(())
     }
 }

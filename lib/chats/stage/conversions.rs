@@ -112,20 +112,25 @@ impl SourceArgs {
         &self,
         record: &RecordType,
         reader: &Reader,
-        mut settings: Value,
+        settings: Value,
         entry: Option<Value>,
     ) -> Result<Header> {
         let mut header = reader.header().through(record, entry);
+        self.state_conversion(&mut header, reader, settings);
+        if let Some(inputs) = self.described()? {
+            header.set(INPUTS, inputs);
+        }
+        Ok(header)
+    }
+
+    /// States in a header how the records are made from the inputs.
+    pub fn state_conversion(&self, header: &mut Header, reader: &Reader, mut settings: Value) {
         let slice = self.input.slice.map(|slice| slice.to_string());
         settings["shard"] = json!(self.shard.map(|shard| shard.to_string()));
         settings["inputs"] = json!(reader.sources());
         settings["limits"] = json!({"rows": self.limit.limit, "slice": slice});
         header.set(CONVERSION, settings);
-        self.state_cut(&mut header);
-        if let Some(inputs) = self.described()? {
-            header.set(INPUTS, inputs);
-        }
-        Ok(header)
+        self.state_cut(header);
     }
 }
 

@@ -4,13 +4,14 @@
 mod chat;
 mod chat_args;
 mod chat_ids;
+mod chats;
 mod conversions;
 mod synth;
 mod synth_args;
 
-pub use chat::{ChatHarmony, raw_json, true_reason};
-pub use chat_args::{ChatArgs, ChatReadArgs};
-pub use chat_ids::ChatIds;
+pub use chat::{ChatHarmony, WITHOUT_THINKING};
+pub use chat_args::{ChatArgs, OldChatArgs};
+pub use chats::{Chats, FromChats};
 pub use conversions::{ConversationOutputArgs, SourceArgs};
 pub use gristmill_stream::stage::*;
 pub use synth::{ReasoningEffort, Reference, SynthHarmony, SynthSettings};

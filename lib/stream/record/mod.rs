@@ -8,6 +8,7 @@
 
 pub mod columns;
 pub mod declare;
+pub mod identity;
 mod kind;
 pub mod nullable;
 pub mod part_id;

@@ -15,6 +15,7 @@ use super::stated::{StatedColumn, StatedMember, stated_column};
 use crate::model::{is_stated_by_records, refuse_two, state_id, tokenizer_id};
 use crate::tokenizer::START;
 
+pub use super::identity::Identity;
 pub use super::segment::Segment;
 
 /// The member with the tokenizer.
@@ -87,16 +88,6 @@ pub fn unmasked_schema() -> Schema {
 /// Returns the schema of records with masks.
 pub fn masked_schema() -> Schema {
     schema_of((TOKENS.fields)())
-}
-
-/// The identity of a record: its id, and its place in its source file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Identity<'a> {
-    pub id: Option<&'a str>,
-    /// The file's name, without the directories above it.
-    pub input: Option<&'a str>,
-    /// The row in the file, from 0.
-    pub row: Option<u64>,
 }
 
 /// A batch of token records, by column.

@@ -1,17 +1,22 @@
-//! The arguments that decide how chats are rendered by a model's template.
+//! The arguments that decide for which model chats are rendered, and how its template is used.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use gristmill_template::TrustGeneration;
 use serde_json::{Value, json};
 
-use super::chat_tok::ChatTokSettings;
-use crate::chat::{Arguments, ContentForm, TemplateChats, TextCalls, Turns};
+use super::chat_tok::Rendering;
+use super::template_renderer::{TemplateSettings, Templates};
+use super::token_header::TokensOf;
+use crate::chat::{
+    Arguments, ContentForm, Conversations, ReadSettings, TemplateChats, TextCalls, name_of,
+};
 use crate::cli::ForPipelines;
-use crate::model::{ArgumentForms, ChatModel, ModelSettings};
-
-use crate::stage::ChatReadArgs;
+use crate::error::{Error, Result};
+use crate::harmony::Policy;
+use crate::model::{ArgumentForms, ChatModel, GPT_OSS, ModelSettings};
+use crate::stage::ChatArgs;
 
 /// What happens to reasoning that the template does not show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -23,8 +28,9 @@ pub enum UnseenReasoning {
 }
 
 /// The form of the arguments of calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ArgumentForm {
+    #[default]
     Auto,
     Object,
     Text,
@@ -37,64 +43,46 @@ pub enum Trust {
     No,
 }
 
-/// The model, and how its template is used.
+/// The model, and how the template of a folder is used.
 #[derive(Debug, Clone, Args)]
 pub struct ModelArgs {
-    /// The model's folder, or one tokenizer.json; nothing is fetched
+    /// gpt-oss, which is built in, or a Hugging Face folder
     ///
-    /// It has tokenizer.json, tokenizer_config.json and the chat template, as save_pretrained writes them.
-    #[arg(long, value_name = "DIR")]
-    model: PathBuf,
+    /// Nothing is fetched. gpt-oss is rendered as openai-harmony renders it, and tokenized with o200k. A folder has tokenizer.json,
+    /// tokenizer_config.json and the chat template, as save_pretrained writes them; it may be one tokenizer.json.
+    /// (A folder that is named gpt-oss is ./gpt-oss.)
+    #[arg(long, value_name = "gpt-oss|DIR")]
+    model: Option<PathBuf>,
 
     /// The chat template, in place of the folder's
-    #[arg(long, add = ForPipelines, value_name = "FILE")]
+    #[arg(long, add = ForPipelines, value_name = "FILE", help_heading = "Template")]
     template: Option<PathBuf>,
-
-    /// Set a variable of the template: enable_thinking=false
-    ///
-    /// The value is read as JSON, or else as text. Repeatable. A record's own chat_template_kwargs win.
-    #[arg(long, add = ForPipelines, value_name = "NAME=VALUE", value_parser = variable)]
-    set: Vec<(String, Value)>,
-
-    /// The answers that are trained on, and the records of a chat: fit, all, or last [default: fit]
-    ///
-    /// fit: all, in the fewest records in which each stands as the model generates it (ids with #1, #2, ... if
-    /// a chat becomes several: templates drop the reasoning of earlier turns). all: one record for a
-    /// chat, in which answers are trained on as they stand in the history. last: only the last answer.
-    /// (split is the old name of fit.)
-    #[arg(long, add = ForPipelines, value_enum, default_value = "fit", value_name = "WHICH")]
-    #[arg(hide_default_value = true, hide_possible_values = true)]
-    turns: Turns,
 
     /// Another stop token, besides the stop tokens of the folder and the template (repeatable)
     #[arg(long, add = ForPipelines, value_name = "TOKEN", help_heading = "Template")]
     stop: Vec<String>,
 
-    /// Count reasoning that the template does not show, or keep: refuse such chats
-    #[arg(long, add = ForPipelines, value_enum, default_value = "count", value_name = "count|keep")]
+    /// Count reasoning that the template does not show, or keep: refuse such chats [default: count]
+    #[arg(long, add = ForPipelines, value_enum, value_name = "count|keep")]
     #[arg(hide_possible_values = true, help_heading = "Template")]
-    reasoning: UnseenReasoning,
+    reasoning: Option<UnseenReasoning>,
 
     /// Take text of a chat that spells a special token as the token, as transformers does. Otherwise the chat
     /// is refused
     #[arg(long, add = ForPipelines, help_heading = "Template")]
     allow_special: bool,
 
-    /// The date for a template that asks for it; never today's
-    #[arg(long, add = ForPipelines, value_name = "YYYY-MM-DD", help_heading = "Template")]
-    date: Option<String>,
-
     /// Give the arguments of calls to the template as objects, as the text of JSON, or (auto) in the form that
-    /// the template writes as an object of JSON; as the chat has them if it writes both so
-    #[arg(long, add = ForPipelines, value_enum, default_value = "auto", value_name = "WHICH")]
-    #[arg(hide_default_value = true, hide_possible_values = true, help_heading = "Template")]
-    arguments: ArgumentForm,
+    /// the template writes as an object of JSON; as the chat has them if it writes both so [default: auto]
+    #[arg(long, add = ForPipelines, value_enum, value_name = "WHICH")]
+    #[arg(hide_possible_values = true, help_heading = "Template")]
+    arguments: Option<ArgumentForm>,
 
     /// Give contents to the template as texts, or as lists of parts, which some templates of models for images
-    /// read alone
-    #[arg(long, add = ForPipelines, value_enum, default_value = "text", value_name = "text|parts")]
+    /// read alone [default: text]
+    #[arg(long, add = ForPipelines, value_enum, value_name = "text|parts")]
     #[arg(hide_possible_values = true, help_heading = "Template")]
-    content: ContentForm,
+    content: Option<ContentForm>,
 
     /// yes: train on the range that the template's {% generation %} names, if it differs from the range that
     /// is found; no: on the range that is found. Otherwise such chats are refused
@@ -103,29 +91,69 @@ pub struct ModelArgs {
     trust_generation: Option<Trust>,
 }
 
-/// Reads `NAME=VALUE`.
-fn variable(text: &str) -> Result<(String, Value), String> {
-    let Some((name, value)) = text.split_once('=').filter(|(name, _)| !name.is_empty()) else {
-        return Err("expected NAME=VALUE, as in enable_thinking=false".to_string());
-    };
-    let parsed = serde_json::from_str(value);
-    Ok((name.to_string(), parsed.unwrap_or_else(|_| Value::from(value))))
+/// A model that is open, and how chats are rendered for it.
+pub struct OpenModel {
+    pub rendering: Rendering,
+    /// Whose tokens they become.
+    pub tokens: TokensOf,
+    /// The settings, as a header states them.
+    pub stated: Value,
+    /// What it is, for people.
+    pub note: String,
 }
 
 impl ModelArgs {
-    pub fn model(&self) -> ModelSettings {
-        ModelSettings {
-            folder: self.model.clone(),
-            template: self.template.clone(),
-            variables: self.set.clone(),
-            date: self.date.clone(),
-            stops: self.stop.clone(),
+    /// Opens the model, for chats that are read so.
+    pub fn open(&self, read: ReadSettings, chat: &ChatArgs) -> Result<OpenModel> {
+        let Some(model) = &self.model else {
+            let cause = "--model is missing: tokens are those of a model";
+            return Err(Error::usage(cause).hint("--model gpt-oss, or --model DIR, its folder"));
+        };
+        if model.as_os_str() == GPT_OSS {
+            self.gpt_oss(read, chat)
+        } else {
+            self.folder(model, read, chat)
         }
     }
 
-    /// Returns how chats are read for this model.
-    pub fn chats(&self, read: &ChatReadArgs, model: &ChatModel) -> TemplateChats {
-        let mut read = read.settings();
+    fn gpt_oss(&self, read: ReadSettings, chat: &ChatArgs) -> Result<OpenModel> {
+        let of_folders = [
+            ("--template", self.template.is_some()),
+            ("--stop", !self.stop.is_empty()),
+            ("--reasoning", self.reasoning.is_some()),
+            ("--allow-special", self.allow_special),
+            ("--arguments", self.arguments.is_some()),
+            ("--content", self.content.is_some()),
+            ("--trust-generation", self.trust_generation.is_some()),
+        ];
+        if let Some((option, _)) = of_folders.iter().find(|(_, is_given)| *is_given) {
+            let cause = format!("{option} is for the template of a folder; {GPT_OSS} is built in");
+            return Err(Error::usage(cause).hint("--model DIR"));
+        }
+        let settings = chat.harmony_settings()?;
+        let stated = read.stated_with(settings.to_json());
+        let note = "tokenizer: o200k, built in; rendered as openai-harmony does; turns end with <|return|>, <|end|>, \
+             <|call|>";
+        Ok(OpenModel {
+            rendering: Rendering::Harmony(Conversations::new(read, settings)),
+            tokens: TokensOf::harmony(None, Policy::Chat)?,
+            stated,
+            note: note.to_string(),
+        })
+    }
+
+    fn folder(&self, model: &Path, mut read: ReadSettings, chat: &ChatArgs) -> Result<OpenModel> {
+        let variable = |(name, value): &(String, String)| {
+            let parsed = serde_json::from_str(value);
+            (name.clone(), parsed.unwrap_or_else(|_| Value::from(&**value)))
+        };
+        let model = ChatModel::open(&ModelSettings {
+            folder: model.to_path_buf(),
+            template: self.template.clone(),
+            variables: chat.set.iter().map(variable).collect(),
+            date: chat.date.clone(),
+            stops: self.stop.clone(),
+        })?;
         // A template that does not read reasoning shows it in the content, or not at all.
         let key = model.reasoning_key();
         read.keeps_tags = key.is_none();
@@ -133,15 +161,18 @@ impl ModelArgs {
         if read.calls == TextCalls::Auto && model.names(true, "<tool_call>") {
             read.calls = TextCalls::Text;
         }
+        let stated = read.stated_with(self.to_json());
         let reasoning_key = key.unwrap_or("reasoning_content");
-        let arguments = self.arguments(model);
-        let (turns, content) = (self.turns, self.content);
-        TemplateChats { read, turns, arguments, content, reasoning_key }
+        let (arguments, content) = (self.arguments(&model), self.content.unwrap_or_default());
+        let chats = TemplateChats { read, arguments, content, reasoning_key };
+        let (tokens, note) = (TokensOf::model(&model), model.note());
+        let templates = Templates::new(model, chats, self.settings());
+        Ok(OpenModel { rendering: Rendering::Template(Box::new(templates)), tokens, stated, note })
     }
 
     /// The form in which the template is given the arguments of calls.
     fn arguments(&self, model: &ChatModel) -> Arguments {
-        match self.arguments {
+        match self.arguments.unwrap_or_default() {
             ArgumentForm::Object => Arguments::Object,
             ArgumentForm::Text => Arguments::Text,
             ArgumentForm::Auto => match model.argument_forms() {
@@ -152,9 +183,9 @@ impl ModelArgs {
         }
     }
 
-    pub fn settings(&self) -> ChatTokSettings {
-        ChatTokSettings {
-            keeps_reasoning: self.reasoning == UnseenReasoning::Keep,
+    fn settings(&self) -> TemplateSettings {
+        TemplateSettings {
+            keeps_reasoning: self.reasoning == Some(UnseenReasoning::Keep),
             allows_special: self.allow_special,
             generation: match self.trust_generation {
                 None => TrustGeneration::Unsaid,
@@ -164,23 +195,14 @@ impl ModelArgs {
         }
     }
 
-    /// Whether a record may become several, or none.
-    pub fn is_split(&self) -> bool {
-        self.turns != Turns::All
-    }
-
-    /// Returns the settings as a header states them.
-    pub fn to_json(&self) -> Value {
-        let name = |value: Option<clap::builder::PossibleValue>| {
-            value.map(|value| value.get_name().to_string())
-        };
+    /// Returns the settings of a folder as a header states them.
+    fn to_json(&self) -> Value {
         json!({
-            "turns": name(self.turns.to_possible_value()),
-            "reasoning": name(self.reasoning.to_possible_value()),
+            "reasoning": name_of(&self.reasoning.unwrap_or_default()),
             "allow_special": self.allow_special,
-            "arguments": name(self.arguments.to_possible_value()),
-            "content": name(self.content.to_possible_value()),
-            "trust_generation": self.trust_generation.and_then(|trust| name(trust.to_possible_value())),
+            "arguments": name_of(&self.arguments.unwrap_or_default()),
+            "content": name_of(&self.content.unwrap_or_default()),
+            "trust_generation": self.trust_generation.as_ref().and_then(name_of),
         })
     }
 }

@@ -4,14 +4,16 @@
 mod chat_tok;
 mod chat_tok_args;
 mod decode;
+mod harmony_renderer;
 mod render;
 mod span_mask;
-mod vocabulary;
+mod template_renderer;
+mod token_header;
 
-pub use chat_tok::{ChatTok, ChatTokSettings, Worker};
-pub use chat_tok_args::{ModelArgs, UnseenReasoning};
+pub use chat_tok::{ChatTok, ChatTokWorker, Renderer, Rendering, Sequences};
+pub use chat_tok_args::{ModelArgs, OpenModel};
 pub use decode::decode;
 pub use gristmill_chats::stage::*;
 pub use render::{Budget, render};
 pub use span_mask::MaskRules;
-pub use vocabulary::describe_tokenizer;
+pub use token_header::TokensOf;

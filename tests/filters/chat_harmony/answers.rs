@@ -148,8 +148,7 @@ fn split_leaves_out_turns_that_are_not_trained_on() {
     let answer = |weight: u8| json!({"role": "assistant", "content": "b", "thinking": "t", "weight": weight});
     let user = json!({"role": "user", "content": "x"});
     let record = json!({"id": "a", "messages": [user, answer(0), user, answer(1)]});
-    let made =
-        tool("chat-harmony").args(&["--thinking", "split"]).input(format!("{record}\n")).run().ok();
+    let made = tool("chat-harmony").input(format!("{record}\n")).run().ok();
     let ids: Vec<Value> = made.records().iter().map(|made| made["id"].clone()).collect();
     assert_eq!(ids, ["a"]);
     assert_eq!(

@@ -90,41 +90,37 @@ fn without_marks(mut conversation: Value) -> Value {
     conversation
 }
 
+/// Keeps all reasoning, in one conversation for a chat.
+const ALL: [&str; 4] = ["--turns", "all,prompts", "--set", "keep_reasoning=true"];
+
 #[test]
 fn every_case_is_as_stated() {
     let Some((_, cases)) = cases() else { return };
-    let mut lines: BTreeMap<&str, Vec<(String, &Value)>> = BTreeMap::new();
+    let mut made: Vec<(String, &Value)> = Vec::new();
     for case in cases.iter().filter(|case| case["name"] != PADDED) {
-        for (style, thinking) in [("exact", "last"), ("harmony", "all")] {
-            let name = &case["name"];
-            let arguments = ["--style", style, "--thinking", thinking, "--date", date(case)];
-            let found = converted(&record(case), &[&arguments[..], &["-q"]].concat());
-            let wanted = &case["records"][style];
-            let stated = [&case["refuse"], &wanted["refuse"]].into_iter().find_map(Value::as_str);
-            // Refused since: what would be lost, or trained on as an empty answer.
-            let since = SINCE_REFUSED.iter().find(|(known, _)| name == known);
-            match (found, since.map(|(_, reason)| *reason).or(stated)) {
-                (Err(reason), Some(wanted)) => {
-                    assert_eq!(reason, refusal(wanted), "{name} {style}");
-                }
-                // The template raises, and states no reason.
-                (Err(_), None) => assert!(wanted["error"].is_string(), "{name} {style}"),
-                (Ok(found), None) => {
-                    let found = without_marks(found);
-                    assert_eq!(found["messages"], wanted["messages"], "{name} {style}");
-                    lines.entry(style).or_default().push((found.to_string(), wanted));
-                }
-                (Ok(_), Some(wanted)) => panic!("{name} {style} is not refused: {wanted}"),
+        let name = &case["name"];
+        let arguments = [&ALL[..], &["--date", date(case), "-q"]].concat();
+        let found = converted(&record(case), &arguments);
+        let wanted = &case["records"]["harmony"];
+        let stated = [&case["refuse"], &wanted["refuse"]].into_iter().find_map(Value::as_str);
+        // Refused since: what would be lost, or trained on as an empty answer.
+        let since = SINCE_REFUSED.iter().find(|(known, _)| name == known);
+        match (found, since.map(|(_, reason)| *reason).or(stated)) {
+            (Err(reason), Some(wanted)) => assert_eq!(reason, refusal(wanted), "{name}"),
+            (Err(reason), None) => panic!("{name} is refused: {reason}"),
+            (Ok(found), None) => {
+                let found = without_marks(found);
+                assert_eq!(found["messages"], wanted["messages"], "{name}");
+                made.push((found.to_string(), wanted));
             }
+            (Ok(_), Some(wanted)) => panic!("{name} is not refused: {wanted}"),
         }
     }
-    for lines in lines.values() {
-        let input: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
-        let found = tool("harmony-tok").args(&["--policy", "chat"]).input(&input).run().ok();
-        for (found, (_, wanted)) in found.records().iter().zip(lines) {
-            let tokens = found["tokens"].as_array().unwrap();
-            assert_eq!(tokens[..tokens.len() - 1], wanted["tokens"].as_array().unwrap()[..]);
-        }
+    let input: String = made.iter().map(|(line, _)| format!("{line}\n")).collect();
+    let found = tool("harmony-tok").args(&["--policy", "chat"]).input(&input).run().ok();
+    for (found, (_, wanted)) in found.records().iter().zip(&made) {
+        let tokens = found["tokens"].as_array().unwrap();
+        assert_eq!(tokens[..tokens.len() - 1], wanted["tokens"].as_array().unwrap()[..]);
     }
 }
 
@@ -133,39 +129,37 @@ fn every_case_is_as_stated() {
 fn every_case_is_trained_on_as_stated() {
     let Some((_, cases)) = cases() else { return };
     let dir = TempDir::new();
-    for (style, thinking) in [("exact", "last"), ("harmony", "all")] {
-        let good = |case: &&Value| {
-            let is_refused = SINCE_REFUSED.iter().any(|(name, _)| case["name"] == *name);
-            let is_other = is_refused || case["name"] == PADDED;
-            !is_other && case["refuse"].is_null() && case["records"][style]["segments"].is_array()
-        };
-        let cases: Vec<&Value> = cases.iter().filter(good).collect();
-        for by_date in ["2026-01-01", "2025-06-28"] {
-            let cases = cases.iter().filter(|case| date(case) == by_date);
-            let lines: String = cases.clone().map(|case| format!("{}\n", record(case))).collect();
-            let chats = dir.write("chats.ndjson", lines);
-            let masked = bash(&format!(
-                "chat-harmony {chats} -q --style {style} --thinking {thinking} --train all --date {by_date} |
-                 harmony-tok --policy chat | span-mask -q --span commentary=3"
-            ))
-            .ok()
-            .records();
-            for (case, found) in cases.zip(&masked) {
-                let mut wanted = vec![0; found["tokens"].as_array().unwrap().len()];
-                for segment in case["records"][style]["segments"].as_array().unwrap() {
-                    let id = match &segment["span"] {
-                        Value::String(name) if name == "commentary" => 3,
-                        id => id.as_u64().unwrap(),
-                    };
-                    let [start, end] =
-                        ["start", "end"].map(|key| segment[key].as_u64().unwrap() as usize);
-                    // Position t is about token t + 1.
-                    wanted[start.saturating_sub(1)..end - 1].fill(id);
-                }
-                assert_eq!(found["span_id"], json!(wanted), "{} {style}", case["name"]);
+    let good = |case: &&Value| {
+        let is_refused = SINCE_REFUSED.iter().any(|(name, _)| case["name"] == *name);
+        let is_other = is_refused || case["name"] == PADDED;
+        !is_other && case["refuse"].is_null() && case["records"]["harmony"]["segments"].is_array()
+    };
+    let cases: Vec<&Value> = cases.iter().filter(good).collect();
+    for by_date in ["2026-01-01", "2025-06-28"] {
+        let cases = cases.iter().filter(|case| date(case) == by_date);
+        let lines: String = cases.clone().map(|case| format!("{}\n", record(case))).collect();
+        let chats = dir.write("chats.ndjson", lines);
+        let masked = bash(&format!(
+            "chat-harmony {chats} -q {} --date {by_date} |
+             harmony-tok --policy chat | span-mask -q --span commentary=3",
+            ALL.join(" ")
+        ));
+        let masked = masked.ok().records();
+        for (case, found) in cases.zip(&masked) {
+            let mut wanted = vec![0; found["tokens"].as_array().unwrap().len()];
+            for segment in case["records"]["harmony"]["segments"].as_array().unwrap() {
+                let id = match &segment["span"] {
+                    Value::String(name) if name == "commentary" => 3,
+                    id => id.as_u64().unwrap(),
+                };
+                let [start, end] =
+                    ["start", "end"].map(|key| segment[key].as_u64().unwrap() as usize);
+                // Position t is about token t + 1.
+                wanted[start.saturating_sub(1)..end - 1].fill(id);
             }
-            assert_eq!(masked.len(), chats_in(&dir));
+            assert_eq!(found["span_id"], json!(wanted), "{}", case["name"]);
         }
+        assert_eq!(masked.len(), chats_in(&dir));
     }
 }
 
@@ -185,39 +179,42 @@ fn masks_are_those_of_trls_training_template() {
         if trained["text"].is_null() || has_control || is_weighted {
             continue;
         }
-        let Ok(conversation) = converted(
-            &record(case),
-            &["--turns", "all", "--style", "exact", "--train", "all", "-q", "--date", date(case)],
-        ) else {
-            continue;
-        };
+        let arguments = ["--turns", "all,prompts", "-q", "--date", date(case)];
+        let Ok(conversation) = converted(&record(case), &arguments) else { continue };
         let dir = TempDir::new();
         let file = dir.write("c.ndjson", format!("{conversation}\n"));
         let decoded = bash(&format!(
             "harmony-tok --policy chat {file} | span-mask -q --span commentary=3 | harmony-tok --decode"
         ));
         let decoded = decoded.ok().records().remove(0);
-        let text = trained["text"].as_str().unwrap();
-        if decoded["text"].as_str() != Some(&format!("{text}<|endoftext|>")) {
+        // Behind the system and developer messages, whose words the template has of its own.
+        let text = format!("{}<|endoftext|>", trained["text"].as_str().unwrap());
+        let chat = |text: &str| {
+            let begin = ["<|start|>user", "<|start|>assistant"].map(|role| text.find(role));
+            begin.into_iter().flatten().min().map(|at| text[at..].to_string())
+        };
+        let own = decoded["text"].as_str().unwrap();
+        if chat(own).is_none() || chat(own) != chat(&text) {
             continue;
         }
-        let marked = |spans: Vec<(u64, u64)>| {
+        let marked = |text: &str, spans: Vec<(u64, u64)>| {
             let mut marks = vec![false; text.chars().count()];
             spans.iter().for_each(|&(start, end)| marks[start as usize..end as usize].fill(true));
-            marks
+            let all = chat(text).unwrap_or_default().chars().count();
+            assert!(!marks[..marks.len() - all].contains(&true));
+            marks.split_off(marks.len() - all)
         };
         let pair = |span: &Value, [a, b]: [&str; 2]| {
             (span[a].as_u64().unwrap(), span[b].as_u64().unwrap())
         };
         let ours = decoded["spans"].as_array().unwrap().iter();
-        let ours = marked(ours.map(|span| pair(span, ["start", "end"])).collect());
+        let ours = marked(own, ours.map(|span| pair(span, ["start", "end"])).collect());
         let theirs = trained["spans"].as_array().unwrap().iter();
         let theirs = theirs.map(|s| (s[0].as_u64().unwrap(), s[1].as_u64().unwrap())).collect();
-        assert_eq!(ours, marked(theirs), "{}", case["name"]);
+        assert_eq!(ours, marked(&text, theirs), "{}", case["name"]);
         compared += 1;
     }
-    // One of the cases has a null that is left out.
-    assert!(compared >= 64, "{compared}");
+    assert!(compared >= 40, "{compared}");
 }
 
 /// Parquet of four writers, and their way back through Arrow, gives what NDJSON gives.

@@ -3,15 +3,16 @@
 use serde_json::Value;
 
 use super::vocabulary;
-use crate::common::{TempDir, bash, oracle, python};
+use crate::common::{TempDir, bash, python};
 
 const CHATS: usize = 4_000;
+/// Keeps all reasoning, in one conversation for a chat.
+const ALL: &str = "--turns all,prompts --set keep_reasoning=true";
 const CONTROL: std::ops::RangeInclusive<i64> = 199_998..=201_087;
 
-/// Against openai-harmony with all reasoning, token for token; against the official template's text as
-/// transformers renders it, where that loses nothing.
+/// Against openai-harmony with all reasoning, token for token.
 #[test]
-fn random_chats_are_what_both_originals_make() {
+fn random_chats_are_what_openai_harmony_makes() {
     let Some(python) = python() else { return };
     let dir = TempDir::new();
     let vocabulary = vocabulary(&dir);
@@ -22,7 +23,7 @@ fn random_chats_are_what_both_originals_make() {
     let lines = dir.text("expected.ndjson");
     let expected: Vec<Value> = lines.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     let chats = dir.at("chats.ndjson");
-    let pipe = format!("chat-harmony -j 2 --thinking all {chats} | harmony-tok --policy chat");
+    let pipe = format!("chat-harmony -j 2 {ALL} {chats} | harmony-tok --policy chat");
     let found = bash(&format!("set -o pipefail; {pipe}")).ok().records();
     assert_eq!((found.len(), expected.len()), (CHATS, CHATS));
     for (found, expected) in found.iter().zip(&expected) {
@@ -36,57 +37,14 @@ fn random_chats_are_what_both_originals_make() {
         let calls = wanted.iter().filter(|id| id.as_i64() == Some(200_012)).count();
         assert_eq!(controls, 3 * messages.len() + with_channel + calls + 1, "{}", found["id"]);
     }
-    let decoded = bash(&format!(
-        "chat-harmony -q --turns all --style exact --on-error skip {chats} | harmony-tok --policy chat | harmony-tok --decode"
-    ));
-    let decoded = decoded.ok().records();
-    let mut texts = decoded.iter().peekable();
-    let mut compared = 0;
-    for (number, expected) in expected.iter().enumerate() {
-        let id = format!("r{number}");
-        let text = texts.next_if(|found| found["id"] == id.as_str()).map(|found| &found["text"]);
-        if let Some(wanted) = expected["exact"].as_str() {
-            let wanted = format!("{wanted}<|endoftext|>");
-            assert_eq!(text.and_then(Value::as_str), Some(wanted.as_str()), "{id}");
-            compared += 1;
-        }
-    }
-    assert!(compared > CHATS * 7 / 10, "{compared}");
     split_trains_every_token_once(&chats);
-}
-
-/// `--style exact` prints the tools that the template prints, and refuses those at which it raises.
-#[test]
-fn random_tools_are_what_the_template_prints() {
-    let Some(python) = python() else { return };
-    let dir = TempDir::new();
-    oracle(&python, "chats.py", &["tools", "20261124", "3000", dir.path().to_str().unwrap()]).ok();
-    let pipe = format!(
-        "cd {}; chat-harmony -q --style exact --on-error skip chats.ndjson |
-         harmony-tok --policy chat | harmony-tok --decode",
-        dir.path().display()
-    );
-    let mut found = bash(&pipe).ok().records().into_iter().peekable();
-    let mut printed = 0;
-    for (number, expected) in dir.text("expected.ndjson").lines().enumerate() {
-        let expected: Value = serde_json::from_str(expected).unwrap();
-        let found = found.next_if(|found| found["id"] == number.to_string().as_str());
-        let wanted = expected["text"].as_str().map(|text| format!("{text}<|endoftext|>"));
-        assert_eq!(
-            found.as_ref().and_then(|found| found["text"].as_str()),
-            wanted.as_deref(),
-            "{number}"
-        );
-        printed += usize::from(wanted.is_some());
-    }
-    assert!((1000..2900).contains(&printed), "{printed}");
 }
 
 /// Over the records of a chat, each token of the assistant that `all` trains on is trained on once.
 fn split_trains_every_token_once(chats: &str) {
-    let supervised = |thinking: &str| {
+    let supervised = |options: &str| {
         let pipe = format!(
-            "chat-harmony -q --limit 1000 --train all --thinking {thinking} {chats} |
+            "chat-harmony -q --limit 1000 {options} {chats} |
              harmony-tok --policy chat | span-mask -q --span commentary=3"
         );
         let mut counts: Vec<(String, u64)> = Vec::new();
@@ -101,7 +59,7 @@ fn split_trains_every_token_once(chats: &str) {
         }
         counts
     };
-    let (split, all) = (supervised("split"), supervised("all"));
+    let (split, all) = (supervised("--turns fit,prompts"), supervised(ALL));
     assert_eq!(split.len(), 1000);
     assert!(split == all);
 }
@@ -121,9 +79,9 @@ fn threads_slices_and_encodings_give_the_same() {
         })
         .collect();
     let chats = dir.write("chats.ndjson", lines);
-    for thinking in ["last", "split"] {
+    for turns in ["all", "fit"] {
         let run = |more: &str| {
-            bash(&format!("set -o pipefail; chat-harmony -q --thinking {thinking} {chats} {more}"))
+            bash(&format!("set -o pipefail; chat-harmony -q --turns {turns} {chats} {more}"))
                 .silent()
                 .text()
         };
@@ -132,7 +90,7 @@ fn threads_slices_and_encodings_give_the_same() {
         assert!(one == run("--to arrow | ds-cat - --to ndjson --columns id,messages_json,policy"));
         let slices: String = (0..3).map(|part| run(&format!("--slice {part}/3"))).collect();
         assert!(one == slices);
-        let file = dir.at(&format!("{thinking}.parquet"));
+        let file = dir.at(&format!("{turns}.parquet"));
         run(&format!("-o {file}"));
         assert!(one == bash(&format!("ds-cat {file}")).silent().text());
     }

@@ -116,7 +116,10 @@ fn earlier_thinking_stays_as_asked_and_is_counted() {
          --turns fit trains each turn with its own\n";
     assert_eq!(last.stderr, warning);
     assert_eq!(shown(&last.records()[0])[1], "assistant final \"b\"");
-    assert_eq!(said(&record, &["--thinking", "all"])[1], "assistant analysis \"t1\"");
+    assert_eq!(
+        said(&record, &["--turns", "all", "--set", "keep_reasoning=true"])[1],
+        "assistant analysis \"t1\""
+    );
     let split =
         tool("chat-harmony").args(&["-q", "--turns", "fit"]).input(&line).run().silent().records();
     let id =
@@ -160,17 +163,17 @@ fn weights_and_completions_say_what_is_trained_on() {
     let record =
         json!({"prompt": [user("a"), assistant("b"), user("c")], "completion": [assistant("d")]});
     let marks = |record: &Value, arguments: &[&str]| -> Vec<bool> {
-        said(record, &[&["--turns", "all"], arguments].concat())
-            .iter()
-            .filter(|m| m.starts_with("assistant"))
-            .map(|m| m.ends_with("untrained"))
-            .collect()
+        let said = said(record, arguments);
+        let answers = said.iter().filter(|said| said.starts_with("assistant"));
+        answers.map(|said| said.ends_with("untrained")).collect()
     };
     assert_eq!(marks(&record, &[]), [true, false]);
-    assert_eq!(marks(&record, &["--train", "all"]), [false, false]);
+    assert_eq!(marks(&record, &["--turns", "all"]), [true, false]);
+    assert_eq!(marks(&record, &["--turns", "all,prompts"]), [false, false]);
     let plain = chat(json!([user("a"), assistant("b"), user("c"), assistant("d")]));
-    assert_eq!(marks(&plain, &[]), [false, false]);
-    assert_eq!(marks(&plain, &["--train", "completion"]), [true, false]);
+    assert_eq!(marks(&plain, &["--turns", "all"]), [false, false]);
+    assert_eq!(marks(&plain, &["--turns", "completion"]), [true, false]);
+    assert_eq!(marks(&plain, &["--turns", "last"]), [true, false]);
     let train = chat(json!([user("a"), {"role": "assistant", "content": "b", "train": "no"}]));
     assert_eq!(converted(&train, &[]), Err("message 1: train must be true or false".to_string()));
 }
@@ -374,10 +377,6 @@ fn what_is_no_chat_is_refused_in_one_line() {
     ] {
         assert_eq!(converted(&record, &["-q"]), Err(reason.to_string()));
     }
-    let exact = json!({"messages": [user("a"), assistant("b")], "tools": [{"name": "f"}]});
-    let reason = "tool f: no description, which the template cannot print";
-    assert_eq!(converted(&exact, &["--style", "exact"]), Err(reason.to_string()));
-    assert!(converted(&exact, &[]).is_ok());
 }
 
 /// The rejects hold the record as it came, whatever it came from.
@@ -413,30 +412,89 @@ fn metadata_travels_as_text() {
     twice.says(2, "chat-harmony: --metadata-fields: there would be two columns id");
 }
 
-/// The default date is never today's, and Harmony's own tools are declared in both styles alike.
+/// The default date is never today's, and Harmony's own tools are declared, whoever states them.
 #[test]
-fn system_messages_are_the_same_in_both_styles() {
-    let record = format!(
-        "{}\n",
-        json!({"messages": [user("a"), assistant("b")], "builtin_tools": ["python", "browser"], "reasoning_effort": "high"})
-    );
-    let text = |style: &str| {
-        let tokens = format!(
-            "chat-harmony --style {style} | harmony-tok --policy chat | harmony-tok --decode"
+fn settings_of_the_user_and_of_a_record_are_the_same() {
+    let plain = json!({"messages": [user("a"), assistant("b")]});
+    let mut stated = plain.clone();
+    stated["builtin_tools"] = json!(["python", "browser"]);
+    stated["reasoning_effort"] = "high".into();
+    let dir = TempDir::new();
+    let text = |record: &Value, options: &str| {
+        let file = dir.write("chats.ndjson", format!("{record}\n"));
+        let pipe = format!(
+            "chat-harmony {options} {file} | harmony-tok --policy chat | harmony-tok --decode"
         );
-        let dir = TempDir::new();
-        let file = dir.write("chats.ndjson", &record);
-        bash(&format!("cat {file} | {tokens}")).ok().records()[0]["text"]
-            .as_str()
-            .unwrap()
-            .to_string()
+        bash(&pipe).ok().records()[0]["text"].as_str().unwrap().to_string()
     };
-    let exact = text("exact");
+    let wanted = text(&stated, "");
     assert!(
-        exact.contains("Current date: 2026-01-01\n\nReasoning: high")
-            && exact.contains("## browser")
+        wanted.contains("Current date: 2026-01-01\n\nReasoning: high")
+            && wanted.contains("## browser")
     );
-    assert_eq!(exact, text("harmony"));
+    let effort = "--set reasoning_effort=high";
+    for options in [
+        format!("{effort} --set builtin_tools=python,browser"),
+        format!("{effort} --set 'builtin_tools=[\"browser\", \"python\"]'"),
+        // (The old names.)
+        "--style harmony --reasoning-effort high --builtin-tools browser,python".to_string(),
+    ] {
+        assert_eq!(text(&plain, &options), wanted, "{options}");
+    }
+    let texts = "--set model_identity=I --set knowledge_cutoff=2020 --date 1999";
+    let text = text(&plain, texts);
+    let begin = "<|start|>system<|message|>I\nKnowledge cutoff: 2020\nCurrent date: 1999\n\nReasoning: medium";
+    assert!(text.starts_with(begin), "{text}");
+}
+
+/// Old options do what the new ones do; what is not there any more is refused by its name, with a way on.
+#[test]
+fn old_options_are_the_new_ones() {
+    let record = json!({"messages": [
+        user("a"), {"role": "assistant", "content": "b", "thinking": "t"}, user("c"),
+        {"role": "assistant", "content": "d", "thinking": "u"},
+    ]});
+    let prompt =
+        json!({"prompt": [user("a"), assistant("b"), user("c")], "completion": [assistant("d")]});
+    let run = |record: &Value, options: &str| {
+        let options: Vec<&str> = options.split_whitespace().collect();
+        tool("chat-harmony").args(&options).input(format!("{record}\n")).run().ok().text()
+    };
+    for (record, old, new) in [
+        (&record, "--thinking split", ""),
+        (&record, "--turns split", "--turns fit"),
+        (&record, "--thinking last", "--turns all"),
+        (&record, "--thinking all", "--turns all --set keep_reasoning=true"),
+        (&record, "--train completion", "--turns completion"),
+        (&prompt, "--train all", "--turns fit,prompts"),
+        (&prompt, "--train all --turns all", "--turns all,prompts"),
+        (&record, "--model-identity I", "--set model_identity=I"),
+        (&record, "--knowledge-cutoff 2020", "--set knowledge_cutoff=2020"),
+    ] {
+        assert_eq!(run(record, old), run(record, new), "{old}");
+    }
+    let refused = |options: &str| {
+        let options: Vec<&str> = options.split(' ').collect();
+        tool("chat-harmony").args(&options).input("{}\n").run_whatever()
+    };
+    for (options, cause) in [
+        ("--style exact", "--style exact is not there any more"),
+        ("--style exact", "try: chat-tok --model DIR"),
+        (
+            "--set effort=low",
+            "--set effort: gpt-oss has no such variable, only reasoning_effort, model_identity",
+        ),
+        (
+            "--set reasoning_effort=minimal",
+            "--set reasoning_effort 'minimal': Harmony has low, medium and high",
+        ),
+        ("--set builtin_tools=shell", "--set builtin_tools \"shell\": gpt-oss has browser, python"),
+        ("--set keep_reasoning=1", "--set keep_reasoning is true or false"),
+        ("--set conversation_start_date=1", "--set conversation_start_date: its option is --date"),
+    ] {
+        refused(options).fails(2, &[cause]);
+    }
+    refused("--turns first").exits(2, &["invalid value 'first' for '--turns <WHICH>'"]);
 }
 
 #[test]
@@ -445,7 +503,7 @@ fn an_arrow_pipe_states_how_the_chats_were_read() {
     let dir = TempDir::new();
     let chats =
         dir.write("chats.ndjson", format!("{}\n", chat(json!([user("a"), assistant("b")]))));
-    let pipe = format!("chat-harmony --to arrow --thinking all {chats} | harmony-tok --to arrow");
+    let pipe = format!("chat-harmony --to arrow --turns all {chats} | harmony-tok --to arrow");
     let root = dir.at("root");
     bash(&format!("{pipe} | span-mask --to arrow | mmidx-write --root {root} --shard shard_00"))
         .silent();
@@ -617,7 +675,7 @@ fn splitting_trains_on_nothing_before_the_completion() {
                    {"role": "tool", "content": "r"}],
         "completion": [{"role": "assistant", "thinking": "T1", "content": "A"}],
     });
-    let made = converted(&record, &["-q", "--thinking", "split"]).unwrap();
+    let made = converted(&record, &["-q"]).unwrap();
     let trained: Vec<bool> = made["messages"]
         .as_array()
         .unwrap()

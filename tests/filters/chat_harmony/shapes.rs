@@ -19,7 +19,10 @@ fn assistant(text: &str) -> Value {
 
 /// The messages after the system message: who says what where, with a `-` before what is not trained on.
 fn said(record: &Value, arguments: &[&str]) -> Vec<String> {
-    let made = converted(record, &[&["-q", "--thinking", "all"], arguments].concat());
+    let made = converted(
+        record,
+        &[&["-q", "--turns", "all", "--set", "keep_reasoning=true"], arguments].concat(),
+    );
     let made = made.unwrap_or_else(|reason| panic!("{record}: {reason}"));
     shown(&made)
 }

@@ -1,5 +1,6 @@
 //! chat-tok: chats through the templates and tokenizers of models, against transformers.
 
+mod built_in;
 mod downstream;
 mod fit;
 mod gpt_oss;

@@ -1,4 +1,4 @@
-//! What the templates of real models do not show: each is refused, or counted and said (docs/any-model.md).
+//! What the templates of real models do not show: each is refused, or counted and said (docs/your-chats.md).
 
 use serde_json::{Value, json};
 

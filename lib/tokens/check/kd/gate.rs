@@ -5,7 +5,7 @@ use std::path::Path;
 use super::sequences::{self, SequenceChecker, SequenceRules};
 use crate::check::{Check, FindingPlace, Findings, Selection, Severity};
 use crate::error::Result;
-use crate::harmony::{Alignment, Policy, Spans};
+use crate::harmony::{Policy, Spans};
 use crate::model::{NOT_HARMONY, Vocabulary};
 use crate::record::tokens::Tokens;
 
@@ -49,14 +49,11 @@ impl SequenceGate {
         (vocabulary, end): (Vocabulary, Option<i32>),
     ) -> Result<SequenceGate> {
         let rules = SequenceRules {
-            policy: Some(policy.unwrap_or(Policy::Chat)),
             spans,
-            alignment: Alignment::Label,
-            is_weighted: false,
             vocabulary,
-            tokenizer: None,
             end,
             may_have_end: end.is_some(),
+            ..SequenceRules::assumed(Some(policy.unwrap_or(Policy::Chat)))
         };
         let all = sequences::all();
         let warnings = all.iter().filter(|check| check.severity != Severity::Error);

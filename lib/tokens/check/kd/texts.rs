@@ -135,8 +135,7 @@ impl ModelTexts {
             if !text.is_char_boundary(end) {
                 return None;
             }
-            let channel = is_target.then_some("");
-            segments.push(TextSegment { bytes, role: "", channel, is_trained: true });
+            segments.push(TextSegment { bytes, is_target });
         }
         Some(segments)
     }

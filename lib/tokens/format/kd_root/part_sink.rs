@@ -19,14 +19,14 @@ use crate::format::RecordCounts;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 use crate::format::synth_shards::CONVERSION;
 use crate::harmony::{Alignment, ChannelSpan, Policy, Spans, unsupervised};
-use crate::model::{Vocabulary, end_of};
+use crate::model::{Vocabulary, end_of, o200k};
 use crate::ordered::Flow;
 use crate::provenance::{BuildRun, git_sha};
 use crate::publish::{PendingFile, TargetLock, publish};
 use crate::record::conversation::ID_FIELD;
 use crate::record::tokens::Tokens;
 use crate::stream::row_json;
-use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
+use crate::tokenizer::EOD;
 
 /// What an Arrow stream's header says about its masks. NDJSON has no header, so flags may say it there.
 #[derive(Debug, Clone, Default, Args)]
@@ -55,12 +55,6 @@ impl AssertedSource {
         let policy = stated("policy").and_then(Value::as_str).map(str::to_string);
         let of_chats = stated(CONVERSION).and_then(|made| made.get("id_field"));
         let id_field = stated(ID_FIELD).or(of_chats);
-        let embedded = json!({
-            "type": "o200k_harmony",
-            "model_path": "embedded",
-            "model_sha256": VOCABULARY_SHA256,
-            "vocab_size": PADDED_VOCABULARY_SIZE,
-        });
         Ok(KdSource {
             inputs: stated("inputs").and_then(Value::as_array).cloned(),
             manifest,
@@ -79,7 +73,7 @@ impl AssertedSource {
                     .and_then(Value::as_str)
                     .map(str::to_string),
             },
-            tokenizer: Some(stated("tokenizer").cloned().unwrap_or(embedded)),
+            tokenizer: Some(stated("tokenizer").cloned().unwrap_or_else(|| o200k(None))),
             spans: stated_or_asserted("--span", stated("spans").cloned(), self.spans())?,
             id_field: id_field.and_then(Value::as_str).map(str::to_string),
         })

@@ -16,7 +16,7 @@ use crate::format::kd_root::{
 };
 use crate::format::{RecordCounts, checked_sum};
 use crate::harmony::Policy;
-use crate::tokenizer::{PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
+use crate::model::o200k;
 use crate::wording::exactly;
 
 checks! {
@@ -334,12 +334,10 @@ fn config(
         }
         Some(_) => {}
     }
-    let ours = [
-        ("model_sha256", Value::from(VOCABULARY_SHA256)),
-        ("vocab_size", Value::from(PADDED_VOCABULARY_SIZE)),
-    ];
-    for (name, expected) in ours {
-        if tokenizer["type"] == "o200k_harmony" && tokenizer[name] != expected {
+    let ours = o200k(None);
+    for name in ["model_sha256", "vocab_size"] {
+        let expected = &ours[name];
+        if tokenizer["type"] == ours["type"] && tokenizer[name] != *expected {
             findings.add(
                 &CONFIG,
                 path,

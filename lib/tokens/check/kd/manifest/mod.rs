@@ -17,7 +17,7 @@ use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::json_file;
 use crate::format::kd_root::{ALL, KdListing, KdPart, KdRootManifest, MANIFEST};
-use crate::harmony::{Alignment, Policy, Spans};
+use crate::harmony::{Policy, Spans};
 use crate::model::Vocabulary;
 use compare::PARTS;
 
@@ -202,9 +202,8 @@ impl Manifests {
         let stated = stated.or(self.root.as_ref().map(|(_, root)| &root.tokenizer));
         let vocabulary = Vocabulary::of(stated);
         let tokenizer = tokenizer.filter(|_| !vocabulary.is_o200k());
-        let Some(config) = config else {
-            return SequenceRules { vocabulary, tokenizer, ..SequenceRules::assumed(said) };
-        };
+        let assumed = SequenceRules { vocabulary, tokenizer, ..SequenceRules::assumed(said) };
+        let Some(config) = config else { return assumed };
         let named = part.and_then(|part| part.source.policy.as_deref()).and_then(Policy::from_name);
         let has_tools = config.roles_preserved.iter().flatten().any(|role| role == "tool");
         // If the manifest states that the policy is unknown, everything that some policy accepts is
@@ -219,19 +218,9 @@ impl Manifests {
             None => contract.then(|| Spans::synth_kd_v1(&[])),
         };
         let is_weighted = part.is_some_and(KdPart::has_weights);
-        let alignment = Alignment::Label;
         let end = config.eod_token_id.filter(|_| !vocabulary.is_o200k());
         let may_have_end = end.is_some();
-        SequenceRules {
-            policy,
-            spans,
-            alignment,
-            is_weighted,
-            vocabulary,
-            tokenizer,
-            end,
-            may_have_end,
-        }
+        SequenceRules { policy, spans, is_weighted, end, may_have_end, ..assumed }
     }
 
     /// Returns the stated tokenizer, if it is not o200k, and the manifest that states it.

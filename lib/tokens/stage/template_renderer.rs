@@ -1,0 +1,423 @@
+//! Chats into tokens by the chat template and the tokenizer of a model's folder.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use gristmill_models::Encoder;
+use gristmill_template::{
+    Channel, Chat, Error as TemplateError, Finder, FoundTurns, Prompt, Records, Role,
+    TrustGeneration, UnseenText, Value,
+};
+
+use super::chat_tok::{Renderer, Sequences};
+use crate::chat::{
+    ContentForm, Json, LeftOutCounts, TemplateChat, TemplateChats, behind_reasoning,
+};
+use crate::harmony;
+use crate::model::{ChatModel, TextSegment, encode};
+use crate::visible;
+use crate::wording::counted;
+
+/// How to treat data that a template does not show, and texts that spell special tokens.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TemplateSettings {
+    /// Whether reasoning that does not show in the text is refused.
+    pub keeps_reasoning: bool,
+    /// Whether texts may spell special tokens; they then become these tokens.
+    pub allows_special: bool,
+    /// What happens if `{% generation %}` names other ranges than are found.
+    pub generation: TrustGeneration,
+}
+
+/// The template of a model, for all threads.
+pub struct Templates {
+    model: ChatModel,
+    /// For chats without tools, and for chats with tools.
+    finders: [Finder; 2],
+    chats: TemplateChats,
+    settings: TemplateSettings,
+    counts: Counts,
+    /// Ends of generation prompts that no turn is printed with, and the number of turns.
+    unprinted: Mutex<BTreeMap<String, u64>>,
+}
+
+/// What is said at the end.
+#[derive(Default)]
+struct Counts {
+    /// Places inside a token at which texts were cut.
+    cuts: AtomicU64,
+    /// Turns that are trained on and do not end with a stop token.
+    endless: AtomicU64,
+    /// Turns behind the generation prompt of another value of a switch.
+    switched: AtomicU64,
+    /// Turns that stand otherwise than the model generates them.
+    otherwise: AtomicU64,
+}
+
+/// The name for counting reasoning that does not show, in turns that are trained on.
+const REASONING: &str = "reasoning that the template does not show";
+
+impl Templates {
+    pub fn new(model: ChatModel, chats: TemplateChats, settings: TemplateSettings) -> Templates {
+        let finders = [false, true].map(|has_tools| {
+            model.finder(model.template(has_tools).clone(), has_tools, &[], settings.generation)
+        });
+        let (counts, unprinted) = Default::default();
+        Templates { model, finders, chats, settings, counts, unprinted }
+    }
+
+    pub fn model(&self) -> &ChatModel {
+        &self.model
+    }
+
+    pub fn chats(&self) -> &TemplateChats {
+        &self.chats
+    }
+
+    /// Returns what renders on one thread.
+    pub fn renderer(&self) -> TemplateRenderer<'_> {
+        let encoder = self.model.tokenizer().encoder();
+        TemplateRenderer { shared: self, encoder, ends: Vec::new() }
+    }
+
+    /// Counts how the turns of a record stand.
+    fn count_turns(&self, found: &FoundTurns) {
+        let Counts { endless, switched, otherwise, .. } = &self.counts;
+        otherwise.fetch_add(found.otherwise as u64, Ordering::Relaxed);
+        for turn in &found.turns {
+            endless.fetch_add(u64::from(!turn.has_stop), Ordering::Relaxed);
+            match &turn.prompt {
+                Prompt::Whole | Prompt::InWords => {}
+                Prompt::Switched => drop(switched.fetch_add(1, Ordering::Relaxed)),
+                Prompt::Without(text) => {
+                    let mut unprinted =
+                        self.unprinted.lock().unwrap_or_else(PoisonError::into_inner);
+                    *unprinted.entry(text.clone()).or_default() += 1;
+                }
+            }
+        }
+    }
+
+    /// Returns what to add to a count of what was left out.
+    pub fn way_on(&self, name: &str) -> &'static str {
+        match name {
+            REASONING if self.model.reasoning_key().is_some() && self.chats.read.turns.is_one => {
+                "; --turns fit makes records in which each turn has its own; --reasoning keep refuses such chats"
+            }
+            REASONING => "; --reasoning keep refuses such chats",
+            _ => "",
+        }
+    }
+
+    /// Returns a warning for each fact that a trainer should know.
+    pub fn warnings(&self) -> Vec<String> {
+        let Counts { cuts, endless, switched, otherwise, .. } = &self.counts;
+        let [cuts, endless, switched, otherwise] =
+            [cuts, endless, switched, otherwise].map(|of| of.load(Ordering::Relaxed));
+        let verb = |count: u64, one: &'static str, many: &'static str| {
+            if count == 1 { one } else { many }
+        };
+        let turns = |count: u64| format!("{} of the assistant", counted(count, "turn"));
+        let cuts = (cuts > 0).then(|| {
+            let (places, are) = (counted(cuts, "place"), verb(cuts, "is", "are"));
+            format!(
+                "{places} where an answer begins or ends {are} inside a token: the text is encoded in pieces there"
+            )
+        });
+        let endless = (endless > 0).then(|| {
+            let (turns, verb) = (turns(endless), verb(endless, "does", "do"));
+            format!(
+                "{turns} {verb} not end with a stop token, since the template prints none: the model will not learn to \
+                 stop there"
+            )
+        });
+        let switched = (switched > 0).then(|| {
+            let (turns, verb) = (turns(switched), verb(switched, "stands", "stand"));
+            format!(
+                "{turns} {verb} behind the prompt of enable_thinking or thinking with another value"
+            )
+        });
+        let otherwise = (otherwise > 0).then(|| {
+            let (turns, verb) = (turns(otherwise), verb(otherwise, "is", "are"));
+            format!(
+                "{turns} {verb} trained on otherwise than generated; --turns fit makes records for such turns"
+            )
+        });
+        let unprinted = self.unprinted.lock().unwrap_or_else(PoisonError::into_inner);
+        let unprinted: Vec<String> = unprinted
+            .iter()
+            .map(|(text, count)| {
+                let (turns, verb) = (turns(*count), verb(*count, "is", "are"));
+                format!(
+                    "the generation prompt ends in {}, which the template does not print with a turn: {turns} {verb} \
+                     trained on behind the rest of the prompt",
+                    visible::line(&format!("{text:?}"))
+                )
+            })
+            .collect();
+        let counted = [cuts, endless, switched, otherwise].into_iter().flatten();
+        counted.chain(unprinted).collect()
+    }
+}
+
+/// Renders chats by a template, on one thread.
+pub struct TemplateRenderer<'t> {
+    shared: &'t Templates,
+    encoder: Encoder,
+    ends: Vec<usize>,
+}
+
+impl Renderer for TemplateRenderer<'_> {
+    fn render(
+        &mut self,
+        chat: Json<'_>,
+        left_out: &mut LeftOutCounts,
+        out: &mut Sequences,
+    ) -> Result<(), String> {
+        let Some(chat) = self.shared.chats.of(chat, left_out)? else { return Ok(()) };
+        let found = self.found(&chat, left_out)?;
+        let mut cuts = 0;
+        for found in &found {
+            self.refuse_unseen(&chat, found, left_out)?;
+            cuts += self.encode(found, out)?;
+        }
+        self.shared.counts.cuts.fetch_add(cuts, Ordering::Relaxed);
+        for found in &found {
+            self.shared.count_turns(found);
+        }
+        Ok(())
+    }
+
+    /// Adds what helps if the template reads contents in another form.
+    fn with_way_on(&self, reason: String) -> String {
+        let is_of_texts =
+            self.shared.chats.content == ContentForm::Text && !reason.contains("; try: ");
+        match is_of_texts && self.shared.model.reads_parts_alone() {
+            true => format!("{reason}; try: --content parts"),
+            false => reason,
+        }
+    }
+}
+
+impl TemplateRenderer<'_> {
+    /// Renders the records of a chat, and finds what the model said in them.
+    fn found(
+        &self,
+        chat: &TemplateChat,
+        left_out: &mut LeftOutCounts,
+    ) -> Result<Vec<FoundTurns>, String> {
+        self.refuse_special(chat)?;
+        let has_tools = !chat.tools.is_empty();
+        let values = chat.messages.iter().map(|message| message.value.clone()).collect();
+        let rendered = Chat::new(values).and_then(|rendered| match has_tools {
+            true => rendered.with_tools(chat.tools.clone()),
+            false => Ok(rendered),
+        });
+        let rendered = rendered.map_err(|error| error.to_string())?;
+        let wanted = |message: usize| chat.messages[message].is_trained;
+        let is_one = self.shared.chats.read.turns.is_one;
+        let records = if is_one { Records::One } else { Records::Fewest };
+        let of_model = &self.shared.finders[usize::from(has_tools)];
+        let is_named = |(name, _): &&(String, Value)| self.shared.model.names(has_tools, name);
+        let (named, others): (Vec<_>, Vec<_>) = chat.variables.iter().partition(is_named);
+        others.iter().for_each(|(name, _)| left_out.count(name, true));
+        let found = if named.is_empty() {
+            of_model.find(&rendered, records, wanted)
+        } else {
+            let mut template = of_model.template().clone();
+            for (name, value) in &named {
+                template.set(name, value.clone()).map_err(|error| error.to_string())?;
+            }
+            let named: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
+            let Templates { model, settings, .. } = self.shared;
+            let finder = model.finder(template, has_tools, &named, settings.generation);
+            finder.find(&rendered, records, wanted)
+        };
+        found.map_err(|error| told(chat, &error))
+    }
+
+    /// Fails if a text spells a special token, since the tokenizer would take the text for that token.
+    fn refuse_special(&self, chat: &TemplateChat) -> Result<(), String> {
+        if self.shared.settings.allows_special {
+            return Ok(());
+        }
+        let tokenizer = self.shared.model.tokenizer();
+        let spelled = |value: &Value| {
+            let mut found = None;
+            each_text(value, &mut |text| {
+                found = found
+                    .take()
+                    .or_else(|| Some(tokenizer.spelled_special(text)?.token.content.to_string()));
+            });
+            found
+        };
+        let cause = |place: String, token: String| {
+            let token = visible::line(&token).into_owned();
+            Err(format!(
+                "{place}: a text spells the special token {token}, and would become it; \
+                 try: --allow-special, which takes it for the token"
+            ))
+        };
+        for message in &chat.messages {
+            if let Some(token) = spelled(&message.value) {
+                return cause(format!("message {}", message.index), token);
+            }
+        }
+        match chat.tools.iter().find_map(spelled) {
+            Some(token) => cause("tools".to_string(), token),
+            None => Ok(()),
+        }
+    }
+
+    /// Fails if the text does not show what is trained on, or what was asked. Counts reasoning that it does not show.
+    fn refuse_unseen(
+        &self,
+        chat: &TemplateChat,
+        found: &FoundTurns,
+        left_out: &mut LeftOutCounts,
+    ) -> Result<(), String> {
+        let is_trained = |message: usize| is_turn(found, message);
+        for unseen in &found.unseen {
+            match *unseen {
+                UnseenText::Content(_) | UnseenText::Call(_) | UnseenText::Tools => {
+                    return Err(not_shown(chat, *unseen));
+                }
+                UnseenText::Reasoning(message) if is_trained(message) => {
+                    if self.shared.settings.keeps_reasoning {
+                        return Err(not_shown(chat, *unseen));
+                    }
+                    left_out.count(REASONING, true);
+                }
+                // (The template leaves it out of the history, as it does when the model answers.)
+                UnseenText::Reasoning(_) => {}
+            }
+        }
+        let has = |text: &str, part: &str| {
+            memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some()
+        };
+        for turn in &found.turns {
+            let content = chat.messages[turn.message].value.get("content").and_then(Value::as_text);
+            let shown = &found.text[turn.said.clone()];
+            let Some(content) = content.filter(|content| !has(shown, content.trim())) else {
+                continue;
+            };
+            // (Of a text with its reasoning a template may show the rest.)
+            let rest = behind_reasoning(content).filter(|rest| shown.contains(rest.trim()));
+            if rest.is_none() || self.shared.settings.keeps_reasoning {
+                let index = chat.messages[turn.message].index;
+                return Err(format!(
+                    "message {index}: the template shows its content otherwise: it splits the text, or leaves out a \
+                     part of it"
+                ));
+            }
+            left_out.count(REASONING, true);
+        }
+        Ok(())
+    }
+
+    /// Appends the tokens of a text; returns how many places were inside a token, and were cut.
+    fn encode(&mut self, found: &FoundTurns, out: &mut Sequences) -> Result<u64, String> {
+        let segments = found.segments.iter().map(|segment| TextSegment {
+            bytes: segment.range.clone(),
+            is_target: segment.channel.is_some() && is_turn(found, segment.message),
+        });
+        let segments: Vec<TextSegment> = segments.collect();
+        let tokens = &mut out.rendered.tokens;
+        let encoded = encode(&mut self.encoder, &found.text, &segments, tokens, &mut self.ends);
+        let encoded = encoded.map_err(|error| error.to_string())?;
+        let places = found.segments.iter().zip(encoded.segments);
+        for (segment, tokens) in places.filter(|(_, tokens)| !tokens.is_empty()) {
+            out.rendered.segments.list.push(harmony::Segment {
+                role: role(segment.role),
+                channel: segment.channel.map(channel),
+                start: tokens.start as i32,
+                end: tokens.end as i32,
+                // (What has no channel is not trained on anyway.)
+                is_trained: segment.channel.is_none() || is_turn(found, segment.message),
+            });
+        }
+        out.end();
+        Ok(encoded.cuts)
+    }
+}
+
+/// Whether a message is trained on in a record.
+fn is_turn(found: &FoundTurns, message: usize) -> bool {
+    found.turns.binary_search_by_key(&message, |turn| turn.message).is_ok()
+}
+
+/// Says that the template does not show a text.
+fn not_shown(chat: &TemplateChat, unseen: UnseenText) -> String {
+    let of = |message: usize, what: &str| {
+        let index = chat.messages.get(message).map_or(message, |of| of.index);
+        format!("message {index}: the template does not show its {what}")
+    };
+    match unseen {
+        UnseenText::Content(message) => {
+            let content = chat.messages.get(message).and_then(|of| of.value.get("content"));
+            match content.and_then(Value::as_text) {
+                Some(_) => of(message, "content"),
+                None => of(message, "content, which is no text"),
+            }
+        }
+        UnseenText::Call(message) => of(message, "tool calls; a template for tools would"),
+        UnseenText::Reasoning(message) => of(message, "reasoning (--reasoning keep)"),
+        UnseenText::Tools => {
+            let cause = "the template does not show the tools of the chat";
+            format!("{cause}; try: --ignore-field tools")
+        }
+    }
+}
+
+/// Returns an error of a template, with the place of its message in the record.
+fn told(chat: &TemplateChat, error: &TemplateError) -> String {
+    let index = |message: usize| chat.messages.get(message).map_or(message, |of| of.index);
+    match error {
+        TemplateError::Turn { message, cause } => format!("message {}: {cause}", index(*message)),
+        TemplateError::Generation { message, cause } => format!(
+            "message {}: {cause}; try: --trust-generation yes, which takes the template's range, or \
+             --trust-generation no, which takes the turn's",
+            index(*message)
+        ),
+        TemplateError::Unseen(unseen) => not_shown(chat, *unseen),
+        TemplateError::Within { message, other } => {
+            let error = TemplateError::Within { message: index(*message), other: index(*other) };
+            error.to_string()
+        }
+        TemplateError::Unsupported { cause, .. } if cause.contains("date") => {
+            format!("{error}; try: --date YYYY-MM-DD")
+        }
+        error => error.to_string(),
+    }
+}
+
+/// Calls `see` with each text in a value, names of members too.
+fn each_text(value: &Value, see: &mut dyn FnMut(&str)) {
+    match value {
+        Value::Text(text) => see(text),
+        Value::List(items) => items.iter().for_each(|item| each_text(item, see)),
+        Value::Dict(dict) => dict.entries().iter().for_each(|(key, value)| {
+            each_text(key, see);
+            each_text(value, see);
+        }),
+        _ => {}
+    }
+}
+
+fn role(role: Role) -> harmony::Role {
+    match role {
+        Role::System => harmony::Role::System,
+        Role::User => harmony::Role::User,
+        Role::Tool => harmony::Role::Tool,
+        Role::Assistant => harmony::Role::Assistant,
+    }
+}
+
+fn channel(channel: Channel) -> harmony::Channel {
+    match channel {
+        Channel::Analysis => harmony::Channel::Analysis,
+        Channel::Commentary => harmony::Channel::Commentary,
+        Channel::Final => harmony::Channel::Final,
+    }
+}

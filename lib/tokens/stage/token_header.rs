@@ -1,0 +1,81 @@
+//! What the header of tokens states: whose tokens they are, and how much of the inputs they have.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::batch::{Header, TokenizerLocation};
+use crate::error::{Error, Result, shown};
+use crate::format::synth_shards::CONVERSION;
+use crate::harmony::Policy;
+use crate::model::{ChatModel, o200k, state_tokenizer};
+use crate::record::conversation;
+use crate::stage::SourceArgs;
+use crate::stream::Reader;
+use crate::tokenizer::verify_vocabulary;
+
+/// Whose tokens a filter makes.
+pub struct TokensOf {
+    tokenizer: Value,
+    location: Option<TokenizerLocation>,
+    /// The policy of tokens of Harmony.
+    policy: Option<Policy>,
+}
+
+impl TokensOf {
+    /// Checks the vocabulary that the user names, if any, against the embedded one.
+    pub fn harmony(named: Option<&Path>, policy: Policy) -> Result<TokensOf> {
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let path = named
+            .map(Path::to_path_buf)
+            .or_else(|| {
+                variable("TIKTOKEN_ENCODINGS_BASE")
+                    .map(|directory| Path::new(&directory).join("o200k_base.tiktoken"))
+            })
+            .or_else(|| variable("O200K_HARMONY_VOCAB_PATH").map(PathBuf::from));
+        if let Some(path) = &path {
+            let bytes = std::fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
+            verify_vocabulary(&bytes).map_err(|e| Error::data(e).at(shown(path)))?;
+        }
+        let tokenizer = o200k(path.as_deref());
+        Ok(TokensOf { tokenizer, location: None, policy: Some(policy) })
+    }
+
+    pub fn model(model: &ChatModel) -> TokensOf {
+        let (tokenizer, location) = (model.describe(), Some(model.location()));
+        TokensOf { tokenizer, location, policy: None }
+    }
+
+    /// States them in a header, with the inputs and how much was read of them.
+    pub fn state(
+        self,
+        header: &mut Header,
+        (source, reader): (&SourceArgs, &Reader),
+        max_tokens: Option<u64>,
+    ) -> Result<()> {
+        let TokensOf { tokenizer, location, policy } = self;
+        state_tokenizer(header, tokenizer, location);
+        if let Some(policy) = policy {
+            header.set(conversation::POLICY, policy.name());
+        }
+        let inputs = source.described()?;
+        // A pipe keeps what an earlier filter states about its files.
+        let opened = (!reader.sources().is_empty()).then(|| reader.sources().to_vec());
+        if let Some(inputs) = inputs.or(opened) {
+            header.set("inputs", inputs);
+        }
+        let slice = source.input.slice.map(|slice| slice.to_string());
+        let mut limits = json!({"rows": source.limit(), "tokens": max_tokens, "slice": slice});
+        // And how much of them that filter has read.
+        if reader.sources().is_empty() && header.parameters.contains_key("inputs") {
+            let before = header.parameters.get(CONVERSION).and_then(|made| made.get("limits"));
+            for (name, limit) in before.and_then(Value::as_object).into_iter().flatten() {
+                if limits[name].is_null() {
+                    limits[name] = limit.clone();
+                }
+            }
+        }
+        header.set("limits", limits);
+        Ok(())
+    }
+}
