@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::chain;
+use crate::error::{Error, Result};
+use crate::files;
 
 /// The program that holds all filters.
 pub const ALL: &str = "gristmill";
@@ -91,4 +93,15 @@ static NOTE_CLOSED_STREAMS: extern "C" fn() = note_closed_streams;
 /// Returns the path of a filter, which is beside the running program, whatever the name of that program.
 pub fn filter(name: &str) -> io::Result<PathBuf> {
     Ok(std::env::current_exe()?.with_file_name(name))
+}
+
+/// Returns the path of a filter that is about to be run; fails if it is not there.
+pub fn installed_filter(name: &str) -> Result<PathBuf> {
+    let path = filter(name).map_err(|error| Error::io(name, &error))?;
+    match files::is_file(&path)? {
+        true => Ok(path),
+        false => {
+            Err(Error::usage(format!("{name} is not there")).hint("cargo build --release"))
+        }
+    }
 }

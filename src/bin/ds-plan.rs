@@ -1,5 +1,6 @@
 //! ds-plan: a pipeline as tasks for many machines: plans tasks, runs them, shows their states, joins the parts.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use clap::{Args as Arguments, Parser, Subcommand};
 
 use gristmill::cli::{self, Line, Tool, When};
 use gristmill::error::{Error, Result, shown};
-use gristmill::plan::{self, Finish, Plan, PlanArgs, RunOptions, Status, Work, line, make};
+use gristmill::plan::{self, Finish, MergeArgs, Plan, PlanArgs, RunOptions, Status, Work, line, make};
 
 /// Plan a pipeline as tasks for many machines, run them, and join what they made
 ///
@@ -21,6 +22,10 @@ use gristmill::plan::{self, Finish, Plan, PlanArgs, RunOptions, Status, Work, li
 #[command(name = "ds-plan", version, after_long_help = HELP)]
 #[command(subcommand_required = true, disable_help_subcommand = true)]
 pub struct Args {
+    /// This run belongs to another one, which passes signals on to it
+    #[arg(long, hide = true)]
+    supervised: bool,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -92,13 +97,8 @@ enum Command {
         #[arg(short, long)]
         quiet: bool,
     },
-    /// Print the summary of a pack, as finish does
-    Summary {
-        pack: PathBuf,
-        /// When the work began, in seconds since 1970
-        #[arg(long, value_name = "SECONDS")]
-        since: Option<f64>,
-    },
+    /// Merge packs of games into one: runs are numbered anew, and names of valuations unified
+    Merge(MergeArgs),
     /// Print the folder of the inputs
     Input { root: PathBuf },
 }
@@ -117,12 +117,15 @@ struct TasksArgs {
 
 impl TasksArgs {
     fn jobs(&self) -> NonZeroUsize {
-        self.jobs.unwrap_or_else(processors)
+        self.jobs.unwrap_or_else(plan::processors)
     }
 }
 
-fn processors() -> NonZeroUsize {
-    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+/// Runs this command line in a group of processes of its own.
+fn supervise(last_words: impl FnOnce(&str) -> Option<String>) -> Result<()> {
+    let given = gristmill::program::command_line().into_iter().skip(1);
+    let words: Vec<OsString> = std::iter::once("--supervised".into()).chain(given).collect();
+    plan::supervise(&words, last_words)
 }
 
 const HELP: &str = "\
@@ -146,7 +149,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
         Command::Run { root, id, task, options } => plan::run(&root, &id, &task, &options),
         Command::Work { root, jobs, again, quiet, progress } => {
             let shows_progress = progress.unless(quiet) != When::Never;
-            let jobs = jobs.unwrap_or_else(processors);
+            let jobs = jobs.unwrap_or_else(plan::processors);
             let work = Work { jobs, again, warnings: !quiet, shows_progress };
             work.run(&Plan::read(&root)?, &root)
         }
@@ -169,9 +172,11 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
             note.iter().for_each(|line| tool.tell(line));
             Ok(())
         }
-        Command::Summary { pack, since } => {
-            cli::print_text(&plan::summary_of_pack(&pack, since.and_then(time))?)
+        Command::Merge(merge) if args.supervised => {
+            plan::end_with_parent();
+            merge.run()
         }
+        Command::Merge(_) => supervise(|_| None),
         Command::Input { root } => {
             let plan = Plan::read(&root)?;
             cli::print(&format!("{}\n", shown(&plan.directory.join(&plan.input))))

@@ -5,12 +5,14 @@
 //! The files of a plan are described in `FORMAT.md`.
 
 mod args;
+mod closing;
 mod conversations;
 mod cuts;
 mod finish;
 mod kept;
 mod list;
 mod make;
+mod merge;
 mod model;
 mod packs;
 mod parts;
@@ -24,6 +26,7 @@ mod sets;
 mod state;
 mod status;
 mod summary;
+mod supervise;
 mod warnings;
 mod work;
 
@@ -37,12 +40,14 @@ use serde_json::{Value, json};
 pub use args::PlanArgs;
 pub use finish::{Finish, is_finished, open, parts};
 pub use list::{TaskList, line};
+pub use merge::MergeArgs;
 pub use make::{PlanRequest, Sizing, make};
 pub use products::Product;
 pub use run::{RunOptions, run};
 pub use state::{State, states};
 pub use status::Status;
 pub use summary::summary_of_pack;
+pub use supervise::{end_with_parent, supervise};
 pub use work::Work;
 
 use crate::cli::Slice;
@@ -144,6 +149,11 @@ pub struct Task<'a> {
     pub plan: &'a Plan,
     pub source: &'a PlanSource,
     pub index: usize,
+}
+
+/// Returns the number of processors.
+pub fn processors() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
 impl Plan {

@@ -66,7 +66,7 @@ impl Work {
         let mut messages_before = HashSet::new();
         let mut warnings = Warnings::default();
         loop {
-            while running < side_by_side && failure.is_none() && !passing.is_told_to_stop() {
+            while running < side_by_side && failure.is_none() && passing.came().is_none() {
                 let Some(task) = open.pop_front() else { break };
                 let index = progress.begin(&task, root);
                 let child = self.spawn(&task, root, threads)?;
