@@ -4,10 +4,11 @@
 #
 #   scripts/merge-packs.sh --output OUT IN... [options]
 #   scripts/merge-packs.sh --output OUT --left IN --right IN [options]
-#   scripts/merge-packs.sh --help
+#
+# scripts/merge-packs.sh --help explains the options, those of npy-pack too.
 set -eu
 
 # The filters that were built or installed beside this script come first.
-built=$(dirname "$0")/../target
+built=$(cd "$(dirname "$0")/.." && pwd)/target
 PATH=$(dirname "$(readlink -f "$0")"):$built/release:$built/quick:$PATH
 exec ds-plan merge "$@"

@@ -3,12 +3,10 @@
 # (ds-view.svg), and of one chat for five templates (models.svg), where scripts/models.sh has laid the models out.
 # Usage: scripts/picture.sh [DIRECTORY]
 set -euo pipefail
-# shellcheck source=scripts/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-(($# <= 1)) || die "one DIRECTORY at most"
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+PATH=${here%/*}/target/release:${here%/*}/target/quick:$PATH
 pictures=$(realpath -m -- "${1:-${here%/*}/docs}") models=${here%/*}/target/models
-need_filters chat-tok harmony-tok span-mask mmidx-write ds-view
 unset NO_COLOR
 
 # A name that says nothing of this machine.

@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use clap::Command;
 use gristmill::error::{Error, Result};
 use gristmill::program;
-use gristmill::{chain, cli};
+use gristmill::chain::{self, PIPE};
+use gristmill::cli;
 
 /// The name of a filter, its `main`, and its arguments.
 type Filter = (&'static str, fn() -> ExitCode, fn() -> Command);
@@ -41,9 +42,6 @@ fn filter(words: &[OsString]) -> Option<&'static Filter> {
     let word = words.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     FILTERS.iter().find(|(name, ..)| word == *name)
 }
-
-/// What stands between the filters of a chain.
-const PIPE: &str = "|";
 
 /// Runs the filters of a command line in this process, each on a thread; returns the exit code of the first cause.
 fn chain(words: &[OsString]) -> Result<u8> {

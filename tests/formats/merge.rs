@@ -698,7 +698,7 @@ fn a_damaged_input_is_found_by_ds_check_and_kept() {
     let before = place.content();
     let run = place.merge("out a b --delete-inputs");
     run.exits(1, &["pool.step.board_eval"]);
-    assert!(run.stderr.ends_with("b has not passed ds-check; nothing was merged\n"), "{run:?}");
+    assert!(run.stderr.ends_with("b: has not passed ds-check; nothing was merged\n"), "{run:?}");
     assert!(place.content() == before, "the inputs are as they were");
     // Where nothing is to be deleted, the rows are checked once, in what was made.
     let run = place.merge("out a b");

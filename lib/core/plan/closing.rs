@@ -3,12 +3,13 @@
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::supervise::passed_on;
 use crate::cli::When;
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::program;
 
 /// Runs a filter to its end, with the stdout and stderr of this process; fails as it fails.
@@ -29,6 +30,17 @@ impl ClosingCheck {
     pub fn new(jobs: NonZeroUsize, progress: When, quiet: bool) -> ClosingCheck {
         let is_wanted = progress.unless(quiet) != When::Never;
         ClosingCheck { jobs, shows_progress: is_wanted && std::io::stderr().is_terminal() }
+    }
+
+    /// The same, with the manifest beside the input if it exists.
+    pub fn run_with(&self, datasets: &[PathBuf], manifest: Option<&Path>, cause: &str) -> Result<()> {
+        let manifest = match manifest {
+            Some(path) if files::exists(path)? => Some(shown(path)),
+            _ => None,
+        };
+        let more: Vec<&str> =
+            manifest.iter().flat_map(|path| ["--input-manifest", path.as_str()]).collect();
+        self.run(datasets, &more, cause)
     }
 
     /// Checks datasets, and prints on stderr what is found. Fails with `cause` if they do not pass.

@@ -34,7 +34,19 @@ const FILES: [&str; 7] = [
     "steps.npy",
 ];
 
+const HELP: &str = "\
+Examples:
+  scripts/merge-packs.sh --output merged d6 d7
+  scripts/merge-packs.sh --output merged --left d6 --right d7 --delete-inputs
+  ds-plan merge --output merged d6 d7 --shard-rows 10000000
+
+In: packs. Each IN must be what its own manifest says.
+Out: a pack with the games of every IN in that order.
+Exit codes: 0 done, 1 bad data (if OUT fails ds-check, it and the inputs are kept),
+2 usage, a missing input or an overlap, 75 temporary failure, try again.";
+
 #[derive(Debug, Args)]
+#[command(after_long_help = HELP)]
 pub struct MergeArgs {
     /// Packs, in the order in which their games are numbered
     #[arg(value_name = "IN", conflicts_with_all = ["left", "right"])]

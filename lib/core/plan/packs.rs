@@ -46,6 +46,8 @@ pub(super) const RECIPE: Recipe = Recipe {
     makes_again: false,
     is_kept,
     check,
+    read: |task| task.inputs(),
+    write: |part, _| ["-o", part].map(str::to_string).to_vec(),
     join,
     sweep: remove_merged,
 };

@@ -7,6 +7,7 @@ use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, getrlimit, test_kill_process_group};
+use tempfile::TempDir;
 
 use crate::error::{Error, Result};
 use crate::failure::Failure;
@@ -19,9 +20,12 @@ const OPEN_FILES: u64 = 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs this program with these words in a group of processes of its own. Fails as that run fails, without a
-/// line of its own. If a signal comes, it is passed on to the whole group, and `last_words` gives what is then
-/// said; the process dies of it.
-pub fn supervise(words: &[OsString], last_words: impl FnOnce(&str) -> Option<String>) -> Result<()> {
+/// line of its own. If a signal comes, it is passed on to the whole group, and the process dies of it. `ended` is
+/// called when the run has ended, with the signal that stopped it; it returns what is then said.
+pub fn supervise(
+    words: &[OsString],
+    ended: impl FnOnce(Option<&str>) -> Option<String>,
+) -> Result<()> {
     refuse_few_files()?;
     let failed = |error: std::io::Error| Error::io(program::ALL, &error);
     let mut command = Command::new(program::filter("ds-plan").map_err(failed)?);
@@ -30,16 +34,23 @@ pub fn supervise(words: &[OsString], last_words: impl FnOnce(&str) -> Option<Str
     let mut child = command.spawn().map_err(failed)?;
     passing.to_group(child.id());
     let status = child.wait().map_err(failed)?;
-    if let Some(signal) = passing.came() {
+    let came = passing.came();
+    if came.is_some() {
         wait_for_group(child.id());
-        last_words(signals::name(signal)).iter().for_each(|line| cli::tell(line));
     }
+    ended(came.map(signals::name)).iter().for_each(|line| cli::tell(line));
     passing.end();
     match status.signal() {
         // (A reader of stdout has gone, or somebody has killed it.)
         Some(signal) => signals::die_of(signal),
         None => passed_on("ds-plan", status),
     }
+}
+
+/// Makes a folder in which stdin is kept while it is read by tasks.
+pub fn folder_for_stdin() -> Result<TempDir> {
+    let cause = |error| Error::unavailable(format!("stdin cannot be kept: {error}"));
+    tempfile::tempdir().map_err(cause)
 }
 
 /// To be called by the run that is supervised: it ends with the process that supervises it, even if that is killed.

@@ -121,6 +121,8 @@ impl Work {
         command.arg("run").arg(root).args([&task.plan.id, &task.name()]);
         command.arg("--jobs").arg(threads.to_string()).arg("--progress-to").arg(progress);
         command.args(self.warnings.then_some("--warnings"));
+        // (The words of a program of the user's own come from the command line of this build.)
+        command.arg("--").args(task.pipeline(root)?.words());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         command.spawn().map_err(failed)
     }
