@@ -95,12 +95,16 @@ pub fn filter(name: &str) -> io::Result<PathBuf> {
     Ok(std::env::current_exe()?.with_file_name(name))
 }
 
-/// Returns the path of a filter that is about to be run; fails if it is not there.
+/// Returns the path of a filter that is about to be run: the one beside this program, else that in PATH. Fails if it is
+/// not there.
 pub fn installed_filter(name: &str) -> Result<PathBuf> {
-    let path = filter(name).map_err(|error| Error::io(name, &error))?;
-    match files::is_file(&path)? {
-        true => Ok(path),
-        false => {
+    let beside = filter(name).map_err(|error| Error::io(name, &error))?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let others = std::env::split_paths(&path).map(|directory| directory.join(name));
+    let all: Vec<PathBuf> = std::iter::once(beside).chain(others).collect();
+    match files::find(&all, |path| files::is_file(path))? {
+        Some(path) => Ok(path.clone()),
+        None => {
             Err(Error::usage(format!("{name} is not there")).hint("cargo build --release"))
         }
     }

@@ -239,13 +239,13 @@ fn the_script_merges_checks_and_deletes() {
     assert_same_packs(&place.0, "out", "expected");
     assert!(!Path::new(&place.at("a")).exists());
     assert_eq!(files_in(Path::new(&place.at("b"))), ["notes.txt", "sub/steps-00000.npy"]);
-    place.run("a b --overwrite").fails(2, &["--output <OUT>"]);
-    place.run("--output out").fails(2, &["<IN|--left <IN>"]);
-    place.run("--output out --left a").fails(2, &["--right <IN>"]);
-    place.run("--output out --left a --right b c").fails(2, &["cannot be used with"]);
+    place.run("a b --overwrite").exits(2, &["--output <OUT>"]);
+    place.run("--output out").exits(2, &["<IN>"]);
+    place.run("--output out --left a").exits(2, &["--right <IN>"]);
+    place.run("--output out --left a --right b c").exits(2, &["cannot be used with"]);
     place.merge("out none").fails(2, &["none: no such folder"]);
-    place.merge("out2 out --shard-rows 0").fails(2, &["invalid value '0' for '--shard-rows <N>'"]);
-    place.merge("out2 out --fast").fails(2, &["unexpected argument '--fast'"]);
+    place.merge("out2 out --shard-rows 0").exits(2, &["invalid value '0' for '--shard-rows <N>'"]);
+    place.merge("out2 out --fast").exits(2, &["unexpected argument '--fast'"]);
     let run = place.merge("out2 b");
     run.fails(2, &["npy-pack: b: is a directory without a dataset"]);
     assert!(!Path::new(&place.at("out2")).exists());
@@ -563,7 +563,7 @@ fn nothing_is_deleted_unchecked() {
     place.merge("out a b --delete-inputs").fails(2, &["ds-check is not there"]);
     place.merge("out a b").fails(2, &["ds-check is not there"]);
     let line = "'--delete-inputs' cannot be used with '--no-check'";
-    place.merge("out a b --delete-inputs --no-check").fails(2, &[line]);
+    place.merge("out a b --delete-inputs --no-check").exits(2, &[line]);
     assert!(place.content() == before, "nothing was done at all");
     for (check, code) in
         [("echo bad >&2; exit 1", 1), ("echo later >&2; exit 75", 75), ("kill -9 $$", 75)]

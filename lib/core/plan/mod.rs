@@ -67,7 +67,7 @@ use crate::format::synth_shards::RecordedInput;
 use crate::known_files::KnownFiles;
 use crate::provenance::{Build, InputManifest};
 
-pub const SCHEMA: &str = "gristmill_plan_v1";
+pub const SCHEMA: &str = "gristmill_plan_v2";
 /// The folder of the plan and the parts, in the root that is to be made.
 const TASKS: &str = "tasks";
 const PLAN: &str = "plan.json";
@@ -196,10 +196,13 @@ impl Plan {
         Err(error.hint("the lines of the task list"))
     }
 
-    /// Returns the reason if this plan would write outside its root.
+    /// Returns the reason if this plan has no pipeline, or would write outside its root.
     fn outside(&self) -> Option<String> {
         let is_below =
             |name: &str| !name.is_empty() && files::below(Path::new(""), Path::new(name)).is_some();
+        if self.pipeline.0.is_empty() || self.pipeline.0.iter().any(Vec::is_empty) {
+            return Some("pipeline: lacks a filter".to_string());
+        }
         let source = self.sources.iter().find(|source| !is_below(&source.name))?;
         Some(format!("sources: {:?} is no name below the root", source.name))
     }

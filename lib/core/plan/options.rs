@@ -39,7 +39,7 @@ fn copied(argument: &Arg, long: &str, filter: &str) -> Arg {
     if argument.get_action().takes_values() {
         let names = argument.get_value_names().unwrap_or_default();
         let name = names.first().map_or(long.to_uppercase(), |name| name.to_string());
-        copy = copy.value_name(name).action(ArgAction::Append).allow_hyphen_values(true);
+        copy = copy.value_name(name).action(ArgAction::Append);
         let values: Vec<_> = argument.get_default_values().iter().map(|v| v.to_string_lossy()).collect();
         if !values.is_empty() && !argument.is_hide_default_value_set() {
             notes += &format!(" [default: {}]", values.join(" "));

@@ -1,5 +1,5 @@
 //! The pipeline of a plan: filters with `|` between them, as words. `gristmill` runs them in one process; with a program
-//! of somebody else's among them each is a process of its own.
+//! of somebody else's among them, or where there is no `gristmill`, each is a process of its own.
 
 use std::io;
 use std::path::Path;
@@ -12,6 +12,19 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::program;
 use crate::wording::shell_word;
+
+/// The filters of our pipelines.
+const OF_PIPELINES: [&str; 9] = [
+    "synth-harmony",
+    "chat-harmony",
+    "chat-tok",
+    "harmony-tok",
+    "mx-decode",
+    "puzzle-encode",
+    "span-mask",
+    "mmidx-write",
+    "npy-pack",
+];
 
 /// Filters with their words; the first word is the filter's name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,12 +56,12 @@ impl Pipeline {
         self.words().iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the first program that is not a filter beside this program.
+    /// Returns the first program that is none of our filters: neither one of pipelines, nor any beside this program.
     pub fn foreign(&self) -> Result<Option<&str>> {
         for name in self.names() {
             let is_plain = Path::new(name).file_name().is_some_and(|own| own == name);
             let beside = program::filter(name).map_err(|error| Error::io(name, &error))?;
-            if !is_plain || !files::is_file(&beside)? {
+            if !is_plain || !(OF_PIPELINES.contains(&name) || files::is_file(&beside)?) {
                 return Ok(Some(name));
             }
         }
@@ -57,9 +70,11 @@ impl Pipeline {
 
     /// Starts it with an empty stdin. `set` sets what all its processes have in common; `stderr` is given to each.
     pub fn spawn(&self, set: impl Fn(&mut Command), stderr: impl Fn() -> io::Result<Stdio>) -> Result<RunningPipeline> {
-        let programs = match self.foreign()? {
-            None => vec![[&[program::ALL.to_string()], &*self.words()].concat()],
-            Some(_) => self.0.clone(),
+        let all = program::filter(program::ALL).map_err(|error| Error::io(program::ALL, &error))?;
+        let is_one = self.0.len() > 1 && self.foreign()?.is_none() && files::is_file(&all)?;
+        let programs = match is_one {
+            true => vec![[&[program::ALL.to_string()], &*self.words()].concat()],
+            false => self.0.clone(),
         };
         let last = programs.len() - 1;
         let (mut children, mut stdin) = (Vec::new(), Stdio::null());

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# GNU parallel over ssh on the hosts of scripts/cluster-test.sh.
+# GNU parallel over ssh on the hosts of tools/cluster-test.sh.
 
 export PARALLEL_SSH="ssh -F $place/ssh/config" PARALLEL_HOME=$place/parallel
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Measures what `status` takes for 10,000 tasks, all missing and all done.
 #
-#     scripts/cluster/status.sh [BIN_DIR]
+#     tools/cluster/status.sh [BIN_DIR]
 #
 # One task is run; the parts of the others are links to its files, with receipts of their own.
 set -euo pipefail
-scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../scripts" && pwd)
 bin=$(cd "${1:-${scripts%/*}/target/release}" && pwd)
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT

@@ -2,7 +2,7 @@
 # Makes every call of every sink, reader and script fail once (tests/faults), and stops each of them
 # at a random call, and writes tests/faults/RESULT.md.
 #
-#     scripts/faults.sh [KILLS]
+#     tools/faults.sh [KILLS]
 #
 # 1,000 runs are stopped if nothing is given. All of it takes about an hour on two processors. With
 # GRISTMILL_FAULTS_SHARE=N one fault of N is tried, chosen by GRISTMILL_FAULTS_SEED (1).
@@ -17,7 +17,7 @@ cargo test --release --test main faults:: -- --nocapture || code=$?
 {
     echo "# Calls that fail, runs that are stopped"
     echo
-    echo "Written by \`scripts/faults.sh ${1:-}\` on $(date -u +%F), $commit," \
+    echo "Written by \`tools/faults.sh ${1:-}\` on $(date -u +%F), $commit," \
         "share 1/${GRISTMILL_FAULTS_SHARE:-1}. What is wrong is printed by the run."
     # A row for each call and error, summed over the cases.
     awk -F ' *[|] *' '

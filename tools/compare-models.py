@@ -1,7 +1,7 @@
 """Compares the ids of gristmill-models with those of the Python package tokenizers, by hand:
 
-    cargo build --release -p gristmill-models --examples && scripts/models.sh
-    python3 scripts/compare-models.py [--megabytes 100] [--engines fastest,reference] [MODEL ...]
+    cargo build --release -p gristmill-models --examples && tools/models.sh
+    python3 tools/compare-models.py [--megabytes 100] [--engines fastest,reference] [MODEL ...]
 
 The texts are what this machine has: translations of programs into a hundred languages (/usr/share/locale),
 source code, documentation; then every code point; then random strings of what is easily got wrong. For

@@ -4,7 +4,7 @@ set -euo pipefail
 
 usage() {
     cat <<'EOT'
-Usage: scripts/package.sh [wheel] [deb] [tarball] [check] [options]
+Usage: tools/package.sh [wheel] [deb] [tarball] [check] [options]
 
   Without a name: the wheel, the .deb and the tarball. All three hold the same
   tree: the filters; the scripts as gristmill-synth-kd and so on; man pages,
@@ -78,16 +78,15 @@ temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 stage=$temporary/stage
 
-# Scripts and pages as they are when installed: the scripts' names, the place of common.sh, and what
-# gristmill-quickstart leaves in the folder where it was run.
+# Scripts and pages as they are when installed: the scripts' names, and what gristmill-quickstart leaves in the folder
+# where it was run.
 as_installed() {
     local names
     names=$(IFS='|'; echo "${scripts[*]}")
     sed -E -e "s#(^|[^a-z-])(scripts/)?($names)\\.sh#\\1gristmill-\\3#g" \
         -e "s#(^|[ \"\`(])scripts/slurm/#\\1share/gristmill/slurm/#g" \
         -e "s#(^|[ \"\`(/])scripts/example/#\\1gristmill-quickstart/example/#g" \
-        -e 's#(\./)?target/quickstart#gristmill-quickstart#g' \
-        -e 's#^\. .*/common\.sh"$#. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../share/gristmill/common.sh"#' "$1"
+        -e 's#(\./)?target/quickstart#gristmill-quickstart#g' "$1"
 }
 
 # completion_places NAME: shell and file, relative to share/.
@@ -98,7 +97,7 @@ completion_places() {
 }
 
 stage_filters() {
-    local filter subcommand shell file man=$stage/share/man/man1
+    local filter shell file
     [[ -x $binaries/gristmill ]] || die "$binaries/gristmill is not there; try: cargo build --release --bin gristmill"
     install -m 755 "$binaries/gristmill" "$stage/bin/"
     strip "$stage/bin/gristmill"
@@ -109,42 +108,56 @@ stage_filters() {
     for filter in "${filters[@]}"; do
         filter=$stage/bin/$filter
         ln "$stage/bin/gristmill" "$filter"
-        "$filter" --generate man >"$man/${filter##*/}.1"
-        # Its subcommands, as its own page lists them.
-        sed -n "s/^\.BR \(.*\) (1)\$/\1/p" "$man/${filter##*/}.1" | sed 's/\\-/-/g' | while read -r page; do
-            subcommand=${page#"${filter##*/}"-}
-            "$filter" --generate man "$subcommand" >"$man/$page.1"
-        done
+        stage_pages "${filter##*/}" "$filter"
         while read -r shell file; do
             "$filter" --generate "$shell" >"$stage/share/$file"
         done < <(completion_places "${filter##*/}")
     done
-    for file in "$man"/*; do
-        # In a page a minus sign has a backslash, so that it can be copied.
-        sed 's/\\-/-/g' "$file" >"$temporary/page"
-        as_installed "$temporary/page" | sed '/^\.TH/!s/-/\\-/g' >"$file"
+}
+
+# stage_page NAME FILTER [SUBCOMMAND...] [--as NAME]: its manual page, with the names of what is installed.
+stage_page() {
+    # In a page a minus sign has a backslash, so that it can be copied.
+    "$2" --generate man "${@:3}" | sed 's/\\-/-/g' >"$temporary/page"
+    as_installed "$temporary/page" | sed '/^\.TH/!s/-/\\-/g' >"$stage/share/man/man1/$1.1"
+}
+
+# stage_pages NAME FILTER [SUBCOMMAND...]: the same with the pages of its subcommands, as its own page lists them.
+stage_pages() {
+    local page
+    stage_page "$@"
+    sed 's/\\-/-/g' "$stage/share/man/man1/$1.1" | sed -n "s/^\.BR \($1-.*\) (1)\$/\1/p" | while read -r page; do
+        stage_pages "$page" "${@:2}" "${page#"$1"-}"
     done
 }
 
+# subcommand_of SCRIPT: what of ds-plan it calls.
+subcommand_of() {
+    case $1 in
+    synth-kd) echo build kd-root ;;
+    synth-raw) echo build conversations ;;
+    macroxue) echo build pack ;;
+    puzzles) echo build puzzles ;;
+    merge-packs) echo merge ;;
+    esac
+}
+
 stage_scripts() {
-    local script name about date shell file
-    as_installed "$here/common.sh" >"$stage/share/gristmill/common.sh"
-    cp -R "$here/example" "$stage/share/gristmill/"
-    as_installed "$here/slurm/task.sbatch" >"$stage/share/gristmill/slurm/task.sbatch"
+    local script name date shell file subcommand
+    cp -R "$root/scripts/example" "$stage/share/gristmill/"
+    as_installed "$root/scripts/slurm/task.sbatch" >"$stage/share/gristmill/slurm/task.sbatch"
     date=$(cut -d' ' -f4 "$stage/share/man/man1/ds-cat.1" | head -n 1)
     for script in "${scripts[@]}"; do
         name=gristmill-$script
-        as_installed "$here/$script.sh" >"$stage/bin/$name"
+        as_installed "$root/scripts/$script.sh" >"$stage/bin/$name"
         chmod 755 "$stage/bin/$name"
-        "$stage/bin/$name" --help >"$temporary/help"
-        # The first sentence of its first comment.
-        about=$(sed -n '2,/\./s/^# //p' "$here/$script.sh" | tr '\n' ' ' | sed 's/[.:] .*//')
-        python3 "$here/package/pages.py" man "$name" "$about" "$version" "$date" <"$temporary/help" \
-            >"$stage/share/man/man1/$name.1"
+        read -ra subcommand < <(subcommand_of "$script") || continue
+        stage_page "$name" "$stage/bin/ds-plan" "${subcommand[@]}" --as "$name"
         while read -r shell file; do
-            python3 "$here/package/pages.py" "$shell" "$name" <"$temporary/help" >"$stage/share/$file"
+            "$stage/bin/ds-plan" --generate "$shell" "${subcommand[@]}" --as "$name" >"$stage/share/$file"
         done < <(completion_places "$name")
     done
+    sed "s/@VERSION@/$version/; s/@DATE@/$date/" "$here/package/quickstart.1" >"$stage/share/man/man1/gristmill-quickstart.1"
     sed "s/@VERSION@/$version/; s/@DATE@/$date/" "$root/docs/gristmill.7" >"$stage/share/man/man7/gristmill.7"
 }
 
@@ -230,7 +243,7 @@ make_tarball() {
     echo "$out/$name.tar.gz"
 }
 
-# shellcheck source=scripts/package/check.sh
+# shellcheck source=tools/package/check.sh
 . "$here/package/check.sh"
 
 made=''

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Hosts of scripts/cluster-test.sh: each has a network, processes, mounts and a name of its own, and
+# Hosts of tools/cluster-test.sh: each has a network, processes, mounts and a name of its own, and
 # the disk of the machine, which is the shared file system.
 
 net=10.77.0
@@ -52,7 +52,7 @@ EOF
 start_host() {
     local n=$1 link=host$1 try
     unshare --net --mount --pid --uts --ipc --fork --kill-child --mount-proc \
-        bash "$scripts/cluster/host.sh" "$n" "$place" "${2:+$tasks_dir}" \
+        bash "$tools/cluster/host.sh" "$n" "$place" "${2:+$tasks_dir}" \
         >>"$place/log/node$n" 2>&1 &
     local pid=$!
     disown

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# One build on a cluster of scripts/cluster-test.sh, and the faults in its middle. An engine has the
+# One build on a cluster of tools/cluster-test.sh, and the faults in its middle. An engine has the
 # functions ENGINE_{start,misses,retries,kill,restart,wait,again,finish,end}.
 
 build_on_cluster() {

@@ -2,7 +2,7 @@
 # Runs the scripts of docs/trainers on CPU with the trainers' packages from PyPI: two steps of each, whose
 # losses must be those of the masks of a root's triples. By hand: torch takes 6 GB of disk.
 #
-#   scripts/trainers.sh [ROOT [N]]    the last result: docs/trainers/RESULT.md
+#   tools/trainers.sh [ROOT [N]]    the last result: docs/trainers/RESULT.md
 #
 # ROOT's tokens may be of any model; rows have N positions (512). Without ROOT the bundled example is made into one.
 set -euo pipefail

@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
     cat <<'EOF'
-Usage: scripts/cluster-test.sh [options]
+Usage: tools/cluster-test.sh [options]
 
   The clusters are on this machine: a controller and three hosts, each with its own network, processes
   and mounts (namespaces), sshd, slurmd. Everything is in one temporary directory and ends with the
@@ -27,7 +27,7 @@ Usage: scripts/cluster-test.sh [options]
 EOF
 }
 
-scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+tools=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) scripts=${tools%/*}/scripts
 die() {
     echo "cluster-test.sh: $1" >&2
     exit "${2:-2}"
@@ -99,7 +99,7 @@ if [[ -z ${GRISTMILL_CLUSTER-} ]]; then
     trap 'exit 130' INT
     trap 'exit 143' TERM
     GRISTMILL_CLUSTER=$place unshare --net --mount --pid --uts --ipc --fork --kill-child --mount-proc \
-        bash "$scripts/cluster-test.sh" "${arguments[@]}" &
+        bash "$tools/cluster-test.sh" "${arguments[@]}" &
     cluster=$!
     code=0
     wait "$cluster" || code=$?
@@ -113,7 +113,7 @@ unset GRISTMILL_CLUSTER
 export PATH=$PATH:/usr/sbin LC_ALL=C
 for part in hosts watch input faults parallel slurm report; do
     # shellcheck source=/dev/null
-    . "$scripts/cluster/$part.sh"
+    . "$tools/cluster/$part.sh"
 done
 
 mkdir "$place/log" "$place/hold"

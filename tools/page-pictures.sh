@@ -2,7 +2,7 @@
 # Draws docs/page-light.png and docs/page-dark.png: the page that ds-view makes of the bundled chats, as
 # Chromium shows it. (Fonts and edges are those of the machine: nothing compares these pictures.)
 #
-#     scripts/page-pictures.sh [--all] [OUT_DIR]
+#     tools/page-pictures.sh [--all] [OUT_DIR]
 #
 # With --all also the pages of every kind of data as a test makes them, at 1280 and 380 pixels, light and
 # dark, and what a terminal of 80 and 50 columns shows: to look at (this builds the tests).

@@ -2,8 +2,8 @@
 # Measures how much memory a filter takes for one large record: a table of its peak, and of the peak above what a small
 # record takes, as a multiple of the record's bytes. docs/errors.md has the result.
 #
-#     scripts/memory.sh [MEGABYTES]      (100; the filters of target/release, or of BIN; the model
-#                                    of target/models/qwen3, which scripts/models.sh lays out, or MODEL)
+#     tools/memory.sh [MEGABYTES]      (100; the filters of target/release, or of BIN; the model
+#                                    of target/models/qwen3, which tools/models.sh lays out, or MODEL)
 set -euo pipefail
 
 megabytes=${1:-100}

@@ -2,7 +2,7 @@
 # Makes the Python environments of the tests and benchmarks, unless they are there:
 #   target/venv        the independent implementations that tests compare with
 #   target/venv-torch  torch and Megatron's dataset classes, for the tests of python/
-#   target/models      tokenizers of real models and their chat templates (scripts/models.sh)
+#   target/models      tokenizers of real models and their chat templates (tools/models.sh)
 #   target/axe-core    the accessibility checks (of npm) that the page of ds-view must pass in a browser
 # The second has a torch that is already on the machine, by default Debian's python3-torch, built
 # for numpy 1; it is installed if this may be done. Without torch there is no second venv, one line
@@ -31,12 +31,12 @@ if [[ ! -f target/axe-core/$axe.min.js ]]; then
         tar -xzf target/axe-core/package.tgz -C target/axe-core package/axe.min.js
         mv target/axe-core/package/axe.min.js "target/axe-core/$axe.min.js"
     else
-        echo "scripts/venv.sh: no axe-core of npm: the page of ds-view is not checked with it" >&2
+        echo "tools/venv.sh: no axe-core of npm: the page of ds-view is not checked with it" >&2
     fi
     rm -rf target/axe-core/package*
 fi
 
-scripts/models.sh
+tools/models.sh
 
 # The first Python of the machine that has torch.
 python_with_torch() {
@@ -76,6 +76,6 @@ make_torch_venv() {
 }
 if ! make_torch_venv; then
     rm -rf "$torch_venv"
-    echo "scripts/venv.sh: no torch, or no megatron-core for its Python: the tests that need them" \
+    echo "tools/venv.sh: no torch, or no megatron-core for its Python: the tests that need them" \
         "are skipped (try: apt-get install python3-torch)" >&2
 fi

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Slurm on the hosts of scripts/cluster-test.sh: slurmctld on the controller, slurmd on three nodes.
+# Slurm on the hosts of tools/cluster-test.sh: slurmctld on the controller, slurmd on three nodes.
 
 # make_slurm: its configuration, and munged with a key of its own.
 make_slurm() {

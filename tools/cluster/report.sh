@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The result of scripts/cluster-test.sh: lines on the screen, and a page.
+# The result of tools/cluster-test.sh: lines on the screen, and a page.
 
 result=$place/result.md
 
@@ -11,7 +11,7 @@ report_machine() {
     {
         echo "# Two small clusters, $(date -u +%F)"
         echo
-        echo "\`scripts/cluster-test.sh\`: the same plan run by GNU parallel over ssh and by a Slurm array, on three"
+        echo "\`tools/cluster-test.sh\`: the same plan run by GNU parallel over ssh and by a Slurm array, on three"
         echo "hosts that are namespaces of one machine (network, processes, mounts, name), with a fault after the"
         echo "other in the middle of it. What is made is compared with a build on one machine, file by file (in"
         echo "manifests all but \`run\`). Each task stops for $pause s halfway through its stream, so that tasks are"
@@ -28,7 +28,7 @@ report_machine() {
         done
         echo
         echo '```'
-        echo "${GRISTMILL_DATA:+GRISTMILL_DATA=DIR }scripts/cluster-test.sh${shown:+ $shown}" | sed 's| /[^ ]*| PATH|g'
+        echo "${GRISTMILL_DATA:+GRISTMILL_DATA=DIR }tools/cluster-test.sh${shown:+ $shown}" | sed 's| /[^ ]*| PATH|g'
         echo '```'
     } >"$result"
 }

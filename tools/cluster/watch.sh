@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What runs where, seen from outside of the hosts of scripts/cluster-test.sh.
+# What runs where, seen from outside of the hosts of tools/cluster-test.sh.
 
 # running_now: a line `HOST TASK` for each task that runs, by the processes of the hosts.
 running_now() {

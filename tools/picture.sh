@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Draws the pictures of the README and of docs/any-model.md: what ds-view prints of the bundled example
-# (ds-view.svg), and of one chat for five templates (models.svg), where scripts/models.sh has laid the models out.
-# Usage: scripts/picture.sh [DIRECTORY]
+# (ds-view.svg), and of one chat for five templates (models.svg), where tools/models.sh has laid the models out.
+# Usage: tools/picture.sh [DIRECTORY]
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -13,7 +13,7 @@ unset NO_COLOR
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-harmony-tok --to arrow "$here/example/conversations.ndjson" | span-mask --to arrow |
+harmony-tok --to arrow "${here%/*}/scripts/example/conversations.ndjson" | span-mask --to arrow |
     mmidx-write --quiet --root dataset --shard shard_00 --valid-fraction 0.2
 
 # (The size of the whole dataset is also that of its manifest, which names the machine.)

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Part of scripts/package.sh: installs each package in a clean place and does the main job there.
+# Part of tools/package.sh: installs each package in a clean place and does the main job there.
 
 # The end of what gristmill-quickstart prints is the first training sequence and the page's name.
 last_lines() {
@@ -17,7 +17,7 @@ clean() {
 the_package() {
     local found
     found=$(find "$out" -maxdepth 1 -name "$1" | sort | tail -n 1)
-    [[ -n $found ]] || die "no $1 in $out; try: scripts/package.sh wheel deb tarball"
+    [[ -n $found ]] || die "no $1 in $out; try: tools/package.sh wheel deb tarball"
     echo "$found"
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes every reader, and keeps count in fuzz/RESULT.md:
 #
-#     scripts/fuzz.sh [GOAL [SECONDS [TARGET...]]]
+#     tools/fuzz.sh [GOAL [SECONDS [TARGET...]]]
 #
 # Each target gets inputs until it has had GOAL (1,000,000 if nothing is given) in all runs together,
 # but for no more than SECONDS (0: without end). How many it has had is read from fuzz/RESULT.md, on any
@@ -41,7 +41,7 @@ write() { # TARGET ROW
         cat <<END
 # Fuzzing
 
-Written by \`scripts/fuzz.sh\`, last on $(date -u +%F) at $(git rev-parse --short HEAD). The goal is 1,000,000 inputs for each
+Written by \`tools/fuzz.sh\`, last on $(date -u +%F) at $(git rev-parse --short HEAD). The goal is 1,000,000 inputs for each
 target. Inputs are those of all runs so far, on all machines and of all versions of the readers, each once more when what
 was learned is tried first; the other numbers are of a target's last run. Edges are libFuzzer's \`cov\` after it. What
 was found is in fuzz/corpus, as finding-*.
