@@ -102,7 +102,7 @@ END
 echo '{"query":["q",1.5,{"a":null}],"synthetic_reasoning":1e22,"synthetic_answer":true}' >odd.ndjson
 seed synth s.ndjson s.ndjson; seed synth odd.ndjson odd.ndjson
 cat >plan.json <<'END'
-{"schema_version":"gristmill_plan_v1","id":"0123456789ab","product":"kd-root","script":"scripts/synth-kd.sh","options":["--x"],"directory":"/d","input":"in","glob":null,"root":"/r","build":{"version":"0.1.0","git_sha":null,"git_dirty":null},"limits":{"rows":9,"rows_per_source":null,"tokens":null},"sizing":{"tasks":2},"task_bytes":5,"input_manifest":null,"sources":[{"name":"a","path":"a.parquet","identity":{"rows":9},"rows":9,"tokens":null,"cuts":[0,4,9]}]}
+{"schema_version":"gristmill_plan_v2","id":"0123456789ab","product":"kd-root","pipeline":[["harmony-tok"],["span-mask"],["mmidx-write"]],"options":["--x"],"directory":"/d","input":"in","glob":null,"root":"/r","build":{"version":"0.1.0","git_sha":null,"git_dirty":null},"limits":{"rows":9,"rows_per_source":null,"tokens":null},"sizing":{"tasks":2},"task_bytes":5,"input_manifest":null,"sources":[{"name":"a","path":"a.parquet","identity":{"rows":9},"rows":9,"tokens":null,"cuts":[0,4,9]}]}
 END
 printf 'ds-plan run /r 0123456789ab a.part-00000-of-00002\nds-plan run /r 0123456789ab a.part-00001-of-00002\n' >list
 archive plan plan plan.json list

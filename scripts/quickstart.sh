@@ -26,14 +26,16 @@ Usage: scripts/quickstart.sh [OUT]
 EOT
 }
 
-# shellcheck source=scripts/common.sh
-. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+die() {
+    echo "quickstart.sh: $(printf %s "$1" | LC_ALL=C tr -c '[:print:]' '?')" >&2
+    exit 2
+}
 
 case ${1-} in
 -h | --help) usage && exit 0 ;;
 -*) die "unknown option $1; see --help" ;;
 esac
-(($# <= 1)) || die "one OUT at most; see --help"
+[[ $# -le 1 ]] || die "one OUT at most; see --help"
 
 # build: sets `built` to where the filters are then.
 build() {
@@ -51,31 +53,37 @@ build() {
     done
 }
 
+here=$(cd "$(dirname "$0")" && pwd) && kd=$here/$(basename "$0" | sed s/quickstart/synth-kd/)
+example=$here/example
 out=${1:-gristmill-quickstart} built=''
 if [[ -f $here/../Cargo.toml ]]; then
     out=${1:-target/quickstart}
     cd "$here/.."
     [[ -n ${GRISTMILL_BUILT-} ]] || build
+    PATH=$PWD/target/release:$PWD/target/quick:$PATH
+else
+    own=$(dirname "$(readlink -f "$0")") && PATH=$own:$PATH
+    example=$own/../share/gristmill/example
 fi
-need_filters ds-cat ds-view
+command -v ds-view >/dev/null || die "ds-view is not there; try: cargo build --release"
 
 # The example as a shard in the form that the pipeline reads, with the manifest beside it.
 shard=$out/input/synth_harmony_shard_00.parquet
 [[ -z $(ls -A "$out" 2>/dev/null) || -f $shard ]] || die "$out holds something else; try: another OUT"
 rm -rf -- "$out/example" "$out/input" "$out/chats" "$out/dataset" "$out/page.html"
 mkdir -p -- "$out/input" || exit 75
-cp -R "$here/example" "$out/"
-cp "$here/example/manifest.json" "$out/input/"
-ds-cat "$here/example/conversations.ndjson" --to parquet -o "$shard"
+cp -R "$example" "$out/"
+cp "$example/manifest.json" "$out/input/"
+ds-cat "$example/conversations.ndjson" --to parquet -o "$shard"
 
 # Chats as people have them: several shapes, reasoning, a call of a tool, a weight.
-"${self%/*}/synth-kd.sh" "$here/example/chats.ndjson" "$out/chats" --chat --span commentary=3 --valid-fraction 0
+"$kd" "$example/chats.ndjson" "$out/chats" --chat --span commentary=3 --valid-fraction 0
 echo
 echo "The second chat as a training sequence, with a call of a tool:"
 ds-view "$out/chats" --nth 1
 echo
 
-"${self%/*}/synth-kd.sh" "$out/input" "$out/dataset" --valid-fraction 0.2
+"$kd" "$out/input" "$out/dataset" --valid-fraction 0.2
 
 echo
 echo "$out/dataset:"

@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # One crate takes most of the time of the build, on one processor: meanwhile the other one lints (in a folder of its own,
 # since cargo lets nobody else into one that it works in; C is compiled there, too, so without optimizing), and what the tests need is installed.
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
-scripts/venv.sh &
+tools/venv.sh &
 venv=$!
 {
     export CARGO_TARGET_DIR=$PWD/target/lints

@@ -6,9 +6,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Command;
+use gristmill::chain::{self, PIPE};
+use gristmill::cli;
 use gristmill::error::{Error, Result};
 use gristmill::program;
-use gristmill::{chain, cli};
 
 /// The name of a filter, its `main`, and its arguments.
 type Filter = (&'static str, fn() -> ExitCode, fn() -> Command);
@@ -42,9 +43,6 @@ fn filter(words: &[OsString]) -> Option<&'static Filter> {
     let word = words.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     FILTERS.iter().find(|(name, ..)| word == *name)
 }
-
-/// What stands between the filters of a chain.
-const PIPE: &str = "|";
 
 /// Runs the filters of a command line in this process, each on a thread; returns the exit code of the first cause.
 fn chain(words: &[OsString]) -> Result<u8> {

@@ -1,4 +1,4 @@
-"""Runs the sections and writes the results; see scripts/bench.sh."""
+"""Runs the sections and writes the results; see tools/bench.sh."""
 
 import argparse
 import datetime
@@ -27,7 +27,7 @@ where tiktoken-rs encodes 36 MB/s and the Python original makes 621 rows in a CP
 
 def arguments():
     names = [section.__name__ for section in sections.ALL]
-    parser = argparse.ArgumentParser(prog="scripts/bench.sh", description=__doc__)
+    parser = argparse.ArgumentParser(prog="tools/bench.sh", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small inputs, 2 runs: 3 minutes")
     parser.add_argument("--only", metavar="NAME", nargs="+", choices=names, help=" ".join(names))
     parser.add_argument("-o", "--output", metavar="FILE", type=pathlib.Path, help="the results")
@@ -91,7 +91,7 @@ def results(day, machine_facts, runs, done):
         for _, section in done
         for goal in section.goals
     ]
-    command = " ".join(["scripts/bench.sh", *sys.argv[1:]])
+    command = " ".join(["tools/bench.sh", *sys.argv[1:]])
     parts = [f"# Speed, {day}\n", table(["machine", ""], machine_facts)]
     parts.append(HOW.format(command=command, runs=runs))
     parts.append("## Asked and reached\n")

@@ -20,7 +20,7 @@ def any_model(bench, inputs, quick):
     for model, asked, is_shown in MODELS:
         folder = ROOT / "target/models" / model
         if not folder.is_dir():
-            parts.append(f"{model}: not there (scripts/models.sh).\n")
+            parts.append(f"{model}: not there (tools/models.sh).\n")
             continue
         chats = inputs.model_chats(rows, is_shown)
         pipes = {
@@ -46,7 +46,7 @@ def long_chats(bench, inputs, quick):
     calls = 800 if quick else 3_200
     folder = ROOT / "target/models/qwen3"
     if not folder.is_dir():
-        return Section("Long chats", "qwen3: not there (scripts/models.sh).\n", [])
+        return Section("Long chats", "qwen3: not there (tools/models.sh).\n", [])
     one, eight = inputs.trace(1, calls), inputs.trace(8, calls // 8)
     peer = "transformers, tokenizers"
     pipes = {
@@ -74,7 +74,7 @@ def tokens_and_masks(bench, inputs, quick):
     rows = 2_000 if quick else 10_000
     folder = ROOT / "target/models/qwen3"
     if not folder.is_dir():
-        return Section("Chats to tokens and masks", "qwen3: not there (scripts/models.sh).\n", [])
+        return Section("Chats to tokens and masks", "qwen3: not there (tools/models.sh).\n", [])
     chats = inputs.model_chats(rows, True)
     by_model = f"chat-tok -q --turns all --model {folder} {chats}"
     pipes = {

@@ -2,7 +2,7 @@
 
     cd target/bench; python3 ../../benches/suite/before_after.py OLD_BIN_DIR NEW_BIN_DIR
 
-The inputs are those that scripts/bench.sh makes. Outputs go to before_after/ and are replaced.
+The inputs are those that tools/bench.sh makes. Outputs go to before_after/ and are replaced.
 """
 
 import os

@@ -3,8 +3,8 @@
     GRISTMILL_DATA=DIR job.py PLACE [--files N] [--rows N] [--games N] [--bin DIR] [-o FILE]
 
 PLACE receives the input (5 GB) and what is made of it (20 GB, and 5 GB of a pack); both stay for
-scripts/cluster-test.sh --input PLACE/raw. The texts are those of the benchmark (target/bench/texts,
-which scripts/bench.sh makes). For each stage: wall time, CPU time and peak memory of each filter, by
+tools/cluster-test.sh --input PLACE/raw. The texts are those of the benchmark (target/bench/texts,
+which tools/bench.sh makes). For each stage: wall time, CPU time and peak memory of each filter, by
 GNU time, and its memory in the first and in the last gigabyte of what is written.
 """
 

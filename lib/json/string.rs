@@ -118,7 +118,7 @@ pub(super) fn decode(text: &str, start: usize, out: &mut String) -> Result<usize
     let end = decode_bytes(text.as_bytes(), start, &mut decoded);
     // A second pass over the text costs 2.3 % of the instructions of a whole run (4.8 of 206
     // million, 2026-11-22: callgrind, `harmony-tok -q -j1 --to arrow` on conversations_1000.parquet
-    // of scripts/bench.sh). SAFETY: `decoded` had a string's bytes. Only whole characters were
+    // of tools/bench.sh). SAFETY: `decoded` had a string's bytes. Only whole characters were
     // added to it: pieces of the text that end at an ASCII byte or at the text's end, and decoded
     // escapes.
     *out = unsafe { String::from_utf8_unchecked(decoded) };

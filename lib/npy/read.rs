@@ -16,7 +16,7 @@ const FAULT_AROUND: usize = 2 << 20;
 
 /// A file mapped to memory, for rows in any order. With [`MappedArray::release`] a check of a pack of
 /// 259 MB takes 13 MiB of memory, without it 258 MiB; the processor time is the same (`ds-check pack_20`
-/// of scripts/bench.sh, 2026-11-22).
+/// of tools/bench.sh, 2026-11-22).
 #[derive(Debug)]
 pub struct MappedArray {
     map: Arc<Mmap>,

@@ -13,7 +13,7 @@
 //!
 //! What the instructions gain, compared with plain code that looks at one byte after another and without prefetches
 //! (2026-11-22, processor time of interleaved runs, least of 9 to 15, of the release binaries on the inputs of
-//! scripts/bench.sh):
+//! tools/bench.sh):
 //!
 //! | what | run | with | without |
 //! |---|---|---|---|

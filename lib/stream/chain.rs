@@ -26,6 +26,9 @@ pub enum Part {
     Failed(Failure),
 }
 
+/// What stands between the filters of a chain.
+pub const PIPE: &str = "|";
+
 /// A filter of a chain: its command line, its name first, and its `main`.
 pub type Filter = (Vec<OsString>, fn() -> ExitCode);
 
@@ -100,7 +103,7 @@ pub fn run(filters: Vec<Filter>) -> io::Result<u8> {
 
 /// Returns the first exit code of a cause, not of a lost reader or writer. (A filter that stops reading when it has
 /// enough closes the stream before it, which is no failure.)
-fn first_cause(codes: &[u8]) -> u8 {
+pub fn first_cause(codes: &[u8]) -> u8 {
     let failed = codes.iter().copied().filter(|code| ![0, CLOSED].contains(code));
     failed.clone().find(|code| *code != 75).or(failed.clone().next()).unwrap_or(0)
 }

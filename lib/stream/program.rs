@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::chain;
+use crate::error::{Error, Result};
+use crate::files;
 
 /// The program that holds all filters.
 pub const ALL: &str = "gristmill";
@@ -91,4 +93,17 @@ static NOTE_CLOSED_STREAMS: extern "C" fn() = note_closed_streams;
 /// Returns the path of a filter, which is beside the running program, whatever the name of that program.
 pub fn filter(name: &str) -> io::Result<PathBuf> {
     Ok(std::env::current_exe()?.with_file_name(name))
+}
+
+/// Returns the path of a filter that is about to be run: the one beside this program, else that in PATH. Fails if it is
+/// not there.
+pub fn installed_filter(name: &str) -> Result<PathBuf> {
+    let beside = filter(name).map_err(|error| Error::io(name, &error))?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let others = std::env::split_paths(&path).map(|directory| directory.join(name));
+    let all: Vec<PathBuf> = std::iter::once(beside).chain(others).collect();
+    match files::find(&all, |path| files::is_file(path))? {
+        Some(path) => Ok(path.clone()),
+        None => Err(Error::usage(format!("{name} is not there")).hint("cargo build --release")),
+    }
 }

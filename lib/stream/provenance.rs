@@ -8,7 +8,7 @@ use crate::file_entry::FileEntry;
 use crate::program;
 use crate::publish::host;
 
-/// How a script made a dataset. A join records it in the manifest, so that a later run knows whether it would make
+/// How a build made a dataset. A join records it in the manifest, so that a later run knows whether it would make
 /// the same dataset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DatasetOrigin {
@@ -17,7 +17,7 @@ pub struct DatasetOrigin {
     /// Limits of the input; null is none.
     pub rows: Option<u64>,
     pub tokens: Option<u64>,
-    /// The options of the script.
+    /// The options of the build.
     pub options: Vec<String>,
     /// The files of the model that the options name; none if they name no model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

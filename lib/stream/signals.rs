@@ -201,7 +201,7 @@ extern "C" fn on_lost_page(signal: i32, info: *mut libc::siginfo_t, _context: *m
     }
 }
 
-/// Passes the signals that would end this process on to its children.
+/// Passes the signals that would end this process on to its children, or to the groups of processes that they lead.
 pub struct PassedSignals {
     handle: signal_hook::iterator::Handle,
     /// Returns its listener: closing it writes into a pipe, and if nobody has the other end that
@@ -212,7 +212,8 @@ pub struct PassedSignals {
 
 #[derive(Default)]
 struct PassingState {
-    children: BTreeSet<u32>,
+    /// Numbers of processes; below zero, of groups.
+    children: BTreeSet<libc::pid_t>,
     /// The last signal that came.
     came: Option<i32>,
 }
@@ -238,6 +239,15 @@ impl PassedSignals {
 
     /// Passes signals on to this child, also a signal that has come already.
     pub fn to(&self, child: u32) {
+        self.add(child as libc::pid_t);
+    }
+
+    /// Passes signals on to all processes of the group that this child leads.
+    pub fn to_group(&self, leader: u32) {
+        self.add(-(leader as libc::pid_t));
+    }
+
+    fn add(&self, child: libc::pid_t) {
         let mut passing = lock(&self.state);
         passing.came.iter().for_each(|&signal| send(child, signal));
         passing.children.insert(child);
@@ -245,12 +255,12 @@ impl PassedSignals {
 
     /// Notes that the child has ended.
     pub fn not_to(&self, child: u32) {
-        lock(&self.state).children.remove(&child);
+        lock(&self.state).children.remove(&(child as libc::pid_t));
     }
 
-    /// Whether a signal has come.
-    pub fn is_told_to_stop(&self) -> bool {
-        lock(&self.state).came.is_some()
+    /// Returns the signal that has come, if one has.
+    pub fn came(&self) -> Option<i32> {
+        lock(&self.state).came
     }
 
     /// Stops passing signals on; if one came, this process ends of it too.
@@ -264,13 +274,13 @@ impl PassedSignals {
     }
 }
 
-fn send(child: u32, signal: i32) {
+fn send(child: libc::pid_t, signal: i32) {
     // SAFETY: kill only takes numbers; a child is forgotten once it was waited for.
-    unsafe { libc::kill(child as libc::pid_t, signal) };
+    unsafe { libc::kill(child, signal) };
 }
 
 /// Ends the process with the default action of a signal.
-pub fn die_of(signal: i32) {
+pub fn die_of(signal: i32) -> ! {
     // SAFETY: SIG_DFL is valid for every signal, and kill takes the process's own id.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
@@ -278,6 +288,15 @@ pub fn die_of(signal: i32) {
     }
     loop {
         std::thread::park();
+    }
+}
+
+/// Returns the name of a signal that is passed on.
+pub fn name(signal: i32) -> &'static str {
+    match signal {
+        SIGINT => "INT",
+        SIGHUP => "HUP",
+        _ => "TERM",
     }
 }
 

@@ -5,7 +5,7 @@ than Debian's. The dataset classes need none of it but `log_single_rank`. After 
 megatron_shim` the package `megatron.core` is only its folder, and `megatron.core.utils` only that
 function; everything below `megatron.core.datasets` is the real code with its compiled helpers.
 
-The venv that scripts/venv.sh makes imports this at start.
+The venv that tools/venv.sh makes imports this at start.
 """
 
 import sys

@@ -1,34 +1,63 @@
-//! ds-plan: a pipeline as tasks for many machines: plans tasks, runs them, shows their states, joins the parts.
+//! ds-plan: datasets by pipelines of filters: whole builds, and tasks for many machines, which it plans, runs, shows
+//! the states of, and joins.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use clap::{Args as Arguments, Parser, Subcommand};
+use clap::{ArgMatches, Args as Arguments, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use gristmill::cli::{self, Line, Tool, When};
+use gristmill::cli::{self, Line, Tool};
 use gristmill::error::{Error, Result, shown};
-use gristmill::plan::{self, Finish, Plan, PlanArgs, RunOptions, Status, Work, line, make};
+use gristmill::plan::{
+    self, Asked, Finish, FinishJob, MergeArgs, PassedOption, Plan, ProductArgs, RowFiles, RowForm,
+    RunOptions, Status, filters_of, line,
+};
 
-/// Plan a pipeline as tasks for many machines, run them, and join what they made
+/// Build datasets: on this machine, or as tasks for many machines
 ///
 /// A task sends a slice of one source through the whole pipeline, into a directory of its own below
 /// ROOT/tasks. Its line is a shell command for any engine. It may run on any machine, run again, and
-/// run twice at once. The scripts call ds-plan for their `plan`, `status` and `finish`.
+/// run twice at once. The scripts call ds-plan, with the pipelines that they show.
 #[derive(Parser)]
 #[command(name = "ds-plan", version, after_long_help = HELP)]
 #[command(subcommand_required = true, disable_help_subcommand = true)]
-pub struct Args {
+struct Declared {
+    /// This run belongs to another one, which passes signals on to it
+    #[arg(long, hide = true)]
+    supervised: bool,
+
+    /// The folder in which stdin is kept
+    #[arg(long, value_name = "DIR", hide = true)]
+    stdin: Option<PathBuf>,
+
     #[command(subcommand)]
     command: Command,
 }
 
+/// The arguments, and among them the options of filters.
+pub struct Args {
+    declared: Declared,
+    passed: Vec<PassedOption>,
+}
+
 #[derive(Subcommand)]
 enum Command {
+    /// Make a whole dataset on this machine: in tasks side by side, joined and checked
+    #[command(subcommand_required = true, disable_help_subcommand = true)]
+    Build {
+        #[command(subcommand)]
+        product: ProductArgs,
+    },
     /// Write the plan of ROOT, or add new sources to it; prints the line of each task
-    Make(PlanArgs),
+    #[command(subcommand_required = true, disable_help_subcommand = true)]
+    Plan {
+        #[command(subcommand)]
+        product: ProductArgs,
+    },
     /// Make one task, unless it is done. Prints nothing if all goes well
     Run {
         root: PathBuf,
@@ -38,22 +67,9 @@ enum Command {
         task: String,
         #[command(flatten)]
         options: RunOptions,
-    },
-    /// Make all tasks that are not done, side by side on this machine
-    Work {
-        root: PathBuf,
-        /// Processors [default: all]
-        #[arg(short, long, value_name = "N")]
-        jobs: Option<NonZeroUsize>,
-        /// Make outputs again that the root has
-        #[arg(long)]
-        again: bool,
-        /// Print only errors
-        #[arg(short, long)]
-        quiet: bool,
-        /// Show progress: a line on a terminal, else a line for each shard
-        #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-        progress: When,
+        /// The pipeline of the task [default: as planned]
+        #[arg(last = true, value_name = "FILTER '|' FILTER")]
+        pipeline: Vec<String>,
     },
     /// Print each task's state: done, missing, running, stale, failed. Exit 0 if all are done, else 1
     Status {
@@ -72,35 +88,28 @@ enum Command {
         #[command(flatten)]
         of: TasksArgs,
     },
-    /// Join the parts into ROOT, and write its manifest
+    /// Join the parts into ROOT, write its manifest, and check it
     Finish {
         #[command(flatten)]
         of: TasksArgs,
-        /// Need no parts for outputs that the root has
+        /// Delete the parts when all is checked
         #[arg(long)]
-        here: bool,
-        /// Join outputs again that the root has
+        delete_parts: bool,
+        /// Do not run ds-check on ROOT
         #[arg(long)]
-        again: bool,
+        no_check: bool,
         /// Collect the rejected records of all tasks (rejects*.ndjson beside each part)
         #[arg(long, value_name = "FILE")]
         rejects: Option<PathBuf>,
-        /// When the work began, in seconds since 1970, for the summary [default: now]
-        #[arg(long, value_name = "SECONDS")]
-        since: Option<f64>,
-        /// Print no summary
+        /// Of a kd-root also ROOT/rows/{train,valid}.FORM.parquet: rows, trl or megatron-bridge (repeatable)
+        #[arg(long, value_enum, value_name = "FORM", hide_possible_values = true)]
+        rows: Vec<RowForm>,
+        /// Print only errors, and what ds-check finds
         #[arg(short, long)]
         quiet: bool,
     },
-    /// Print the summary of a pack, as finish does
-    Summary {
-        pack: PathBuf,
-        /// When the work began, in seconds since 1970
-        #[arg(long, value_name = "SECONDS")]
-        since: Option<f64>,
-    },
-    /// Print the folder of the inputs
-    Input { root: PathBuf },
+    /// Merge packs of games into one: runs are numbered anew, and names of valuations unified
+    Merge(MergeArgs),
 }
 
 #[derive(Arguments)]
@@ -111,19 +120,64 @@ struct TasksArgs {
     tasks: Option<PathBuf>,
 
     /// Threads [default: all processors]
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", visible_alias = "workers")]
     jobs: Option<NonZeroUsize>,
 }
 
 impl TasksArgs {
     fn jobs(&self) -> NonZeroUsize {
-        self.jobs.unwrap_or_else(processors)
+        self.jobs.unwrap_or_else(plan::processors)
     }
 }
 
-fn processors() -> NonZeroUsize {
-    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+/// Returns the declaration of a filter.
+fn filter(name: &str) -> Option<clap::Command> {
+    let found = crate::FILTERS.iter().find(|(known, ..)| *known == name);
+    found.map(|(_, _, command)| command())
 }
+
+impl CommandFactory for Args {
+    /// The filters' options are added to what makes pipelines of them.
+    fn command() -> clap::Command {
+        let with = |command: clap::Command, names: &mut dyn Iterator<Item = &'static str>| {
+            plan::with_options_of(command, &names.filter_map(filter).collect::<Vec<_>>())
+        };
+        let of_products = |command: clap::Command| {
+            command.mut_subcommands(|product| {
+                let name = product.get_name().to_string();
+                with(product, &mut filters_of(&name))
+            })
+        };
+        Declared::command()
+            .mut_subcommand("build", of_products)
+            .mut_subcommand("plan", of_products)
+            .mut_subcommand("finish", |finish| with(finish, &mut ["seq-pack"].into_iter()))
+    }
+
+    fn command_for_update() -> clap::Command {
+        Args::command()
+    }
+}
+
+impl FromArgMatches for Args {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Args, clap::Error> {
+        let declared = Declared::from_arg_matches(matches)?;
+        let (all, mut own) = (Args::command(), matches);
+        let mut command = &all;
+        while let Some((name, matches)) = own.subcommand() {
+            let Some(found) = command.find_subcommand(name) else { break };
+            (command, own) = (found, matches);
+        }
+        Ok(Args { declared, passed: plan::given(command, own) })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Args::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Parser for Args {}
 
 const HELP: &str = "\
 Examples:
@@ -141,14 +195,20 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
-    match args.command {
-        Command::Make(make) => self::plan(make, tool),
-        Command::Run { root, id, task, options } => plan::run(&root, &id, &task, &options),
-        Command::Work { root, jobs, again, quiet, progress } => {
-            let shows_progress = progress.unless(quiet) != When::Never;
-            let jobs = jobs.unwrap_or_else(processors);
-            let work = Work { jobs, again, warnings: !quiet, shows_progress };
-            work.run(&Plan::read(&root)?, &root)
+    let Args { declared: Declared { supervised, stdin, command }, passed } = args;
+    let asked = |is_plan| Asked { is_plan, passed: &passed, find: filter, stdin: stdin.as_deref() };
+    if supervised {
+        plan::end_with_parent();
+    }
+    match command {
+        Command::Build { product } if supervised => product.job(&asked(false))?.run(),
+        Command::Build { product } => build(&product),
+        Command::Plan { product } => {
+            let plan = product.job(&asked(true))?.plan()?;
+            print_plan(&plan, &product, tool)
+        }
+        Command::Run { root, id, task, options, pipeline } => {
+            plan::run(&root, &id, &task, &pipeline, &options)
         }
         Command::Status { of, watch: Some(seconds), .. } => watch(&of, seconds, tool),
         Command::Status { of, todo, watch: None } => status(&of, todo, tool),
@@ -157,45 +217,57 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
             let parts = plan::parts(&plan, &of.root, of.tasks.as_deref(), of.jobs())?;
             cli::print(&parts.iter().map(|part| shown(part) + "\n").collect::<String>())
         }
-        Command::Finish { of, here, again, rejects, since, quiet } => {
-            let plan = Plan::read(&of.root)?;
-            let since = since.and_then(time);
-            let finish = Finish { jobs: of.jobs(), list: of.tasks, here, again, rejects, since };
-            let (made, note) = finish.run(&plan, &of.root)?;
-            if quiet {
-                return Ok(());
-            }
-            cli::print_text(&made)?;
-            note.iter().for_each(|line| tool.tell(line));
-            Ok(())
+        Command::Finish { of, delete_parts, no_check, rejects, rows, quiet } if supervised => {
+            let words = plan::of_filters(&passed, &[filter("seq-pack")], &[])?.concat();
+            let (jobs, list, root) = (of.jobs(), of.tasks, of.root);
+            let rows = RowFiles::new(&rows, words, &[])?;
+            let finish = Finish { jobs, list, here: false, again: false, rejects, since: None };
+            FinishJob { root, finish, rows, check: !no_check, delete_parts, quiet }.run()
         }
-        Command::Summary { pack, since } => {
-            cli::print_text(&plan::summary_of_pack(&pack, since.and_then(time))?)
-        }
-        Command::Input { root } => {
-            let plan = Plan::read(&root)?;
-            cli::print(&format!("{}\n", shown(&plan.directory.join(&plan.input))))
-        }
+        Command::Merge(merge) if supervised => merge.run(),
+        Command::Finish { .. } | Command::Merge(_) => supervise(&[], |_| None),
     }
 }
 
-fn plan(args: PlanArgs, tool: &Tool) -> Result<()> {
-    let (wanted, quiet) = (args.tasks.unwrap_or(0), args.quiet);
-    let plan = make(&args.into())?;
+/// Runs this command line, with these words before it, in a group of processes of its own.
+fn supervise(
+    words: &[OsString],
+    ended: impl FnOnce(Option<&str>) -> Option<String>,
+) -> Result<()> {
+    let given = gristmill::program::command_line().into_iter().skip(1);
+    let own = std::iter::once("--supervised".into()).chain(words.iter().cloned());
+    plan::supervise(&own.chain(given).collect::<Vec<_>>(), ended)
+}
+
+fn build(product: &ProductArgs) -> Result<()> {
+    let ended = |signal: Option<&str>| product.last_words(signal?);
+    if !product.reads_stdin() {
+        return supervise(&[], ended);
+    }
+    // It is removed however the build ends.
+    let folder = plan::folder_for_stdin()?;
+    let words = ["--stdin".into(), folder.path().as_os_str().to_os_string()];
+    supervise(&words, |signal| {
+        drop(folder);
+        ended(signal)
+    })
+}
+
+fn print_plan(plan: &Plan, product: &ProductArgs, tool: &Tool) -> Result<()> {
     let made = plan.tasks().count() as u64;
-    plan.replaced.iter().for_each(|line| tool.tell(line));
-    plan.notes.iter().filter(|_| !quiet).for_each(|note| tool.tell(note));
+    plan.notes.iter().filter(|_| !product.is_quiet()).for_each(|note| tool.tell(note));
+    let wanted = product.tasks().unwrap_or(0);
     if made < wanted {
         let tasks = if made == 1 { "task" } else { "tasks" };
         tool.tell(&format!("{made} {tasks}, not {wanted}: the inputs cannot be divided into more"));
     }
-    let program = program()?;
-    cli::print(&plan.tasks().map(|task| line(&program, &task) + "\n").collect::<String>())
+    let program = gristmill::program::filter("ds-plan").map_err(|e| Error::io("ds-plan", &e))?;
+    let lines = plan.tasks().map(|task| Ok(line(&program, &task)? + "\n"));
+    cli::print(&lines.collect::<Result<String>>()?)
 }
 
 fn status(of: &TasksArgs, todo: bool, tool: &Tool) -> Result<()> {
-    let program = if todo { Some(program()?) } else { None };
-    let status = Status::of(&of.root, of.tasks.as_deref(), of.jobs(), program.as_deref())?;
+    let status = Status::of(&of.root, of.tasks.as_deref(), of.jobs(), todo)?;
     cli::print(&status.text)?;
     if std::io::stderr().is_terminal() && (todo || status.open() == 0) {
         tool.tell(&format!("{}: {}", shown(&of.root), status.total()));
@@ -208,7 +280,7 @@ fn watch(of: &TasksArgs, seconds: u64, tool: &Tool) -> Result<()> {
     let mut line = std::io::stderr().is_terminal().then(Line::new);
     let mut last = String::new();
     loop {
-        let status = Status::of(&of.root, of.tasks.as_deref(), of.jobs(), None)?;
+        let status = Status::of(&of.root, of.tasks.as_deref(), of.jobs(), false)?;
         let total = format!("{}: {}", shown(&of.root), status.total());
         let is_last = status.open() == 0;
         match &mut line {
@@ -222,15 +294,4 @@ fn watch(of: &TasksArgs, seconds: u64, tool: &Tool) -> Result<()> {
         last = total;
         std::thread::sleep(Duration::from_secs(seconds));
     }
-}
-
-/// Returns a time given in seconds since 1970.
-fn time(seconds: f64) -> Option<SystemTime> {
-    let since = Duration::try_from_secs_f64(seconds).ok()?;
-    UNIX_EPOCH.checked_add(since)
-}
-
-/// Returns the path of ds-plan, which is the same on all machines that share its disk.
-fn program() -> Result<PathBuf> {
-    gristmill::program::filter("ds-plan").map_err(|e| Error::io("ds-plan", &e))
 }

@@ -43,10 +43,8 @@ impl Good {
         let lines: String = (0..ROWS).map(|n| conversation(n).to_string() + "\n").collect();
         dir.write("c.ndjson", lines);
         // Beside the originals there may be a release build, which the script would prefer.
-        for name in ["synth-kd.sh", "common.sh"] {
-            let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(name);
-            dir.write(&format!("bin/{name}"), fs::read(script).unwrap());
-        }
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/synth-kd.sh");
+        dir.write("bin/synth-kd.sh", fs::read(script).unwrap());
         dir.bash("set -eo pipefail; bash bin/synth-kd.sh in root --valid-fraction 0.2 --jobs 1
              for to in ndjson arrow; do end=${to/arrow/arrows}
                  harmony-tok c.ndjson --to $to > t.$end; span-mask t.$end --to $to > m.$end; done

@@ -83,7 +83,7 @@ pub fn python() -> Option<PathBuf> {
 pub fn axe() -> Option<String> {
     let path = std::env::var_os("GRISTMILL_AXE");
     if path.is_none() {
-        skip("GRISTMILL_AXE is not set (scripts/venv.sh fetches it)");
+        skip("GRISTMILL_AXE is not set (tools/venv.sh fetches it)");
     }
     path.map(|path| std::fs::read_to_string(path).unwrap())
 }
@@ -93,7 +93,7 @@ pub fn axe() -> Option<String> {
 pub fn torch_python() -> Option<PathBuf> {
     let python = std::env::var_os("GRISTMILL_TORCH_PYTHON").map(PathBuf::from);
     if python.is_none() {
-        skip("GRISTMILL_TORCH_PYTHON is not set (scripts/venv.sh makes target/venv-torch)");
+        skip("GRISTMILL_TORCH_PYTHON is not set (tools/venv.sh makes target/venv-torch)");
     }
     python
 }

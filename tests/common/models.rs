@@ -104,6 +104,6 @@ pub fn real_model(name: &str) -> Option<String> {
     if std::path::Path::new(&path).join("tokenizer.json").exists() {
         return Some(path);
     }
-    super::skip(&format!("no tokenizer of {name} (scripts/models.sh lays them out)"));
+    super::skip(&format!("no tokenizer of {name} (tools/models.sh lays them out)"));
     None
 }

@@ -251,12 +251,11 @@ impl Outcome {
         self.text().split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// The same without the lines that scripts print of each shard where no terminal shows progress.
+    /// The same without the lines that ds-plan prints of each shard where no terminal shows progress.
     pub fn without_shards(mut self) -> Outcome {
-        let scripts = ["synth-kd", "synth-raw", "macroxue", "puzzles"];
         let is_shard = |line: &&str| {
             let mut words = line.split(": ");
-            let script = words.next().is_some_and(|name| scripts.contains(&name));
+            let script = words.next() == Some("ds-plan");
             let ends = |rest: &str| rest == "kept" || rest.ends_with(')');
             script && words.next().is_some() && words.next().is_some_and(ends)
         };

@@ -1,6 +1,6 @@
 //! Calls that fail: a preloaded library makes the k-th call of a kind fail in a filter, for every
 //! k, and what stands afterwards is compared with an undisturbed run. A share of it runs each time;
-//! `scripts/faults.sh` runs all of it (variables: GRISTMILL_FAULTS=all, a table to
+//! `tools/faults.sh` runs all of it (variables: GRISTMILL_FAULTS=all, a table to
 //! GRISTMILL_FAULTS_TABLE).
 
 mod cases;

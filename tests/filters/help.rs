@@ -5,7 +5,7 @@ use crate::common::{FILTERS, bash, bin_dir, installed, tool};
 /// Filters whose help is that of their subcommands.
 const SUBCOMMANDS: [(&str, &[&str]); 2] = [
     ("puzzle-encode", &["sudoku", "arc", "maze", "domino"]),
-    ("ds-plan", &["make", "run", "work", "status", "parts", "finish", "summary", "input"]),
+    ("ds-plan", &["build", "plan", "run", "status", "parts", "finish", "merge"]),
 ];
 
 /// A screen has 24 lines of 80 columns; what is rare is in `--help`, under headings.
@@ -84,7 +84,7 @@ fn help_has_80_columns() {
             too_wide(name, &tool(name).args(&[flag]).run().silent().text());
         }
     }
-    for line in ["puzzle-encode arc", "ds-plan status", "ds-plan finish"] {
+    for line in ["puzzle-encode arc", "ds-plan build", "ds-plan finish", "ds-plan merge"] {
         too_wide(line, &bash(&format!("{line} --help")).ok().text());
     }
     let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");

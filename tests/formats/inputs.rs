@@ -25,10 +25,8 @@ fn shards() -> TempDir {
     let storage = json!({"shards": stated, "total_rows": 12, "total_bytes": 0});
     let manifest = json!({"schema_version": "synth_harmony_v1", "storage": storage});
     dir.write("in/manifest.json", manifest.to_string());
-    for name in ["synth-kd.sh", "common.sh"] {
-        let script = format!("{}/scripts/{name}", env!("CARGO_MANIFEST_DIR"));
-        dir.write(name, fs::read(script).unwrap());
-    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/synth-kd.sh");
+    dir.write("synth-kd.sh", fs::read(script).unwrap());
     dir
 }
 

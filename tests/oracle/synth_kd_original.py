@@ -1,5 +1,5 @@
 """The SYNTH pipeline as its contract was first met: openai-harmony renders each conversation,
-numpy writes. Slow and independent; scripts/bench.sh compares us with it too.
+numpy writes. Slow and independent; tools/bench.sh compares us with it too.
 
     TIKTOKEN_ENCODINGS_BASE=DIR python synth_kd_original.py SHARD.parquet ROOT NAME FRACTION
 """

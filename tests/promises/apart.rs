@@ -355,9 +355,9 @@ fn a_plan_stays_in_its_root() {
         assert!(run.code() != Some(0) && run.stderr.contains(cause), "{run:?}");
     };
     damaged(
-        &|plan| plan["script"] = "/tmp/other.sh".into(),
-        "ds-plan work root",
-        "is none of gristmill's",
+        &|plan| plan["pipeline"][0][0] = "/tmp/other.sh".into(),
+        "ds-plan status root --todo",
+        "\"/tmp/other.sh\" is none of gristmill's filters",
     );
     for name in ["../x", "/x", "", "a/../../x"] {
         damaged(

@@ -195,7 +195,7 @@ fn a_fifo_among_raw_rows_is_not_waited_for() {
         "bash scripts/synth-kd.sh raw out --raw",
         "bash scripts/synth-kd.sh plan raw out --raw",
         "bash scripts/synth-kd.sh raw/z.ndjson out",
-        "ds-plan make out --product kd-root --input raw --raw-shards 1 -- x",
+        "ds-plan plan kd-root raw out --raw -- synth-harmony '|' harmony-tok '|' mmidx-write",
     ] {
         let run = bash(&format!("{cd}; timeout 20 {command}"));
         assert_eq!(run.code(), Some(2), "{run:?}");
@@ -224,7 +224,7 @@ fn rows_of_another_kind_are_not_left_out() {
         "bash scripts/synth-raw.sh raw out",
         "bash scripts/synth-kd.sh raw out --raw",
         "bash scripts/synth-kd.sh plan raw out --raw",
-        "ds-plan make out --product kd-root --input raw --raw-shards 1 -- x",
+        "ds-plan plan kd-root raw out --raw -- synth-harmony '|' harmony-tok '|' mmidx-write",
     ] {
         let run = bash(&format!("cd '{}'; {command}", dir.path().display()));
         assert_eq!(run.code(), Some(2), "{run:?}");
@@ -243,9 +243,8 @@ fn options_without_effect_are_said() {
     let run = |script: &str| bash(&format!("cd '{}'; {script}", dir.path().display()));
     run("ds-view chats --step 3").fails(2, &["--step: these are no games"]);
     run("mkdir in; ds-cat chats --to parquet -o in/a.parquet").ok();
-    let planned = run(
-        "ds-plan make out --product kd-root --input in --source a=in/a.parquet --tasks 400 -- x",
-    );
+    let planned =
+        run("ds-plan plan kd-root in out --tasks 400 -- harmony-tok '|' span-mask '|' mmidx-write");
     assert!(planned.ok().stderr.contains("3 tasks, not 400"));
     run("harmony-tok chats | span-mask | mmidx-write --root root --shard s --valid-fraction 0.2")
         .ok();

@@ -495,7 +495,7 @@ fn what_is_wrong_is_said_in_one_line_before_any_work() {
     ] {
         for mode in ["", "plan "] {
             let refused = run(&dir, &format!("bash $KD {mode}in out {arguments}"));
-            let started = format!("synth-kd.sh: {message}");
+            let started = format!("ds-plan: {message}");
             assert!(
                 refused.code() == Some(code) && refused.stderr.starts_with(&started),
                 "{refused:?}"

@@ -95,7 +95,7 @@ fn what_is_wrong_is_said_and_nothing_is_published() {
         ("none out --chat", "none: no such file or directory"),
     ] {
         let message = message.replace("--style is for --raw", "--style is for --chat");
-        run(&dir, &format!("bash $KD {arguments}")).says(2, &format!("synth-kd.sh: {message}"));
+        run(&dir, &format!("bash $KD {arguments}")).says(2, &format!("ds-plan: {message}"));
     }
     dir.write("bad.jsonl", format!("{}{{\"text\": 1}}\n", chats(0, 3)));
     let bad = run(&dir, "bash $KD bad.jsonl out --chat");
@@ -221,9 +221,9 @@ fn a_pipe_is_an_input() {
     run(&dir, "bash tasks && bash $KD finish many tasks --delete-parts -q").ok();
     assert_same_datasets(&dir.path().join("many"), &dir.path().join("file"));
     run(&dir, "bash $KD plan - out --chat < all.jsonl")
-        .says(2, "synth-kd.sh: plan -: tasks read files");
+        .says(2, "ds-plan: plan -: tasks read files");
     run(&dir, "bash $KD - out --chat < /dev/null")
-        .says(75, "synth-kd.sh: stdin is empty; its producer died?");
+        .says(75, "ds-plan: stdin is empty; its producer died?");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn any_file_or_folder_of_conversations_becomes_a_root() {
     assert!(unnamed.code() == Some(1) && unnamed.stderr.starts_with(way), "{unnamed:?}");
     run(&dir, &format!("bash $KD named.ndjson named {options} --id-field name --overwrite")).ok();
     assert_same_datasets(&dir.path().join("named"), &dir.path().join("piped"));
-    run(&dir, "bash $KD nowhere out").says(2, "synth-kd.sh: nowhere: no such file or directory");
+    run(&dir, "bash $KD nowhere out").says(2, "ds-plan: nowhere: no such file or directory");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn the_first_hour() {
     let Some(python) = python() else { return };
     let work = TempDir::new();
     oracle(&python, "shapes.py", &["first_hour", &work.at("")]).ok();
-    let package = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/package.sh");
+    let package = concat!(env!("CARGO_MANIFEST_DIR"), "/tools/package.sh");
     let (out, venv) = (work.at("out"), work.at("venv"));
     bash(&format!(
         "set -e; {package} wheel --binaries {} -o {out}; {} -m venv {venv}

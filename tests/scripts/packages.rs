@@ -25,7 +25,7 @@ static PACKAGES: LazyLock<Option<Packages>> = LazyLock::new(|| {
         }
     }
     let dir = TempDir::new();
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/package.sh");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tools/package.sh");
     let out = dir.at("out");
     bash(&format!("{script} wheel tarball --binaries {} -o {out}", bin_dir().display())).ok();
     bash(&format!(

@@ -20,6 +20,11 @@ fn is_plans(stderr: &str) -> bool {
     stderr.lines().all(|line| ends.iter().any(|end| line.ends_with(end)))
 }
 
+/// The name of a task in its line.
+fn name(line: &str) -> &str {
+    line.split(' ').find(|word| word.contains(".part-")).unwrap()
+}
+
 /// A directory with an input and a copy of the scripts.
 struct Place {
     dir: TempDir,
@@ -153,7 +158,7 @@ fn slices_of_the_original_shard() {
         place.run("bash $KD in one --valid-fraction 0.1").silent();
         let tasks = place.plan("in many --valid-fraction 0.1 --rows-per-task 60");
         assert_eq!(tasks.len(), 5);
-        assert!(tasks[4].ends_with(" shard_00.part-00004-of-00005"), "{tasks:?}");
+        assert_eq!(name(&tasks[4]), "shard_00.part-00004-of-00005");
         assert!(tasks[4].starts_with(&format!("{}/ds-plan run /", bin_dir().display())));
         place.run("bash tasks.txt").silent();
         place.finish("many tasks.txt --jobs 1").silent();
@@ -190,9 +195,6 @@ fn limits_and_options_are_those_of_one_machine() {
 fn wrong_plans_exit_2_and_write_nothing() {
     let place = Place::new(&[3]);
     for (arguments, message) in [
-        ("in many --tasks 0", "--tasks needs at least 1"),
-        ("in many --valid-fraction 2", "expected a decimal number from 0 to 1"),
-        ("in many --on-error ignore", "--on-error ignore: expected fail or skip"),
         ("in many --resume", "plan --resume"),
         ("in", "INPUT and ROOT are required"),
         ("nothing many", "nothing: no such file or directory"),
@@ -200,11 +202,19 @@ fn wrong_plans_exit_2_and_write_nothing() {
     ] {
         place.run(&format!("bash $KD plan {arguments}")).fails(2, &[message]);
     }
+    for (arguments, message) in [
+        ("in many --tasks 0", "invalid value '0' for '--tasks <N>'"),
+        ("in many --valid-fraction 2", "expected a decimal number from 0 to 1"),
+        ("in many --on-error ignore", "invalid value 'ignore' for '--on-error <fail|skip>'"),
+    ] {
+        place.run(&format!("bash $KD plan {arguments}")).exits(2, &[message]);
+    }
     assert!(!place.dir.path().join("many").exists());
     place.run("bash $KD status in").fails(2, &["in: has no plan (tasks/plan.json)"]);
     place.finish("in").fails(2, &["in: has no plan"]);
-    place.finish("").fails(2, &["ROOT and the task list are wanted"]);
-    place.finish("in --delete-parts --no-check").fails(2, &["exclude each other"]);
+    place.finish("").exits(2, &["<ROOT>"]);
+    place.plan("in many --tasks 2");
+    place.finish("many --delete-parts --no-check").fails(2, &["exclude each other"]);
 }
 
 /// A ds-plan with a harmony-tok beside it that does `script` first.
@@ -374,7 +384,7 @@ fn bad_input_joins_nothing() {
     );
     assert_eq!(files_in(&place.dir.path().join("many")), before);
     // A part of another run, and one of another task.
-    let names: Vec<&str> = tasks.iter().map(|line| line.rsplit(' ').next().unwrap()).collect();
+    let names: Vec<&str> = tasks.iter().map(|line| name(line)).collect();
     let [first, second] = [names[0], names[1]];
     place.run(&format!("cd many/tasks; mv {first} ../../first; cp -r ../../other/tasks/{first} ."));
     let cause = format!("not done: 1 of 4 tasks: {first} (stale: made with other options");
@@ -469,10 +479,10 @@ fn pointers_into_large_files() {
     let lengths = [(1 << 29) + 7; 2];
     let mut digests = BTreeMap::new();
     for line in &tasks[..2] {
-        let name = line.rsplit(' ').next().unwrap();
+        let name = name(line);
         stretch(&place.dir.path().join("many/tasks").join(name), lengths[0], &mut digests);
     }
-    let name = tasks[2].rsplit(' ').next().unwrap();
+    let name = name(&tasks[2]);
     let last = place.dir.read(&format!("many/tasks/{name}/part/train/shard_00_tokens.bin"));
     place.finish("many tasks.txt --no-check").silent();
     for (member, size) in [("tokens", 4), ("lossmask", 1), ("span", 1)] {
@@ -597,7 +607,7 @@ fn only_parts_of_the_plan_are_joined_and_once() {
     let place = Place::new(&[5, 6]);
     let tasks = place.plan("in many --valid-fraction 0.25 --tasks 4");
     place.run("bash tasks.txt").silent();
-    let name = tasks[1].rsplit(' ').next().unwrap();
+    let name = name(&tasks[1]);
     place.run(&format!("cp -r many/tasks/{name} saved")).silent();
     let forge = |edit: Edit| {
         let at = format!("many/tasks/{name}");

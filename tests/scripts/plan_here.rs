@@ -75,11 +75,11 @@ fn only_missing_slices_of_a_huge_shard_are_made_again() {
 
     // Now all is there. What is lost is made again, as with other options.
     let again = place.run(line).ok();
-    assert_eq!(again.stderr, "synth-kd: shard_00: kept\nsynth-kd: shard_01: kept\n");
+    assert_eq!(again.stderr, "ds-plan: shard_00: kept\nds-plan: shard_01: kept\n");
     assert!(place.calls().is_empty());
     fs::remove_file(place.dir.path().join("many/train/shard_01_span.idx")).unwrap();
     let again = place.run(line).ok();
-    assert!(again.stderr.starts_with("synth-kd: shard_00: kept\nsynth-kd: shard_01: 3 rows, "));
+    assert!(again.stderr.starts_with("ds-plan: shard_00: kept\nds-plan: shard_01: 3 rows, "));
     assert_eq!(place.calls().len(), 1);
     let said = "2 finished shards: not kept, made again: shard_00 was made with other options\n";
     let again = place.run(&format!("{line} --on-error skip -q")).ok();
@@ -117,7 +117,7 @@ fn a_pack_is_resumed() {
     assert_eq!(values(&place.calls(), "--slice"), ["4..6", "6..8"]);
     place.run("diff -r one many").silent();
     let kept = mx("many --resume --no-check").ok();
-    assert!(place.calls().is_empty() && kept.stderr == "macroxue: games: kept\n", "{kept:?}");
+    assert!(place.calls().is_empty() && kept.stderr == "ds-plan: games: kept\n", "{kept:?}");
     let steps = || fs::metadata(place.dir.path().join("many/steps.npy")).unwrap().ino();
     let before = steps();
     // What the same command has made is mended; what another has made is not replaced.
@@ -131,7 +131,7 @@ fn a_pack_is_resumed() {
     assert!(steps() == before && place.calls().is_empty());
     mx("many --overwrite --legality values -q").ok();
     assert!(steps() != before && values(&place.calls(), "--legality") == ["values"]);
-    mx("many").fails(2, &["many is not empty; try: --resume, or --overwrite"]);
+    mx("many").fails(2, &["many: is not empty; try: --resume, or --overwrite"]);
     mx("many --overwrite -q").ok();
     place.run("diff -r one many").silent();
 }
@@ -240,7 +240,7 @@ fn puzzle_sets_are_resumed() {
     let killed = "case \"$*\" in arc*) kill -KILL $$ ;; esac";
     wrap(&place.dir, "puzzle-encode", &format!("echo \"$*\" >> calls; {killed}"));
     let failed = puzzles("many");
-    failed.exits(75, &["puzzles.sh: a set failed; 1 finished set is kept for --resume"]);
+    failed.exits(75, &["ds-plan: a set failed; 1 finished set is kept for --resume"]);
     let domains = || -> Vec<String> {
         let calls = place.calls();
         calls.iter().map(|call| call.split(' ').next().unwrap().to_string()).collect()
@@ -251,7 +251,7 @@ fn puzzle_sets_are_resumed() {
     let told = puzzles("many --resume").ok();
     assert_eq!(domains(), ["arc", "domino"]);
     assert!(told.text().contains("\nmany: ") && told.text().contains(" groups read; "), "{told:?}");
-    assert!(told.stderr.contains("puzzles: sudoku: kept\n"), "{told:?}");
+    assert!(told.stderr.contains("ds-plan: sudoku: kept\n"), "{told:?}");
     place.run("diff -r -x build.json one many && test ! -e many/tasks").silent();
     let bare = |set: &str| {
         let mut build = place.dir.json(&format!("{set}/build.json"));
@@ -281,8 +281,8 @@ fn puzzle_sets_are_resumed() {
     puzzles(&format!("{} --seed 3", quiet.replace("resume", "overwrite"))).ok();
     assert_eq!(domains().len(), 3);
     // Without --resume or --overwrite nothing is replaced, and other sets may come beside what is there.
-    puzzles("many").fails(2, &["many/sudoku is not empty; try: --resume, or --overwrite"]);
-    puzzles("many --resume --overwrite").fails(2, &["exclude each other"]);
+    puzzles("many").fails(2, &["many/sudoku: is not empty; try: --resume, or --overwrite"]);
+    puzzles("many --resume --overwrite").exits(2, &["cannot be used with"]);
     let beside = "bash scripts/puzzles.sh beside -q --no-check";
     place.run(&format!("{beside} --domino 20 && {beside} --arc example/arc")).ok();
     place
@@ -310,9 +310,9 @@ fn one_line_for_all_of_it_on_a_terminal() {
     assert!(states.len() > 2, "{sent:?}");
     let (last, shown) = states.split_last().unwrap();
     assert_eq!(*last, "", "it goes");
-    assert!(shown[0].starts_with("synth-kd: 40 of 42 rows (95%), "), "{sent:?}");
+    assert!(shown[0].starts_with("ds-plan: 40 of 42 rows (95%), "), "{sent:?}");
     for state in shown {
-        assert!(state.starts_with("synth-kd: 4") && state.contains(" of 42 rows ("), "{state:?}");
+        assert!(state.starts_with("ds-plan: 4") && state.contains(" of 42 rows ("), "{state:?}");
         assert!(state.trim_end().ends_with(" tokens") && state.contains("/s, "), "{state:?}");
         assert!(state.contains(" of 2 shards, ") && state.len() <= 100, "{state:?}");
         // What is asked first is there on a narrow terminal too.
@@ -323,7 +323,7 @@ fn one_line_for_all_of_it_on_a_terminal() {
     // Elsewhere a line a shard, and none with -q.
     let told = place.run("bash scripts/synth-kd.sh in out --no-check --overwrite --jobs 2").ok();
     let lines: Vec<&str> = told.stderr.lines().collect();
-    assert!(lines.len() == 2 && lines[0].starts_with("synth-kd: shard_00: 40 rows, "), "{told:?}");
-    assert!(lines[1].starts_with("synth-kd: shard_01: 2 rows, ") && lines[1].ends_with("(2 of 2)"));
+    assert!(lines.len() == 2 && lines[0].starts_with("ds-plan: shard_00: 40 rows, "), "{told:?}");
+    assert!(lines[1].starts_with("ds-plan: shard_01: 2 rows, ") && lines[1].ends_with("(2 of 2)"));
     place.run(&format!("rm -r out; sed -i 's/sh in/sh in -q/' inside; {terminal}")).silent();
 }

@@ -52,7 +52,7 @@ fn rows_at_the_end_of_a_build() {
     rows_are(&dir, "out", &forms, "--seq-length 512");
     // What is there is kept, and rows are made anew with what is said now.
     let more = "--rows trl --seq-length 100 --overflow=split";
-    run(&dir, &format!("{build} {more}")).fails(2, &["out is not empty"]);
+    run(&dir, &format!("{build} {more}")).fails(2, &["out: is not empty"]);
     run(&dir, &format!("{build} {more} --resume")).ok();
     fs::remove_file(dir.path().join("out/rows/train.rows.parquet")).unwrap();
     fs::remove_file(dir.path().join("out/rows/valid.rows.parquet")).unwrap();
@@ -64,7 +64,7 @@ fn rows_at_the_end_of_a_build() {
     let before = files_in(&dir.path().join("out"));
     let long = run(&dir, &format!("{build} --resume --rows trl --seq-length 20"));
     assert_eq!(long.code(), Some(1), "{long:?}");
-    for part in ["longer than 20 tokens", "out is finished, its rows are not"] {
+    for part in ["longer than 20 tokens", "out: is finished, its rows are not"] {
         assert!(long.stderr.contains(part), "{long:?}");
     }
     assert_eq!(files_in(&dir.path().join("out")), before);
@@ -104,7 +104,7 @@ fn nothing_is_written_or_removed_through_rows_that_are_a_link() {
         ("bash $KD finish planned".to_string(), "planned"),
         ("bash $KD finish planned --rows rows".to_string(), "planned"),
     ] {
-        run(&dir, &command).fails(2, &[&format!("{root}/rows is a link")]);
+        run(&dir, &command).fails(2, &[&format!("{root}/rows: is a link")]);
         assert_eq!(files_in(&dir.path().join("others")), before);
     }
 }
@@ -131,10 +131,7 @@ fn too_few_open_files_are_one_line() {
     let dir = place();
     for script in ["synth-kd", "synth-raw", "macroxue", "puzzles", "merge-packs"] {
         let made = run(&dir, &format!("ulimit -n 8; bash scripts/{script}.sh in out"));
-        made.says(
-            75,
-            &format!("{script}.sh: only 8 files may be open at once; try: ulimit -n 1024"),
-        );
+        made.says(75, "ds-plan: only 8 files may be open at once; try: ulimit -n 1024");
     }
 }
 
@@ -150,7 +147,7 @@ fn rows_at_the_end_of_a_plan() {
     assert_eq!(files_in(&dir.path().join("many")), before, "nothing is joined");
     // Rows that cannot be made: the parts are kept, and finish may be called again.
     let long = run(&dir, &format!("{finish} --rows trl --seq-length 20 --delete-parts"));
-    long.exits(1, &["many is finished, its rows are not"]);
+    long.exits(1, &["many: is finished, its rows are not"]);
     assert!(dir.path().join("many/tasks").exists());
     run(&dir, &format!("{finish} --rows=trl --seq-length=300 --delete-parts")).silent();
     rows_are(&dir, "many", &["trl"], "--seq-length 300");
@@ -170,7 +167,7 @@ fn rows_at_the_end_of_a_plan() {
 fn bad_options_are_refused_before_any_work() {
     let dir = place();
     for (options, cause) in [
-        ("--rows arrow --seq-length 64", "--rows arrow: expected rows, trl or megatron-bridge"),
+        ("--rows arrow --seq-length 64", "invalid value 'arrow' for '--rows <FORM>'"),
         ("--rows trl", "--rows trl needs --seq-length N"),
         ("--rows rows --rows megatron-bridge", "--rows megatron-bridge needs --seq-length N"),
         ("--seq-length 64", "--seq-length is for --rows"),
@@ -185,14 +182,14 @@ fn bad_options_are_refused_before_any_work() {
         ("--rows trl --seq-length x", "invalid value 'x' for '--seq-length <N>'"),
         ("--rows trl --seq-length 64 --seq-length 65", "cannot be used multiple times"),
         ("--rows trl --seq-length 64 --overflow lose", "invalid value 'lose' for '--overflow"),
-        ("--rows trl --seq-length", "--seq-length needs a value"),
+        ("--rows trl --seq-length", "a value is required for '--seq-length <N>'"),
     ] {
         let refused = run(&dir, &format!("bash $KD in out {options}"));
-        refused.fails(2, &[cause]);
+        refused.exits(2, &[cause]);
         assert!(!dir.path().join("out").exists(), "{options}");
     }
     run(&dir, "bash $KD plan in out --rows rows").fails(2, &["try: finish --rows"]);
-    run(&dir, "bash scripts/synth-raw.sh in out --rows rows").fails(2, &["--rows"]);
+    run(&dir, "bash scripts/synth-raw.sh in out --rows rows").exits(2, &["--rows"]);
     let others = "bash scripts/synth-raw.sh finish out --seq-length 64";
-    run(&dir, others).fails(2, &["unknown option --seq-length"]);
+    run(&dir, others).fails(2, &["--seq-length is for --rows"]);
 }

@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::common::run::Tool;
 use crate::common::{
     Outcome, TempDir, assert_no_temporaries, assert_same_datasets, bash, bin_dir, conversations,
-    copy_scripts, data, datasets_in, files_in, oracle, python, tool, wrap, write_shards,
+    copy_ds_plan, copy_scripts, data, datasets_in, files_in, oracle, python, tool, wrap,
+    write_shards,
 };
 
 /// A directory with an input of small shards and a copy of the script. (Beside the original there
@@ -75,7 +76,7 @@ impl Bench {
 fn path_with(dir: &TempDir) -> String {
     let bin = dir.path().join("bin");
     fs::create_dir_all(&bin).unwrap();
-    for program in ["bash", "nproc", "ls", "rm", "dirname", "mkdir", "flock", "find", "readlink"] {
+    for program in ["bash", "dirname", "readlink"] {
         let found = bash(&format!("command -v {program}")).ok().text();
         let _ = symlink(found.trim(), bin.join(program));
     }
@@ -324,13 +325,13 @@ fn what_stands_is_overwritten_only_when_told_so() {
     let bench = Bench::new();
     bench.run("in out --valid-fraction 0").silent();
     let before = identities(&bench.root("out"));
-    bench.run("in out").says(2, "synth-kd.sh: out is not empty; try: --resume, or --overwrite");
+    bench.run("in out").says(2, "ds-plan: out: is not empty; try: --resume, or --overwrite");
     assert_eq!(identities(&bench.root("out")), before);
     // All rows go to the other split, and the files of the first are gone.
     let quiet = bench.run("in out --overwrite --valid-fraction 1 -q").silent();
     assert_eq!(quiet.text(), "");
     assert!(datasets_in(&bench.root("out")).iter().all(|name| name.starts_with("valid/")));
-    bench.run("in out --overwrite --resume").fails(2, &["exclude each other"]);
+    bench.run("in out --overwrite --resume").exits(2, &["cannot be used with"]);
 }
 
 /// What a root is built of decides what is in it, not what was there: shards of before go when the new ones are
@@ -397,7 +398,7 @@ fn wrong_calls_exit_2_and_write_nothing() {
     fs::remove_file(bench.root("in/manifest.json")).unwrap();
     bench.run("in out").says(
         2,
-        "synth-kd.sh: in/manifest.json is missing: the input's manifest must be recorded; \
+        "ds-plan: in/manifest.json: is missing: the input's manifest must be recorded; \
          try: --no-input-check, without it",
     );
     bench.run("in unrecorded --no-input-check").ok();
@@ -405,16 +406,19 @@ fn wrong_calls_exit_2_and_write_nothing() {
     for (arguments, message) in [
         ("in", "INPUT and ROOT are required"),
         ("in out more", "out: no such file or directory"),
-        ("in out --fast", "unknown option --fast"),
-        ("in out --jobs x", "--jobs needs a number"),
-        ("in out --jobs 0", "--jobs needs at least 1"),
-        ("in out --max-rows", "--max-rows needs a value"),
         ("missing out", "missing: no such file or directory"),
     ] {
         bench.run(arguments).fails(2, &[message]);
     }
-    let bad = bench.run("in out --valid-fraction 2 --jobs 1");
-    assert_eq!(bad.code(), Some(2), "{bad:?}");
+    for (arguments, message) in [
+        ("in out --fast", "unexpected argument '--fast'"),
+        ("in out --jobs x", "invalid value 'x' for '--jobs <N>'"),
+        ("in out --jobs 0", "invalid value '0' for '--jobs <N>'"),
+        ("in out --max-rows", "a value is required for '--max-rows <N>'"),
+        ("in out --valid-fraction 2", "expected a decimal number from 0 to 1"),
+    ] {
+        bench.run(arguments).exits(2, &[message]);
+    }
     assert!(datasets_in(&bench.root("out")).is_empty());
     bench.dir.write("empty/manifest.json", "{}");
     bench.run("empty out").fails(2, &["empty: is a folder without files of rows"]);
@@ -490,71 +494,55 @@ fn a_signal_stops_every_shard() {
     }
 }
 
-/// The same in each phase: the first that waits is the filter with these words. One line says what is
-/// finished and how to go on, and the shell says nothing of its jobs.
+/// Puts a program into `bin` that waits for a signal if it is called with these words.
+fn waiting(bench: &Bench, name: &str, words: &str) {
+    copy_ds_plan(&bench.dir);
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *{words}*) echo $$ > slow; exec sleep 60 ;; esac\n\
+         exec {}/{name} \"$@\"\n",
+        bin_dir().display()
+    );
+    let wrapper = bench.dir.write(&format!("bin/{name}"), script);
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Starts the script with these options, and sends it a signal when a program waits. Returns what it said, and its exit
+/// code as a shell sees it.
+fn stopped(bench: &Bench, options: &str, signal: &str) -> (String, String) {
+    let script = format!(
+        "cd {}; rm -f slow; export PATH=$PWD/bin:{}:$PATH; set -m; \
+         bash scripts/synth-kd.sh in out --jobs 2 -q {options} 2> said & \
+         until [ -s slow ]; do sleep 0.05; done; SECONDS=0; kill -s {signal} $!; \
+         code=0; wait $! || code=$?; ((SECONDS < 40)) || echo late; \
+         for i in {{1..100}}; do grep -qs 'State:.[^Z]' /proc/$(cat slow)/status || break; \
+         sleep 0.05; done; ((i < 100)) || echo alive; echo $code",
+        bench.dir.path().display(),
+        bin_dir().display()
+    );
+    let run = bash(&script);
+    (bench.dir.text("said"), run.text())
+}
+
+/// The same in each phase. One line says what is finished and how to go on, as long as it is not all finished.
 #[test]
 fn a_signal_stops_every_phase() {
-    let phases = [
-        ("ds-manifest", "--check-input", false),
-        ("ds-plan", "make", true),
-        ("ds-plan", "work", true),
-        ("ds-plan", "finish", true),
-        ("ds-check", "", false),
-    ];
-    for ((filter, words, keeps), (signal, code)) in
-        phases.into_iter().zip([("INT", 130), ("TERM", 143)].into_iter().cycle())
-    {
+    for (name, words, keeps, signal, code) in [
+        ("gristmill", "harmony-tok", true, "INT", 130),
+        ("ds-check", "out ", false, "TERM", 143),
+        ("seq-pack", "out/train", false, "HUP", 129),
+    ] {
         let bench = Bench::new();
-        let slow = format!(
-            "#!/bin/sh\ncase \"$*\" in *{words}*) echo $$ > slow; exec sleep 60 ;; esac\n\
-             exec $FILTERS/{filter} \"$@\"\n"
+        waiting(&bench, name, words);
+        let rows = if name == "seq-pack" { "--rows rows" } else { "" };
+        let (said, ended) = stopped(&bench, rows, signal);
+        assert_eq!(ended, format!("{code}\n"), "{name}: {said}");
+        let way_on = format!(
+            "ds-plan: stopped by {signal}; no shard is finished; try: the same command with --resume\n"
         );
-        let wrapper = bench.dir.write(&format!("bin/{filter}"), slow);
-        fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
-        let script = format!(
-            "cd {}; export FILTERS={} PATH=$PWD/bin:{}:$PATH; set -m; \
-             bash scripts/synth-kd.sh in out --jobs 2 -q 2> said & \
-             until [ -s slow ]; do sleep 0.05; done; SECONDS=0; kill -s {signal} $!; \
-             code=0; wait $! || code=$?; ((SECONDS < 40)) || echo late; \
-             for i in {{1..100}}; do grep -qs 'State:.[^Z]' /proc/$(cat slow)/status || break; \
-             sleep 0.05; done; ((i < 100)) || echo alive; echo $code",
-            bench.dir.path().display(),
-            bin_dir().display(),
-            bin_dir().display()
-        );
-        let run = bash(&script);
-        assert_eq!(run.text(), format!("{code}\n"), "{filter} {words}: {run:?}");
-        let said = bench.dir.text("said");
-        let lines = if keeps { 1 } else { 0 };
-        assert_eq!(said.lines().count(), lines, "{filter} {words}: {said}");
-        // (Nothing is finished before the tasks are made.)
-        let kept =
-            if words == "finish" { "3 finished shards are kept" } else { "no shard is finished" };
-        let way_on = format!("stopped by {signal}; {kept}; try: the same command with --resume\n");
-        assert!(!keeps || said.ends_with(&way_on), "{filter} {words}: {said}");
+        assert_eq!(said, if keeps { way_on } else { String::new() }, "{name}");
         bench.run("in out --resume -q").ok();
         assert_eq!(files_in(&bench.root("out/parts")).len(), 3);
     }
-}
-
-/// Nor is one in the moment between its start and its own process group.
-#[test]
-fn the_shell_says_nothing_of_jobs_that_signals_end() {
-    let dir = TempDir::new();
-    copy_scripts(&dir);
-    dir.write(
-        "scripts/x.sh",
-        "set -euo pipefail; . \"${BASH_SOURCE[0]%/*}/common.sh\"; echo > $1; run sleep 30\n",
-    );
-    let script = format!(
-        "cd {}; for i in {{1..120}}; do
-             setsid bash scripts/x.sh up$i 2>> said & p=$!
-             until [[ -e up$i ]]; do :; done
-             kill -s TERM -- -$p; code=0; wait $p || code=$?; ((code == 143)) || echo $code
-         done 2> /dev/null; cat said",
-        dir.path().display()
-    );
-    assert_eq!(bash(&script).text(), "");
 }
 
 /// What it says is to be tried is taken, and nothing is called kept where nothing is.
@@ -562,26 +550,16 @@ fn the_shell_says_nothing_of_jobs_that_signals_end() {
 fn a_stopped_build_names_a_way_on_that_is_taken() {
     let bench = Bench::new();
     bench.run("in out -q").ok();
-    let wrapper = bench.dir.write(
-        "bin/ds-plan",
-        "#!/bin/sh\ncase \"$*\" in *work*) echo $$ > slow; exec sleep 60 ;; esac\n\
-         exec $FILTERS/ds-plan \"$@\"\n",
-    );
-    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
-    for (flag, way) in
-        [("--overwrite", "--resume in place of --overwrite"), ("--resume", "--resume")]
-    {
-        let script = format!(
-            "cd {0}; rm -f slow; export FILTERS={1} PATH=$PWD/bin:{1}:$PATH; set -m; \
-             bash scripts/synth-kd.sh in out --jobs 2 -q {flag} 2> said & \
-             until [ -s slow ]; do sleep 0.05; done; kill -s TERM $!; wait $!; cat said",
-            bench.dir.path().display(),
-            bin_dir().display()
-        );
+    waiting(&bench, "gristmill", "harmony-tok");
+    for (flag, way) in [
+        ("--overwrite", "--resume in place of --overwrite"),
+        ("--resume --valid-fraction 0.5", "--resume"),
+    ] {
         let told = format!(
-            "synth-kd.sh: stopped by TERM; no shard is finished; try: the same command with {way}\n"
+            "ds-plan: stopped by TERM; no shard is finished; try: the same command with {way}\n"
         );
-        assert_eq!(bash(&script).text(), told);
+        let (said, _) = stopped(&bench, flag, "TERM");
+        assert!(said.ends_with(&told), "{said}");
     }
     bench.run("in out --resume -q").ok();
 }

@@ -34,6 +34,8 @@ pub(super) const RECIPE: Recipe = Recipe {
     makes_again: true,
     is_kept,
     check,
+    read: |task| task.inputs_of_rows(),
+    write: |part, name| vec!["-o".to_string(), format!("{part}/{}", synth_shards::file_name(name))],
     join,
     sweep: |_| Ok(()),
 };

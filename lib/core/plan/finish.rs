@@ -26,7 +26,7 @@ use crate::wording::exactly;
 /// How many unfinished tasks an error names.
 const SHOWN: usize = 20;
 /// The prefix of the files in which a task leaves what it rejects, beside its part.
-const REJECTS: &str = "rejects";
+pub(super) const REJECTS: &str = "rejects";
 
 /// Returns the parts of a plan in their order; fails if some tasks are not done, and names them.
 pub fn parts(
@@ -124,6 +124,19 @@ impl Finish {
             None => start.elapsed(),
         };
         Ok((summary.lines(root, took), summary.note))
+    }
+}
+
+impl Finish {
+    /// Joins the parts, and prints what they make.
+    pub fn print(&self, plan: &Plan, root: &Path, quiet: bool) -> Result<()> {
+        let (made, note) = self.run(plan, root)?;
+        if quiet {
+            return Ok(());
+        }
+        cli::print_text(&made)?;
+        note.iter().for_each(|line| cli::tell(&format!("ds-plan: {line}")));
+        Ok(())
     }
 }
 

@@ -1,47 +1,55 @@
 //! Task lists: lines of shell, one for each task, for any engine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use super::pipeline::words_of_line;
 use super::{Plan, Task};
 use crate::error::{Error, Place, Result, shown};
 use crate::files;
 use crate::wording::{exactly, shell_word};
 
-/// Returns the line of a task: `ds-plan run ROOT ID NAME`, with absolute paths. `program` is the
+/// Returns the line of a task: `ds-plan run ROOT ID NAME -- PIPELINE`, with absolute paths. `program` is the
 /// path of ds-plan.
-pub fn line(program: &Path, task: &Task<'_>) -> String {
+pub fn line(program: &Path, task: &Task<'_>) -> Result<String> {
     let plan = task.plan;
     let words = [&shown(program), "run", &shown(&plan.root), &plan.id, &task.name()];
-    words.map(shell_word).join(" ")
+    let line = words.map(shell_word).join(" ");
+    let line = format!("{line} -- {}", task.pipeline(&plan.root)?.line());
+    // A task is one line of a list: every engine takes a line for one command.
+    if line.contains('\n') {
+        let cause = "an option with a line feed in it cannot stand in a line of a task list";
+        return Err(Error::usage(cause));
+    }
+    Ok(line)
 }
 
-/// The names of the tasks in a task list.
+/// The lines of a task list, by the names of the tasks.
 #[derive(Debug)]
 pub struct TaskList {
-    pub names: BTreeSet<String>,
+    pub lines: BTreeMap<String, String>,
 }
 
 impl TaskList {
     /// Reads a list. Fails if a line is not a task of this plan.
     pub fn read(path: &Path, plan: &Plan) -> Result<TaskList> {
         let known: BTreeSet<String> = plan.tasks().map(|task| task.name()).collect();
-        let mut names = BTreeSet::new();
+        let mut found = BTreeMap::new();
         for (place, line) in &lines(path)? {
             let bad = |cause: String| Err(Error::usage(cause).at(place));
-            let Some((id, name)) = id_and_name(line) else {
+            let Some(TaskLine { id, name, .. }) = TaskLine::of(line) else {
                 return bad("is not the line of a task".to_string());
             };
             if id != plan.id {
                 let root = shown(&plan.root);
                 return bad(format!("is a task of plan {id}; that of {root} is {}", plan.id));
             }
-            if !known.contains(name) {
+            if !known.contains(&name) {
                 return bad(format!("the plan has no task {name}; try: plan again"));
             }
-            names.insert(name.to_string());
+            found.insert(name, line.clone());
         }
-        Ok(TaskList { names })
+        Ok(TaskList { lines: found })
     }
 
     /// Reads the names of a list whose plan was deleted. Fails if a line is not a task of this
@@ -50,20 +58,20 @@ impl TaskList {
         let mut names = Vec::new();
         for (place, line) in &lines(path)? {
             let bad = |cause: String| Err(Error::usage(cause).at(place));
-            let (Some((_, name)), Some(own)) = (id_and_name(line), root_of(line)) else {
+            let Some(TaskLine { root: own, name, .. }) = TaskLine::of(line) else {
                 return bad("is not the line of a task".to_string());
             };
             if !files::is_same(Path::new(&own), root)? {
                 return bad(format!("is a task of {own}"));
             }
-            names.push(name.to_string());
+            names.push(name);
         }
         Ok(names)
     }
 
     /// Fails if tasks of the plan are not in the list: the list is older than these tasks.
     pub fn check_whole(&self, path: &Path, plan: &Plan) -> Result<()> {
-        let lacks = plan.tasks().filter(|task| !self.names.contains(&task.name())).count();
+        let lacks = plan.tasks().filter(|task| !self.lines.contains_key(&task.name())).count();
         if lacks == 0 {
             return Ok(());
         }
@@ -82,22 +90,27 @@ fn lines(path: &Path) -> Result<Vec<(Place, String)>> {
     Ok(placed.collect())
 }
 
-/// Returns the root in a task's line: the third word from the end.
-fn root_of(line: &str) -> Option<String> {
-    let before = |text: &str| Some(text.trim_end().rsplit_once(char::is_whitespace)?.0.to_string());
-    let line = before(&before(line)?)?;
-    match line.trim_end().strip_suffix('\'') {
-        Some(line) => Some(line[line.rfind(" run '")? + 6..].replace("'\\''", "'")),
-        None => line.split_whitespace().next_back().map(str::to_string),
-    }
+/// What a task's line names.
+struct TaskLine {
+    root: String,
+    id: String,
+    name: String,
 }
 
-/// Returns the last two words of a task's line. (Neither is ever quoted.)
-fn id_and_name(line: &str) -> Option<(&str, &str)> {
-    let mut words = line.split_whitespace().rev();
-    let (name, id) = (words.next()?, words.next()?);
-    let is_id = id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    (is_id && name.contains(".part-") && words.next().is_some()).then_some((id, name))
+impl TaskLine {
+    /// Reads a line; `None` if it is not the line of a task.
+    fn of(line: &str) -> Option<TaskLine> {
+        let mut words = words_of_line(line)?.into_iter().skip(1);
+        let is_run = words.next()? == "run";
+        let [root, id, name] = [words.next()?, words.next()?, words.next()?];
+        let is_id = id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_end = words.next().is_none_or(|word| word == "--");
+        (is_run && is_id && is_end && name.contains(".part-")).then_some(TaskLine {
+            root,
+            id,
+            name,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -110,15 +123,26 @@ mod tests {
         for (word, text) in [("", "''"), ("a b", "'a b'"), ("it's", "'it'\\''s'"), ("$x", "'$x'")] {
             assert_eq!(shell_word(word), text);
         }
-        let line = "'/a b/ds-plan' run '/r s' 0123456789ab shard_00.part-00000-of-00001";
-        assert_eq!(id_and_name(line), Some(("0123456789ab", "shard_00.part-00000-of-00001")));
-        assert_eq!(root_of(line).as_deref(), Some("/r s"));
-        let line = "/b/ds-plan run 'it'\\''s' 0123456789ab x.part-00000-of-00001 ";
-        assert_eq!(root_of(line).as_deref(), Some("it's"));
-        let line = "/b/ds-plan run /r 0123456789ab x.part-00000-of-00001";
-        assert_eq!(root_of(line).as_deref(), Some("/r"));
-        for other in ["", "echo hello", "0123456789ab x.part-0", "run 0123 x.part-0", "# x"] {
-            assert_eq!(id_and_name(other), None, "{other}");
+        let end = "0123456789ab x.part-00000-of-00001";
+        for (line, root) in [
+            (format!("'/a b/ds-plan' run '/r s' {end}"), "/r s"),
+            (format!("/b/ds-plan run 'it'\\''s' {end} "), "it's"),
+            (format!("/b/ds-plan run /r {end} -- a '|' b"), "/r"),
+        ] {
+            let TaskLine { root: found, id, name } = TaskLine::of(&line).unwrap();
+            let expected = (root, "0123456789ab", "x.part-00000-of-00001");
+            assert_eq!((&*found, &*id, &*name), expected);
+        }
+        for other in [
+            "",
+            "echo hello",
+            "0123456789ab x.part-0",
+            "ds-plan run /r 0123 x.part-0",
+            "# x",
+            "ds-plan run /r 0123456789ab x.part-0; rm",
+            "ds-plan run /r 0123456789ab x.part-0 rm",
+        ] {
+            assert!(TaskLine::of(other).is_none_or(|line| line.name.contains(';')), "{other}");
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::cuts::{apportion, bytes_of, cut};
+use super::pipeline::Pipeline;
 use super::recipe::{SourceState, Weight};
 use super::{Plan, PlanLimits, PlanSource, Product, SCHEMA, TASKS, plan_path};
 use crate::batch::input_manifest;
@@ -27,7 +28,9 @@ pub const TASK_BYTES: u64 = 1 << 30;
 #[derive(Debug)]
 pub struct PlanRequest {
     pub product: Product,
-    pub script: String,
+    /// The pipeline of all tasks, without what differs between them.
+    pub pipeline: Pipeline,
+    /// The options of the build, as manifests record them.
     pub options: Vec<String>,
     pub input: PathBuf,
     pub recorded: RecordedInput,
@@ -309,7 +312,7 @@ fn empty(request: &PlanRequest, root: PathBuf) -> Result<Plan> {
         schema_version: SCHEMA.to_string(),
         id: String::new(),
         product: request.product,
-        script: request.script.clone(),
+        pipeline: request.pipeline.clone(),
         options: request.options.clone(),
         directory: absolute(Path::new("."))?,
         input: request.input.clone(),
@@ -342,6 +345,9 @@ fn other_plan(old: &Plan, new: &Plan) -> Error {
         _ if old.build != new.build => format!("by another build, {}", old.build),
         _ if old.limits != new.limits => "with other limits".to_string(),
         _ if old.options != new.options => format!("with other options: {}", old.options.join(" ")),
+        _ if old.pipeline != new.pipeline => {
+            format!("with another pipeline: {}", old.pipeline.line())
+        }
         _ if old.model != new.model => "of another model under the same name".to_string(),
         _ => "made elsewhere".to_string(),
     };

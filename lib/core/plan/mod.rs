@@ -5,49 +5,61 @@
 //! The files of a plan are described in `FORMAT.md`.
 
 mod args;
+mod build;
+mod closing;
 mod conversations;
 mod cuts;
 mod finish;
 mod kept;
 mod list;
 mod make;
+mod merge;
 mod model;
+mod options;
 mod packs;
 mod parts;
+mod pipeline;
 mod products;
 mod progress;
 mod recipe;
 mod roots;
+mod row_files;
 mod rows;
 mod run;
 mod sets;
 mod state;
 mod status;
 mod summary;
+mod supervise;
 mod warnings;
 mod work;
 
-use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub use args::PlanArgs;
+pub use args::{Asked, FindFilter, ProductArgs, filters_of};
+pub use build::{BuildJob, FinishJob};
 pub use finish::{Finish, is_finished, open, parts};
 pub use list::{TaskList, line};
 pub use make::{PlanRequest, Sizing, make};
+pub use merge::MergeArgs;
+pub use options::{PassedOption, given, of_filters, with_options_of};
+pub use pipeline::Pipeline;
 pub use products::Product;
+pub use row_files::{RowFiles, RowForm};
 pub use run::{RunOptions, run};
 pub use state::{State, states};
 pub use status::Status;
 pub use summary::summary_of_pack;
+pub use supervise::{end_with_parent, folder_for_stdin, supervise};
 pub use work::Work;
 
 use crate::cli::Slice;
 use crate::digest::sha256_hex;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::json_file;
@@ -55,13 +67,12 @@ use crate::format::synth_shards::RecordedInput;
 use crate::known_files::KnownFiles;
 use crate::provenance::{Build, InputManifest};
 
-pub const SCHEMA: &str = "gristmill_plan_v1";
+pub const SCHEMA: &str = "gristmill_plan_v2";
 /// The folder of the plan and the parts, in the root that is to be made.
 const TASKS: &str = "tasks";
 const PLAN: &str = "plan.json";
-
-/// The scripts that plans run.
-const SCRIPTS: [&str; 4] = ["synth-kd", "synth-raw", "macroxue", "puzzles"];
+/// What a task makes, in its folder.
+const PART: &str = "part";
 
 /// `ROOT/tasks/plan.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,8 +82,9 @@ pub struct Plan {
     /// source is added.
     pub id: String,
     pub product: Product,
-    /// The script that makes a task, and its options.
-    pub script: String,
+    /// The filters of each task, with the words that all tasks give them.
+    pub pipeline: Pipeline,
+    /// The options of the build, as manifests record them.
     pub options: Vec<String>,
     /// The directory in which the plan was made. Tasks run there, so that a relative input is found
     /// and recorded as it was named.
@@ -146,11 +158,16 @@ pub struct Task<'a> {
     pub index: usize,
 }
 
+/// Returns the number of processors.
+pub fn processors() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
 impl Plan {
     /// Reads the plan of a root.
     pub fn read(root: &Path) -> Result<Plan> {
         Plan::find(root)?.ok_or_else(|| {
-            Error::usage("has no plan (tasks/plan.json)").at(root).hint("SCRIPT plan INPUT ROOT")
+            Error::usage("has no plan (tasks/plan.json)").at(root).hint("ds-plan plan")
         })
     }
 
@@ -171,26 +188,21 @@ impl Plan {
         }
     }
 
-    /// Returns the script; fails if it is not one of gristmill.
-    fn own_script(&self) -> Result<&str> {
-        // (A link to a script may have any name.)
-        let real = std::fs::canonicalize(&self.script).unwrap_or_default();
-        let names = [Path::new(&self.script), &real].map(Path::file_stem);
-        let is_ours = |name: &OsStr| {
-            let name = name.to_string_lossy();
-            SCRIPTS.contains(&name.strip_prefix("gristmill-").unwrap_or(&name))
-        };
-        if names.into_iter().flatten().any(is_ours) {
-            return Ok(&self.script);
-        }
-        let cause = format!("script: {:?} is none of gristmill's", self.script);
-        Err(Error::data(cause).at(plan_path(&self.root).as_path()))
+    /// Fails if the pipeline has a program that is no filter beside this program: a plan may come from anybody.
+    pub(super) fn refuse_foreign(&self) -> Result<()> {
+        let Some(name) = self.pipeline.foreign()? else { return Ok(()) };
+        let cause = format!("pipeline: {name:?} is none of gristmill's filters");
+        let error = Error::usage(cause).at(plan_path(&self.root).as_path());
+        Err(error.hint("the lines of the task list"))
     }
 
-    /// Returns the reason if this plan would write outside its root.
+    /// Returns the reason if this plan has no pipeline, or would write outside its root.
     fn outside(&self) -> Option<String> {
         let is_below =
             |name: &str| !name.is_empty() && files::below(Path::new(""), Path::new(name)).is_some();
+        if self.pipeline.0.is_empty() || self.pipeline.0.iter().any(Vec::is_empty) {
+            return Some("pipeline: lacks a filter".to_string());
+        }
         let source = self.sources.iter().find(|source| !is_below(&source.name))?;
         Some(format!("sources: {:?} is no name below the root", source.name))
     }
@@ -206,23 +218,26 @@ impl Plan {
     }
 
     fn make_id(&self) -> String {
-        let Plan { product, script, options, directory, input, root, build, limits, .. } = self;
+        let Plan { product, pipeline, options, directory, input, root, build, limits, .. } = self;
         let (raw_shards, recorded, model) = (self.raw_shards, &self.recorded, &self.model);
-        let all = json!([SCHEMA, product, script, options, directory, input, root, build, limits]);
+        let all =
+            json!([SCHEMA, product, pipeline, options, directory, input, root, build, limits]);
         let all = json!([all, raw_shards, recorded, model]);
         sha256_hex(all.to_string().as_bytes())[..12].to_string()
     }
 
-    /// Returns the name of the script as messages show it.
-    fn script_name(&self) -> String {
-        let name = Path::new(&self.script).file_stem().unwrap_or_default();
-        name.to_string_lossy().into_owned()
-    }
-
-    /// Returns the value of an option of the script.
+    /// Returns the value of an option.
     pub fn option(&self, flag: &str) -> Option<&str> {
         let at = self.options.iter().position(|option| option == flag)?;
         self.options.get(at + 1).map(String::as_str)
+    }
+
+    /// Returns where datasets are made: the root, or folders in it.
+    pub(super) fn targets(&self, root: &Path) -> Vec<PathBuf> {
+        let mut targets: Vec<PathBuf> =
+            self.sources.iter().map(|source| source.target(self, root)).collect();
+        targets.dedup();
+        targets
     }
 
     /// Returns all tasks, ordered by source and slice.
@@ -309,6 +324,19 @@ impl Task<'_> {
         (!is_whole).then(part)
     }
 
+    /// Returns its inputs as the plan names them.
+    fn inputs(&self) -> Vec<String> {
+        let paths = std::iter::once(&self.source.path).chain(&self.source.further);
+        paths.map(|path| shown(path)).collect()
+    }
+
+    /// Returns its inputs, and which shard of them it is.
+    fn inputs_of_rows(&self) -> Vec<String> {
+        let shard = self.source.shard.map(String::from);
+        let shard = shard.into_iter().flat_map(|shard| ["--shard".to_string(), shard]);
+        self.inputs().into_iter().chain(shard).collect()
+    }
+
     /// Returns the number of its rows or games, if they are counted.
     fn units(&self) -> Option<u64> {
         let cut = |index: usize| self.source.cuts.get(index).copied();
@@ -332,7 +360,7 @@ impl Task<'_> {
 
     /// Returns the path of the part, which the pipeline makes.
     pub fn part(&self, root: &Path) -> PathBuf {
-        self.directory(root).join("part")
+        self.directory(root).join(PART)
     }
 
     /// Returns the path of the file that makes the part complete.

@@ -1,21 +1,21 @@
 //! Packs as a product of plans. npy-pack merges the parts; the manifest is then changed to what one run over
 //! all games writes.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::closing::run_filter;
 use super::finish::JoinJob;
 use super::recipe::{Recipe, SourceState, Weight};
 use super::summary::Summary;
-use super::{Plan, PlanSource, TASKS, Task, parts, run};
+use super::{Plan, PlanSource, TASKS, Task, parts};
 use crate::cli::Slice;
 use crate::digest::hex;
 use crate::error::{Error, Result};
-use crate::failure::Failure;
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::MANIFEST;
@@ -47,6 +47,8 @@ pub(super) const RECIPE: Recipe = Recipe {
     makes_again: false,
     is_kept,
     check,
+    read: |task| task.inputs(),
+    write: |part, _| ["-o", part].map(str::to_string).to_vec(),
     join,
     sweep: remove_merged,
 };
@@ -167,20 +169,14 @@ fn open_at_once() -> usize {
 }
 
 fn merge(plan: &Plan, to: &Path, parts: &[PathBuf]) -> Result<()> {
-    let mut merge = Command::new("npy-pack");
-    merge.args(parts).arg("-o").arg(to).args(["--overwrite", "--quiet", "--progress", "never"]);
+    let mut words: Vec<OsString> = parts.iter().map(OsString::from).collect();
+    words.extend(["-o".into(), to.into()]);
+    words.extend(["--overwrite", "--quiet", "--progress", "never"].map(OsString::from));
     for flag in OF_WHOLE {
-        merge.args(plan.option(flag).iter().flat_map(|value| [flag, value]));
+        words.extend(plan.option(flag).iter().flat_map(|value| [flag.into(), value.into()]));
     }
-    merge.args(plan.options.iter().filter(|option| *option == LOSSY));
-    let status = merge.env("PATH", run::path_with_own_directory()).status();
-    let status = status.map_err(|e| Error::io("npy-pack", &e))?;
-    if status.success() {
-        return Ok(());
-    }
-    let exit_code = status.code().filter(|code| [1, 2].contains(code)).unwrap_or(75) as u8;
-    let (tool, message) = ("npy-pack".to_string(), status.to_string());
-    Err(Error::passed_on(Failure { tool, exit_code, message }))
+    words.extend(plan.options.iter().filter(|option| *option == LOSSY).map(OsString::from));
+    run_filter("npy-pack", words)
 }
 
 /// The facts that the merged pack states, from the parts.

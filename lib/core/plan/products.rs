@@ -22,6 +22,16 @@ pub enum Product {
 }
 
 impl Product {
+    /// Whether seq-pack makes rows of it.
+    pub fn has_rows(self) -> bool {
+        self == Product::KdRoot
+    }
+
+    /// Whether ds-check looks at it at the end. (Conversations may lack ids, which it would not let pass.)
+    pub fn is_checked(self) -> bool {
+        self != Product::Conversations
+    }
+
     pub(super) fn recipe(self) -> &'static Recipe {
         match self {
             Product::KdRoot => &roots::RECIPE,

@@ -12,10 +12,11 @@ use crate::wording::{grouped, of_plural};
 /// How many bytes are read from the end of a file of reports.
 const TAIL: i64 = 4096;
 
+/// Whose progress it is.
+const NAME: &str = "ds-plan";
+
 /// The progress of a plan that is being made.
 pub(super) struct PlanProgress {
-    /// The name of the script.
-    name: String,
     /// The name of the unit that is counted, in the plural.
     unit: &'static str,
     /// The name of what the sources become, in the plural.
@@ -58,7 +59,6 @@ impl PlanProgress {
         let shard = |name: &String| Shard { name: name.clone(), open: 0, done: 0, start: None };
         let units = |task: Task<'_>| task.units().filter(|_| plan.limits.tokens.is_none());
         PlanProgress {
-            name: plan.script_name(),
             unit: plan.product.recipe().unit,
             sources: plan.product.recipe().sources,
             shards: plan.sources.iter().map(|source| shard(&source.name)).collect(),
@@ -86,7 +86,7 @@ impl PlanProgress {
     /// Returns a line for each shard that has no task to do.
     pub(super) fn kept_lines(&self) -> Vec<String> {
         let kept = self.shards.iter().filter(|shard| shard.open == 0);
-        kept.map(|shard| format!("{}: {}: kept", self.name, shard.name)).collect()
+        kept.map(|shard| format!("{NAME}: {}: kept", shard.name)).collect()
     }
 
     /// Notes that a task begins; returns its index.
@@ -132,7 +132,7 @@ impl PlanProgress {
             true => made.trim_start_matches(", ").to_string(),
             false => format!("{} {unit}{made}", grouped(*done)),
         };
-        Some(format!("{}: {name}: {facts}, {seconds:.1} s ({of})", self.name))
+        Some(format!("{NAME}: {name}: {facts}, {seconds:.1} s ({of})"))
     }
 
     fn shards_done(&self) -> String {
@@ -171,7 +171,7 @@ impl PlanProgress {
         parts.push(format!("{} {sources}", self.shards_done()));
         parts.push(format!("{}/s", grouped(rate as u64)));
         parts.extend(self.made(None));
-        format!("{}: {}", self.name, parts.join(", "))
+        format!("{NAME}: {}", parts.join(", "))
     }
 }
 

@@ -44,6 +44,10 @@ pub(super) struct Recipe {
     pub is_kept: fn(&PlanSource, &Plan, &Path) -> Result<bool>,
     /// Fails if the parts of the tasks, in their order, were not made as the plan says.
     pub check: fn(&[Task<'_>], &Path) -> Result<()>,
+    /// Returns which inputs the first filter of a task reads, and all else that differs between sources.
+    pub read: fn(&Task<'_>) -> Vec<String>,
+    /// Returns where the last filter of a task writes. The arguments are the part and the name of its source.
+    pub write: fn(&str, &str) -> Vec<String>,
     /// Joins the parts.
     pub join: fn(&JoinJob<'_>, &[PathBuf]) -> Result<Summary>,
     /// Removes from the root what a join has left.

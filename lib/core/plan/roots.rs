@@ -30,6 +30,11 @@ pub(super) const RECIPE: Recipe = Recipe {
     makes_again: true,
     is_kept,
     check,
+    read: |task| {
+        let hashed = task.source.shard.map(|_| "--hash-inputs".to_string());
+        task.inputs_of_rows().into_iter().chain(hashed).collect()
+    },
+    write: |part, name| ["--root", part, "--shard", name].map(str::to_string).to_vec(),
     join,
     sweep: |_| Ok(()),
 };

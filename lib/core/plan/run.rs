@@ -4,15 +4,17 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 
 use clap::Args;
 
+use super::finish::REJECTS;
+use super::pipeline::Pipeline;
 use super::state::State;
 use super::warnings::NOT_READ;
-use super::{Plan, Task, plan_path};
+use super::{PART, Plan, Task, plan_path};
 use crate::cli;
-use crate::error::{Error, Kind, Result, shown};
+use crate::error::{Error, Result, shown};
 use crate::failure::Failure;
 use crate::files;
 use crate::signals::PassedSignals;
@@ -38,7 +40,15 @@ pub struct RunOptions {
 
 /// Makes a task, unless it is done. If the pipeline fails, prints its messages and fails with its
 /// exit code: 1, 2 or 75. 75 also stands for a pipeline that a signal has ended.
-pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()> {
+///
+/// `words` is the pipeline as the task's line has it; if there are none, it is taken from the plan.
+pub fn run(
+    root: &Path,
+    id: &str,
+    name: &str,
+    words: &[String],
+    options: &RunOptions,
+) -> Result<()> {
     let plan = Plan::read(root)?;
     if plan.id != id {
         let cause = format!("{name} is a task of plan {id}; the plan here is {}", plan.id);
@@ -47,6 +57,12 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
     plan.check_build()?;
     let task = plan.tasks().find(|task| task.name() == name);
     let task = task.ok_or_else(|| Error::usage(format!("the plan has no task {name}")).at(root))?;
+    if words.is_empty() {
+        plan.refuse_foreign()?;
+    } else if Pipeline::parse(words)? != task.pipeline(root)? {
+        let cause = format!("the plan has another pipeline for {name}");
+        return Err(Error::usage(cause).at(root).hint("plan again, with this pipeline behind --"));
+    }
     task.source.check(&plan)?;
     plan.check_model()?;
     if task.state(root, None)? == State::Done {
@@ -57,15 +73,15 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
     let may_replace = !task.is_running(root)? && files::exists(&task.manifest(root))?;
     let lock = task.lock(root)?;
     task.forget_failure(root)?;
-    let (mut status, mut messages) = task.make(root, may_replace, options)?;
+    let (mut code, mut messages) = task.make(root, may_replace, options)?;
     // This part may have been refused because another copy of the task made it meanwhile.
-    if !status.success() && files::exists(&task.manifest(root))? {
+    if code != 0 && files::exists(&task.manifest(root))? {
         if task.state(root, None)? == State::Done {
             return Ok(());
         }
-        (status, messages) = task.make(root, true, options)?;
+        (code, messages) = task.make(root, true, options)?;
     }
-    if status.success() {
+    if code == 0 {
         let is_shown = |line: &&String| {
             let is_warning = plan.product.recipe().is_apart
                 || [": warning: ", NOT_READ].iter().any(|sign| line.contains(sign));
@@ -76,83 +92,146 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
         plan.check_model()?;
         return task.write_receipt(root);
     }
-    let exit_code = match status.code() {
-        Some(code @ (1 | 2)) => code as u8,
-        _ => Kind::Unavailable.exit_code(),
-    };
-    let message = messages.back().cloned().unwrap_or_else(|| format!("{status}"));
-    let failure = Failure { tool: "task".to_string(), exit_code, message };
+    let ended = format!("its pipeline ended with exit code {code}");
+    let message = messages.back().cloned().unwrap_or_else(|| ended.clone());
+    let failure = Failure { tool: "task".to_string(), exit_code: code, message };
     messages.iter().for_each(|line| cli::tell(line));
     if messages.is_empty() {
-        cli::tell(&format!("ds-plan: {name}: ended with {status}"));
+        cli::tell(&format!("ds-plan: {name}: {ended}"));
     }
     task.record_failure(root, failure.exit_code, &failure.message)?;
     drop(lock);
     Err(Error::passed_on(failure))
 }
 
+/// Filters that read records of people's data and may drop bad ones: each with the option by which it says only
+/// what is to be passed on.
+const READERS: [(&str, &[&str]); 6] = [
+    ("synth-harmony", &["--progress", "never"]),
+    ("chat-harmony", &["--progress", "never"]),
+    ("chat-tok", &["--progress", "never"]),
+    ("harmony-tok", &["-q"]),
+    ("mx-decode", &["-q"]),
+    ("puzzle-encode", &["--progress", "never"]),
+];
+/// The other filters of our pipelines.
+const OTHERS: [&str; 3] = ["span-mask", "mmidx-write", "npy-pack"];
+/// The filters that stop when there are tokens enough.
+const TOKENIZERS: [&str; 2] = ["harmony-tok", "chat-tok"];
+
 impl Task<'_> {
-    /// Runs the pipeline. Returns its exit status and the last lines of its messages.
+    /// Returns its pipeline, as it stands in its line: a person may run it by hand.
+    pub fn pipeline(&self, root: &Path) -> Result<Pipeline> {
+        let plan = self.plan;
+        let recipe = plan.product.recipe();
+        let failed = |error| Error::io(root, &error);
+        let directory = std::path::absolute(self.directory(root)).map_err(failed)?;
+        let mut filters = plan.pipeline.0.clone();
+        if let Some(first) = filters.first_mut() {
+            let mut words = (recipe.read)(self);
+            let number = |number: u64| number.to_string();
+            for (flag, value) in
+                [("--limit", self.source.rows.map(number)), ("--slice", self.slice_text())]
+            {
+                words.extend(value.into_iter().flat_map(|value| [flag.to_string(), value]));
+            }
+            first.splice(1..1, words);
+        }
+        if let Some(last) = filters.last_mut() {
+            let part = shown(&directory.join(PART));
+            last.splice(1..1, (recipe.write)(&part, &self.source.name));
+        }
+        for words in &mut filters {
+            let name = words.first().cloned().unwrap_or_default();
+            if READERS.iter().any(|(reader, _)| *reader == name) {
+                let skips = words.windows(2).any(|pair| pair == ["--on-error", "skip"]);
+                let rejects = shown(&directory.join(format!("{REJECTS}-{name}.ndjson")));
+                words.extend(
+                    skips.then(|| ["--rejects".to_string(), rejects]).into_iter().flatten(),
+                );
+                let threads = plan.threads.map(|jobs| ["--jobs".to_string(), jobs.to_string()]);
+                words.extend(threads.into_iter().flatten());
+            }
+        }
+        let tokenizer = filters
+            .iter_mut()
+            .find(|words| words.first().is_some_and(|name| TOKENIZERS.contains(&name.as_str())));
+        if let (Some(words), Some(tokens)) = (tokenizer, self.source.tokens) {
+            words.extend(["--max-tokens".to_string(), tokens.to_string()]);
+        }
+        Ok(Pipeline(filters))
+    }
+
+    /// Returns its pipeline as it is run here: what it says goes into the messages of the task, and its progress
+    /// where it is wanted.
+    fn to_run(&self, root: &Path, overwrite: bool, options: &RunOptions) -> Result<Pipeline> {
+        let Pipeline(mut filters) = self.pipeline(root)?;
+        let is_alone = filters.len() == 1;
+        let known = std::path::absolute(plan_path(root)).map_err(|e| Error::io(root, &e))?;
+        for (place, words) in filters.iter_mut().enumerate() {
+            let name = words.first().cloned().unwrap_or_default();
+            let mut add = |more: &[&str]| words.extend(more.iter().map(|word| word.to_string()));
+            if let Some((_, quiet)) = READERS.iter().find(|(reader, _)| *reader == name) {
+                add(if is_alone { &["-q"] } else { quiet });
+                if let Some(jobs) = options.jobs {
+                    // (The last one counts.)
+                    let at = words.iter().position(|word| word == "--jobs");
+                    at.into_iter().for_each(|at| drop(words.drain(at..at + 2)));
+                    words.extend(["--jobs".to_string(), jobs.to_string()]);
+                }
+                let reports = options.progress_to.iter();
+                words.extend(reports.flat_map(|path| ["--progress-to".to_string(), shown(path)]));
+            } else if OTHERS.contains(&name.as_str()) {
+                add(&["--progress", "never"]);
+            }
+            if place == 0 && !self.plan.files.is_empty() {
+                words.extend(["--known-files".to_string(), shown(&known)]);
+            }
+        }
+        // Replaces a part of another plan, or of a source that has changed. (Without this flag, the
+        // second of two copies of a task leaves the part of the first as it is.)
+        if let Some(last) = filters.last_mut().filter(|_| overwrite) {
+            last.push("--overwrite".to_string());
+        }
+        Ok(Pipeline(filters))
+    }
+
+    /// Runs the pipeline. Returns its exit code and the last lines of its messages.
     fn make(
         &self,
         root: &Path,
         overwrite: bool,
         options: &RunOptions,
-    ) -> Result<(ExitStatus, VecDeque<String>)> {
+    ) -> Result<(u8, VecDeque<String>)> {
         let passing = PassedSignals::start().map_err(|e| Error::io("signals", &e))?;
-        let child = self.command(root, overwrite, options)?.spawn();
-        let mut child = child.map_err(|e| Error::io(shown(&self.plan.directory), &e))?;
-        passing.to(child.id());
+        let pipeline = self.to_run(root, overwrite, options)?;
+        let (reader, writer) = std::io::pipe().map_err(|e| Error::io("pipe", &e))?;
+        let set = |command: &mut Command| {
+            command.current_dir(&self.plan.directory).env("PATH", path_with_own_directory());
+            // Between filters what was dropped and how records were made travels in Arrow's header alone.
+            command.env("GRISTMILL_TO", "arrow");
+        };
+        let mut running = pipeline.spawn(set, || Ok(Stdio::from(writer.try_clone()?)))?;
+        drop(writer);
+        running.ids().for_each(|child| passing.to(child));
         let mut messages = VecDeque::new();
-        for line in child.stderr.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
+        for line in BufReader::new(reader).lines() {
             let Ok(line) = line else { break };
             if messages.len() == MOST_LINES {
                 messages.pop_front();
             }
             messages.push_back(line);
         }
-        let status = child.wait().map_err(|e| Error::io(self.plan.script.as_str(), &e));
-        passing.not_to(child.id());
+        let code = running.wait().map_err(|e| Error::io("wait", &e));
+        running.ids().for_each(|child| passing.not_to(child));
         passing.end();
-        Ok((status?, messages))
-    }
-
-    fn command(&self, root: &Path, overwrite: bool, options: &RunOptions) -> Result<Command> {
-        let plan = self.plan;
-        let part = std::path::absolute(self.part(root)).map_err(|e| Error::io(root, &e))?;
-        let mut command = Command::new("bash");
-        command.arg(plan.own_script()?).arg("slice");
-        command.arg(&self.source.path).args(&self.source.further).arg(&part);
-        command.args(["--name", &self.source.name]);
-        let number = |number: u64| number.to_string();
-        let known = (!plan.files.is_empty()).then(|| std::path::absolute(plan_path(root)));
-        let known = known.transpose().map_err(|e| Error::io(root, &e))?;
-        for (flag, value) in [
-            ("--shard", self.source.shard.map(String::from)),
-            ("--slice", self.slice_text()),
-            ("--max-rows", self.source.rows.map(number)),
-            ("--max-tokens", self.source.tokens.map(number)),
-            ("--jobs", options.jobs.or(plan.threads).map(|jobs| jobs.to_string())),
-            ("--known-files", known.as_deref().map(shown)),
-            ("--progress-to", options.progress_to.as_deref().map(shown)),
-        ] {
-            command.args(value.iter().flat_map(|value| [flag, value]));
-        }
-        command.args(&plan.options);
-        // Replaces a part of another plan, or of a source that has changed. (Without this flag, the
-        // second of two copies of a task leaves the part of the first as it is.)
-        if overwrite {
-            command.arg("--overwrite");
-        }
-        command.current_dir(&plan.directory).env("PATH", path_with_own_directory());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        Ok(command)
+        Ok((code?, messages))
     }
 }
 
 /// Returns PATH with the filters beside this program first: on another host the path may be
 /// another.
-pub(super) fn path_with_own_directory() -> std::ffi::OsString {
+fn path_with_own_directory() -> std::ffi::OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let own = std::env::current_exe().ok();
     let own = own.as_deref().and_then(Path::parent).map(Path::to_path_buf);

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::finish::JoinJob;
 use super::recipe::{Recipe, SourceState, uncounted};
 use super::summary::Summary;
-use super::{Plan, PlanSource};
+use super::{Plan, PlanSource, Task};
 use crate::cli::Slice;
 use crate::digest::hex;
 use crate::error::Result;
@@ -35,6 +35,8 @@ pub(super) const RECIPE: Recipe = Recipe {
     is_kept,
     // Their build.json has no provenance; the receipts name the plan.
     check: |_, _| Ok(()),
+    read,
+    write: |part, _| ["-o", part].map(str::to_string).to_vec(),
     join,
     sweep: |_| Ok(()),
 };
@@ -74,6 +76,39 @@ fn look(
     let listing = hex(&hash.finalize());
     let identity = json!({"files": count, "bytes": bytes, "listing_sha256": listing});
     Ok(SourceState { identity, ..SourceState::default() })
+}
+
+/// The most augmentations of some domains.
+const MOST_AUGMENTATIONS: [(&str, u64); 2] = [("maze", 7), ("domino", 6)];
+
+/// Returns the words of a domain: which one, its inputs, and those of the plan's options that it takes.
+fn read(task: &Task<'_>) -> Vec<String> {
+    let (name, inputs) = (task.source.name.as_str(), task.inputs());
+    let mut words = vec![name.to_string()];
+    match (name, inputs.as_slice()) {
+        ("sudoku" | "maze", [train, test]) => {
+            words.extend(["--train", train, "--test", test].map(str::to_string));
+        }
+        ("domino", [states]) => words.extend(["--num-games".to_string(), states.clone()]),
+        _ => words.extend(inputs),
+    }
+    let number = |flag: &str| task.plan.option(flag).and_then(|value| value.parse::<u64>().ok());
+    let most = MOST_AUGMENTATIONS.iter().find(|(domain, _)| *domain == name);
+    let augmentations = number("--num-aug").unwrap_or(0);
+    let augmentations = most.map_or(augmentations, |(_, most)| augmentations.min(*most));
+    words.extend(["--num-aug".to_string(), augmentations.to_string()]);
+    let taken: &[&str] = match name {
+        "sudoku" => &["--subsample", "--min-difficulty", "--seed", "--on-error"],
+        "domino" => &["--seed"],
+        _ => &["--seed", "--on-error"],
+    };
+    for flag in taken {
+        let value = task.plan.option(flag);
+        words.extend(value.iter().flat_map(|value| [flag.to_string(), value.to_string()]));
+    }
+    let is_unique = name == "sudoku" && task.plan.options.iter().any(|word| word == "--unique");
+    words.extend(is_unique.then(|| "--unique".to_string()));
+    words
 }
 
 fn manifest(set: &Path) -> Result<Option<PuzzleSetManifest>> {

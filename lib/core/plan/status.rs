@@ -8,8 +8,8 @@ use crate::cli::far;
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
 use crate::format::FORMATS;
-use crate::visible;
 use crate::wording::{counted, exactly, grouped};
+use crate::{program, visible};
 
 /// The counts of tasks by state, and the lines of tasks.
 #[derive(Debug)]
@@ -27,27 +27,30 @@ pub struct Status {
 
 impl Status {
     /// Looks at all tasks, or at the tasks of a list. With `todo`, also returns the lines of the
-    /// tasks that are neither done nor running; `todo` is the program that runs them.
-    pub fn of(
-        root: &Path,
-        list: Option<&Path>,
-        jobs: NonZeroUsize,
-        todo: Option<&Path>,
-    ) -> Result<Status> {
+    /// tasks that are neither done nor running: those of the list, else those of the plan.
+    pub fn of(root: &Path, list: Option<&Path>, jobs: NonZeroUsize, todo: bool) -> Result<Status> {
         let Some(plan) = Plan::find(root)? else { return Status::of_finished(root, list, todo) };
         let read = |path| -> Result<(&Path, TaskList)> { Ok((path, TaskList::read(path, &plan)?)) };
         let list = list.map(read).transpose()?;
+        if todo && list.is_none() {
+            plan.refuse_foreign()?;
+        }
+        let program = program::filter("ds-plan").map_err(|error| Error::io("ds-plan", &error))?;
         let mut status = Status { unit: plan.product.recipe().unit, ..Status::empty() };
         for (task, state) in states(&plan, root, jobs)? {
             let name = task.name();
-            if list.as_ref().is_some_and(|(_, list)| !list.names.contains(&name)) {
+            if list.as_ref().is_some_and(|(_, list)| !list.lines.contains_key(&name)) {
                 continue;
             }
             status.add(&task, &state);
             match todo {
-                None => status.text += &format!("{}\n", visible::line(&format!("{name} {state}"))),
-                Some(_) if matches!(state, State::Done | State::Running) => {}
-                Some(program) => status.text += &(line(program, &task) + "\n"),
+                false => status.text += &format!("{}\n", visible::line(&format!("{name} {state}"))),
+                true if matches!(state, State::Done | State::Running) => {}
+                true => {
+                    let given = list.as_ref().and_then(|(_, list)| list.lines.get(&name));
+                    let own = || line(&program, &task);
+                    status.text += &(given.cloned().map_or_else(own, Ok)? + "\n");
+                }
             }
         }
         let lacks = list.map(|(path, list)| list.check_whole(path, &plan));
@@ -58,7 +61,7 @@ impl Status {
     /// Returns the status of a root whose plan and parts were deleted after they were joined and checked. All
     /// is done if the files that the root states exist. (Whether the input was changed since then is not
     /// known.)
-    fn of_finished(root: &Path, list: Option<&Path>, todo: Option<&Path>) -> Result<Status> {
+    fn of_finished(root: &Path, list: Option<&Path>, todo: bool) -> Result<Status> {
         if !is_finished(root)? {
             Plan::read(root)?;
         }
@@ -73,10 +76,8 @@ impl Status {
         }
         let names = list.map(|list| TaskList::of_root(list, root)).transpose()?;
         let names = names.unwrap_or_default();
-        let lines = names
-            .iter()
-            .filter(|_| todo.is_none())
-            .map(|name| format!("{} done\n", visible::line(name)));
+        let lines =
+            names.iter().filter(|_| !todo).map(|name| format!("{} done\n", visible::line(name)));
         let text: String = lines.collect();
         let mut status = Status::empty();
         status.tasks[0].1 = names.len() as u64;

@@ -66,7 +66,7 @@ impl Work {
         let mut messages_before = HashSet::new();
         let mut warnings = Warnings::default();
         loop {
-            while running < side_by_side && failure.is_none() && !passing.is_told_to_stop() {
+            while running < side_by_side && failure.is_none() && passing.came().is_none() {
                 let Some(task) = open.pop_front() else { break };
                 let index = progress.begin(&task, root);
                 let child = self.spawn(&task, root, threads)?;
@@ -121,6 +121,8 @@ impl Work {
         command.arg("run").arg(root).args([&task.plan.id, &task.name()]);
         command.arg("--jobs").arg(threads.to_string()).arg("--progress-to").arg(progress);
         command.args(self.warnings.then_some("--warnings"));
+        // (The words of a program of the user's own come from the command line of this build.)
+        command.arg("--").args(task.pipeline(root)?.words());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         command.spawn().map_err(failed)
     }

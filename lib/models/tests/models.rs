@@ -1,11 +1,11 @@
 //! Real models: our own engine beside the reference on texts that are easily got wrong. (All code points and
-//! 100 MB of real text are compared with the Python package by hand: `scripts/compare-models.py`.)
+//! 100 MB of real text are compared with the Python package by hand: `tools/compare-models.py`.)
 
 use std::path::PathBuf;
 
 use gristmill_models::{Encoder, EngineChoice, EngineKind, Folder, Special, Tokenizer};
 
-/// The models of `scripts/models.sh`, or of `GRISTMILL_MODELS`.
+/// The models of `tools/models.sh`, or of `GRISTMILL_MODELS`.
 pub fn path_of(name: &str) -> Option<PathBuf> {
     let root = std::env::var_os("GRISTMILL_MODELS").map(PathBuf::from);
     let root = root
@@ -14,7 +14,7 @@ pub fn path_of(name: &str) -> Option<PathBuf> {
     if path.join("tokenizer.json").is_file() {
         return Some(path);
     }
-    eprintln!("skipped: no {} (scripts/models.sh)", path.display());
+    eprintln!("skipped: no {} (tools/models.sh)", path.display());
     None
 }
 

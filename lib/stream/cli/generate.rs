@@ -1,5 +1,6 @@
-//! `TOOL --generate man|bash|zsh|fish|elvish|powershell|options`: the manual page, the shell completions
-//! and the options that scripts pass on, made from the same definitions as the help.
+//! `TOOL --generate man|bash|zsh|fish|elvish|powershell [SUBCOMMAND...] [--as NAME]`: the manual page and the shell
+//! completions, made from the same definitions as the help; with a name, those of the script that calls the
+//! subcommand.
 
 use std::ffi::OsString;
 
@@ -9,7 +10,6 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 
 use super::print;
-use super::tool::ForPipelines;
 use crate::error::{Error, Result};
 
 /// The date in the title of the manual pages: the date of the version in CHANGELOG.md.
@@ -17,46 +17,42 @@ const RELEASED: &str = "2026-11-26";
 
 /// Prints what `--generate` asks for, if the command line is that and nothing else.
 pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<()>> {
-    let (flag, what, of) = match arguments {
-        [_, flag, what] => (flag, what, None),
-        [_, flag, what, of] => (flag, what, Some(of.to_string_lossy())),
-        _ => return None,
-    };
+    let [_, flag, what, of @ ..] = arguments else { return None };
     if flag != "--generate" {
         return None;
     }
     command.build();
     let what = what.to_string_lossy();
-    let shell = what.parse::<Shell>().ok();
-    let part = match &of {
-        None => Some(&command),
-        Some(of) => command.find_subcommand(&**of),
+    let of: Vec<_> = of.iter().map(|word| word.to_string_lossy()).collect();
+    let (of, name) = match of.iter().position(|word| word == "--as") {
+        Some(at) => (of.get(..at).unwrap_or_default(), of.get(at + 1).map(|name| &**name)),
+        None => (&*of, None),
     };
-    Some(match (&*what, part, shell) {
-        ("man" | "options", None, _) => {
-            let of = of.unwrap_or_default();
-            Err(Error::usage(format!("--generate {what} {of}: no such subcommand")))
-        }
-        ("man", Some(part), _) => page(part, &command).and_then(|page| print(&page)),
-        ("options", Some(part), _) => print(&for_pipelines(part)),
-        (_, _, Some(shell)) if of.is_none() => completions(command, shell),
+    let mut part = Some(&command);
+    for word in of {
+        part = part.and_then(|part| part.find_subcommand(&**word));
+    }
+    let Some(part) = part else {
+        let of = of.join(" ");
+        return Some(Err(Error::usage(format!("--generate {what} {of}: no such subcommand"))));
+    };
+    Some(match (&*what, what.parse::<Shell>()) {
+        ("man", _) => page(part, &command, name).and_then(|page| print(&page)),
+        (_, Ok(shell)) => match name {
+            // The script with this name also has what ds-plan does with plans.
+            Some(name) => {
+                let of_plans = ["plan", "status", "finish"].into_iter();
+                let of_plans = of_plans.filter(|other| command.find_subcommand(other).is_some());
+                let script = part.clone().name(name.to_string()).bin_name(name.to_string());
+                completions(script.subcommands(of_plans.map(Command::new)), shell)
+            }
+            None => completions(part.clone(), shell),
+        },
         _ => Err(Error::usage(format!(
-            "--generate {what}: expected man [SUBCOMMAND], bash, zsh, fish, elvish, powershell or \
-             options [SUBCOMMAND]"
+            "--generate {what}: expected man, bash, zsh, fish, elvish or powershell, then \
+             [SUBCOMMAND...] [--as NAME]"
         ))),
     })
-}
-
-/// Returns a line for each option that scripts pass on: its name, and the name of its value.
-fn for_pipelines(command: &Command) -> String {
-    let mut lines = String::new();
-    for argument in command.get_arguments().filter(|a| a.get::<ForPipelines>().is_some()) {
-        let value = argument.get_value_names().and_then(|names| names.first());
-        let value = value.filter(|_| argument.get_action().takes_values());
-        let value = value.map(|name| format!(" {name}")).unwrap_or_default();
-        lines += &format!("--{}{value}\n", argument.get_long().unwrap_or_default());
-    }
-    lines
 }
 
 fn completions(mut command: Command, shell: Shell) -> Result<()> {
@@ -83,12 +79,13 @@ fn with_hyphens(command: &Command, script: &mut String) {
 
 /// Returns the manual page of a filter, or of its subcommand. The end of the help is written here, since
 /// the crate would fill the examples as a paragraph.
-fn page(command: &Command, filter: &Command) -> Result<String> {
+fn page(command: &Command, filter: &Command, name: Option<&str>) -> Result<String> {
     // `puzzle-encode sudoku` is a command, puzzle-encode-sudoku(1) its page.
-    let typed = command.get_bin_name().unwrap_or(command.get_name());
+    let typed = name.or(command.get_bin_name()).unwrap_or(command.get_name());
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage:").trim().to_string();
-    let part = command.clone().override_usage(usage).version(None).after_long_help(None);
+    let own = name.map_or(command.clone(), |name| command.clone().name(name.to_string()));
+    let part = own.override_usage(usage).version(None).after_long_help(None);
     let man = Man::new(part)
         .title(typed.replace(' ', "-").to_uppercase())
         .date(RELEASED)
@@ -97,16 +94,19 @@ fn page(command: &Command, filter: &Command) -> Result<String> {
     let mut page = Vec::new();
     man.render(&mut page).map_err(|error| Error::write("stdout", &error))?;
     let mut page = String::from_utf8_lossy(&page).into_owned();
-    page += &end_of_help(&text(filter.get_after_long_help()), typed);
+    // A subcommand may have a help of its own.
+    let help = command.get_after_long_help().or(filter.get_after_long_help());
+    page += &end_of_help(&text(help), name.is_none().then_some(typed));
     page += ".SH SEE ALSO\n";
-    if typed != filter.get_name() {
+    if name.is_none() && typed != filter.get_name() {
         page += &format!(".BR {} (1),\n", escaped(filter.get_name()));
     }
     Ok(page + ".BR gristmill (7)\n")
 }
 
-/// Returns the part of the help after the options: examples, input and output, exit codes.
-fn end_of_help(help: &str, typed: &str) -> String {
+/// Returns the part of the help after the options: examples, input and output, exit codes. Of the examples those with
+/// the words `typed` are shown, if there are any.
+fn end_of_help(help: &str, typed: Option<&str>) -> String {
     let (examples, rest) =
         match help.strip_prefix("Examples:\n").map(|help| help.split_once("\n\n")) {
             Some(Some((examples, rest))) => (examples, rest),
@@ -115,7 +115,8 @@ fn end_of_help(help: &str, typed: &str) -> String {
     // The page of a subcommand has its own examples only. An indented line continues an example.
     let mut is_own = false;
     let is_shown = |line: &&str| {
-        is_own = if line.starts_with("   ") { is_own } else { line.contains(typed) };
+        let has = |typed| line.contains(typed);
+        is_own = if line.starts_with("   ") { is_own } else { typed.is_none_or(has) };
         is_own
     };
     let examples: Vec<&str> = examples.lines().filter(is_shown).collect();

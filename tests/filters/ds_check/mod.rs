@@ -357,9 +357,8 @@ fn nothing_is_found_in_the_real_data() {
     }
     let dir = TempDir::new();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/synth-kd.sh");
-    let common = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/common.sh");
     bash(&format!(
-        "cp {script} {common} {dir}; bash {dir}/synth-kd.sh {input} {dir}/root --valid-fraction 0.1",
+        "cp {script} {dir}; bash {dir}/synth-kd.sh {input} {dir}/root --valid-fraction 0.1",
         dir = dir.path().display(),
         input = data.join("synth_harmony").display(),
     ))

@@ -129,9 +129,8 @@ fn root(good: &Good, manifests: bool) -> TempDir {
     let there = std::env::var_os("GRISTMILL_DATA").is_some();
     if let Some(data) = there.then(|| data("synth_harmony")).flatten() {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/synth-kd.sh");
-        let common = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/common.sh");
         dir.bash(&format!(
-            "set -e; rm -r root in; cp {script} {common} .; mkdir in
+            "set -e; rm -r root in; cp {script} .; mkdir in
              cp {data}/manifest.json {data}/*.parquet in
              bash synth-kd.sh in root --valid-fraction 0.2 --max-rows 40",
             data = data.display()

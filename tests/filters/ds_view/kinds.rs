@@ -1,5 +1,5 @@
 //! The page and the terminal of every kind of data. With GRISTMILL_SCREENSHOTS=DIR there are pictures of
-//! the pages to look at, of a desk and of a phone, light and dark (scripts/page-pictures.sh --all DIR).
+//! the pages to look at, of a desk and of a phone, light and dark (tools/page-pictures.sh --all DIR).
 
 use super::browser::{assert_good, page};
 use super::{sample, width_of};

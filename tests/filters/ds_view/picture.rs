@@ -34,7 +34,7 @@ fn the_pictures_are_what_is_printed_now() {
             }
             let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name);
             let [drawn, kept] = [drawn, kept].map(|path| std::fs::read_to_string(path).unwrap());
-            assert!(drawn == kept, "docs/{name} is old: scripts/picture.sh makes it anew");
+            assert!(drawn == kept, "docs/{name} is old: tools/picture.sh makes it anew");
         }
     }
 }
@@ -44,7 +44,7 @@ fn colours_become_svg() {
     if !installed("python3") {
         return;
     }
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/ansi-to-svg.py");
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/ansi-to-svg.py");
     let draw = |text: &str| bash(&format!("printf '{text}' | {}", program.display()));
     let svg =
         draw(r"\033[1;34ma<b\033[0m \033[48;5;24m漢字\033[0m z\n\033[7mr\033[0m\n").ok().text();

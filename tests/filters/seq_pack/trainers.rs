@@ -1,5 +1,5 @@
 //! The trainers' own packages: TRL packs unpacked rows to the same packed rows and `datasets` loads
-//! them. (Its collator needs torch: scripts/trainers.sh.)
+//! them. (Its collator needs torch: tools/trainers.sh.)
 
 use super::{root, seq_pack};
 use crate::common::{TempDir, oracle, python};
