@@ -1,6 +1,6 @@
 """The `.idx` of a Megatron IndexedDataset, memory-mapped.
 
-Layout (lib/core/format/mmidx/FORMAT.md): a header of 34 bytes, then for S sequences and D document
+Layout (lib/tokens/format/mmidx/FORMAT.md): a header of 34 bytes, then for S sequences and D document
 indices int32 lengths [S], int64 byte offsets into the `.bin` [S], int64 document indices [D], and
 for multimodal datasets int8 modes [S]. All little-endian.
 """

@@ -1,7 +1,7 @@
 """Output that is there as a whole or not at all.
 
 Files are written in `DIR/.gristmill-tmp.RANDOM/`, in the directory that they will be in, and then
-renamed. As the filters do (lib/core/publish), a run holds a lock in its staging directory as long as
+renamed. As the filters do (lib/stream/publish), a run holds a lock in its staging directory as long as
 it lives; one whose lock can be taken was left by a killed process and is removed by the next run.
 """
 

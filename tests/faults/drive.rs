@@ -65,7 +65,7 @@ impl Case {
     }
 }
 
-/// The ending of the marker of a half-published dataset (lib/core/publish/FORMAT.md).
+/// The ending of the marker of a half-published dataset (lib/stream/publish/FORMAT.md).
 const HALF: &str = ".gristmill-half";
 
 /// The files of a directory: their bytes, but for what manifests say of one run.

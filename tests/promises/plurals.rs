@@ -79,7 +79,7 @@ fn numbers_in_messages_have_nouns_that_fit() {
     }
     assert!(
         wrong.is_empty(),
-        "try: counted or exactly of lib/core/wording.rs\n{}",
+        "try: counted or exactly of lib/stream/wording.rs\n{}",
         wrong.join("\n")
     );
 }

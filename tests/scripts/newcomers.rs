@@ -461,7 +461,7 @@ fn a_channel_that_never_comes_is_said() {
 #[test]
 fn names_that_differ_between_the_encodings_are_documented() {
     let page =
-        fs::read_to_string(format!("{}/lib/core/stream/SPEC.md", env!("CARGO_MANIFEST_DIR")));
+        fs::read_to_string(format!("{}/lib/stream/stream/SPEC.md", env!("CARGO_MANIFEST_DIR")));
     let page = page.unwrap();
     let (_, table) = page.split_once("## Names that differ").unwrap();
     let rows = table.split("\n## ").next().unwrap().lines().filter(|line| line.starts_with("| `"));

@@ -3,7 +3,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `parts.rs` | records as they are compared: in parts, which `lib/core/kinds` has of each type |
+//! | `parts.rs` | records as they are compared: in parts, which `lib/chats/kinds` has of each type |
 //! | `side.rs` | one of the two inputs, record by record |
 //! | `waiting.rs` | records of one side whose partner has not come yet |
 //! | `moved.rs` | how many records have moved, of very many |

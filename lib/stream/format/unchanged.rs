@@ -2,7 +2,7 @@
 //! two datasets.
 //!
 //! Writers replace files by renaming, so a changed file has another inode. New files do not matter; a
-//! dataset that is being published has a marker (lib/core/publish/FORMAT.md).
+//! dataset that is being published has a marker (lib/stream/publish/FORMAT.md).
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;

@@ -48,7 +48,7 @@ impl DeclaredField {
         DeclaredField { field: T::field(name), documentation, members: T::members }
     }
 
-    /// Returns its row in the tables of `lib/core/stream/SPEC.md`, and a row for each of its
+    /// Returns its row in the tables of `lib/stream/stream/SPEC.md`, and a row for each of its
     /// members.
     pub fn table_rows(&self, parent: &str) -> String {
         let name = format!("{parent}{}", self.field.name());

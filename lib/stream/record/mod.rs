@@ -2,9 +2,9 @@
 //! columns. Plain data: nothing here reads or writes.
 //!
 //! A batch of records is an Arrow `RecordBatch` in the record type's schema; NDJSON and Arrow IPC are its
-//! encodings (`lib/core/stream`). A new record type is one file here, with its fields declared (see
+//! encodings (`lib/stream/stream`). A new record type is one file here, with its fields declared (see
 //! `declare`), and a line in `lib/core/subjects.rs`. A test then prints the table that SPEC.md must have for it.
-//! How records of the type are counted, shown, compared and checked is said in `lib/core/kinds`.
+//! How records of the type are counted, shown, compared and checked is said in `lib/chats/kinds`.
 
 pub mod columns;
 pub mod declare;

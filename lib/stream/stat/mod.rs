@@ -1,5 +1,5 @@
 //! Statistics of records: what `ds-stat` prints about a dataset or stream, in one pass and memory that
-//! does not grow with it. What is counted for each record type is in `lib/core/kinds`.
+//! does not grow with it. What is counted for each record type is in `lib/chats/kinds`.
 //!
 //! | file | what |
 //! |---|---|

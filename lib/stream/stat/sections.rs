@@ -1,4 +1,4 @@
-//! What is printed of an answer, in order: the same as text (`report.rs`) and on a page (`lib/core/view`).
+//! What is printed of an answer, in order: the same as text (`report.rs`) and on a page (`lib/stream/view`).
 
 use std::collections::BTreeMap;
 

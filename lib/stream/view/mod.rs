@@ -1,5 +1,5 @@
 //! What a record looks like to a person. A terminal and a page draw it in their own ways; what they draw is said by the
-//! kind of the record (`lib/core/kinds`).
+//! kind of the record (`lib/chats/kinds`).
 //!
 //! | file | what |
 //! |---|---|

@@ -8,7 +8,7 @@
 //! | `puzzle` | `sides`: grids of cells, or lines of them |
 //! | `fields` | `fields`: `{name, text}` |
 //!
-//! The file `page.rs` of each kind (`lib/core/kinds`) makes them. What does not fit the room is cut, and `left` says what.
+//! The file `page.rs` of each kind (`lib/chats/kinds`) makes them. What does not fit the room is cut, and `left` says what.
 
 use serde_json::{Value, json};
 

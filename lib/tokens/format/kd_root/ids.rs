@@ -1,5 +1,5 @@
 //! The ids files beside the triples: one row for each sequence says which record it is. The columns
-//! are in `lib/core/record/ids.rs`; FORMAT.md says where the files are.
+//! are in `lib/tokens/record/ids.rs`; FORMAT.md says where the files are.
 //!
 //! The bytes of a file depend only on the rows, not on the batches in which they came: pages and row
 //! groups end after fixed numbers of rows and of bytes of ids.
