@@ -188,7 +188,8 @@ fn every_block_of_every_page_runs_twice_in_any_order() {
 fn every_format_is_in_the_contents() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let contents = std::fs::read_to_string(root.join("docs/SUMMARY.md")).unwrap();
-    let pages = gristmill::walk::files(&root.join("lib"), |_| true).map(|path| path.unwrap());
+    let lib = root.join("lib");
+    let pages = gristmill::walk::files(&lib, |_| true).map(|path| path.unwrap());
     for page in pages.filter(|path| path.ends_with("FORMAT.md")) {
         let link = format!("(../{})", page.strip_prefix(root).unwrap().display());
         assert!(contents.contains(&link), "docs/SUMMARY.md lacks {link}");
