@@ -15,8 +15,10 @@
 //! [`pages`] reads inputs for a page, [`plan`] divides a pipeline into tasks for many machines.
 
 pub use gristmill_chats::{chat, harmony, model};
+#[cfg(feature = "games")]
 pub use gristmill_games::game2048;
 pub use gristmill_npy as npy;
+#[cfg(feature = "puzzles")]
 pub use gristmill_puzzles::puzzle;
 pub use gristmill_stream::{
     batch, chain, cli, diff, digest, error, failure, file_entry, files, gzip, handed, inputs, json,
@@ -31,6 +33,10 @@ pub mod dataset;
 pub mod format;
 pub mod kinds;
 pub mod pages;
+#[cfg(feature = "plans")]
+pub mod plan;
+#[cfg(not(feature = "plans"))]
+#[path = "without_plans.rs"]
 pub mod plan;
 pub mod record;
 pub mod stage;

@@ -9,23 +9,35 @@ use crate::check::{self, CheckKind, Family};
 use crate::cli::{self, Tool};
 use crate::diff::{self, DiffKind};
 use crate::error::Result;
-use crate::format::{self, Format, kd_root, pools, puzzle_dir, synth_shards, token_rows};
-use crate::kinds::{ConversationKind, DecodedKind, GameKind, PuzzleKind, TokensKind};
+use crate::format::{self, Format, kd_root, synth_shards, token_rows};
+#[cfg(any(feature = "games", feature = "puzzles"))]
+use crate::kinds;
+use crate::kinds::{ConversationKind, DecodedKind, TokensKind};
 use crate::program::Sources;
-use crate::record::{self, CONVERSATION, DECODED, GAME, PUZZLE, RAW_SYNTH, RecordType, TOKENS};
+use crate::record::{self, CONVERSATION, DECODED, RAW_SYNTH, RecordType, TOKENS};
 use crate::stat::{self, StatKind};
 use crate::view::{self, ViewKind};
 
 /// Every record type, in the order in which records are recognised.
-static RECORD_TYPES: [&RecordType; 5] = [&TOKENS, &DECODED, &CONVERSATION, &GAME, &PUZZLE];
+static RECORD_TYPES: &[&RecordType] = &[
+    &TOKENS,
+    &DECODED,
+    &CONVERSATION,
+    #[cfg(feature = "games")]
+    &record::GAME,
+    #[cfg(feature = "puzzles")]
+    &record::PUZZLE,
+];
 
 /// Every type of raw rows, from which filters make records.
-static RAW_TYPES: [&RecordType; 1] = [&RAW_SYNTH];
+static RAW_TYPES: &[&RecordType] = &[&RAW_SYNTH];
 
 /// Every family of checks, in the order of reports: first the formats, then records in files and streams.
-static FAMILIES: [&dyn Family; 7] = [
+static FAMILIES: &[&dyn Family] = &[
     &check::MegatronFamily,
+    #[cfg(feature = "games")]
     &check::PoolFamily,
+    #[cfg(feature = "puzzles")]
     &check::PuzzleSetFamily,
     &check::RowsFamily,
     &check::ParquetShardsFamily,
@@ -34,37 +46,67 @@ static FAMILIES: [&dyn Family; 7] = [
 ];
 
 /// Every format of datasets; a path belongs to the first that recognises it.
-static FORMATS: [&Format; 5] = [
+static FORMATS: &[&Format] = &[
     &kd_root::FORMAT,
-    &pools::FORMAT,
-    &puzzle_dir::FORMAT,
+    #[cfg(feature = "games")]
+    &format::pools::FORMAT,
+    #[cfg(feature = "puzzles")]
+    &format::puzzle_dir::FORMAT,
     &token_rows::FORMAT,
     &synth_shards::FORMAT,
 ];
 
 /// Every kind of records that has numbers of its own.
-static COUNTED: [&dyn StatKind; 4] = [&TokensKind, &ConversationKind, &GameKind, &PuzzleKind];
+static COUNTED: &[&dyn StatKind] = &[
+    &TokensKind,
+    &ConversationKind,
+    #[cfg(feature = "games")]
+    &kinds::GameKind,
+    #[cfg(feature = "puzzles")]
+    &kinds::PuzzleKind,
+];
 
 /// Every kind of records that is compared in parts of its own.
-static COMPARED: [&dyn DiffKind; 4] = [&TokensKind, &ConversationKind, &GameKind, &PuzzleKind];
+static COMPARED: &[&dyn DiffKind] = &[
+    &TokensKind,
+    &ConversationKind,
+    #[cfg(feature = "games")]
+    &kinds::GameKind,
+    #[cfg(feature = "puzzles")]
+    &kinds::PuzzleKind,
+];
 
 /// Every kind of records that has rules of its own.
-static CHECKED: [&dyn CheckKind; 4] = [&TokensKind, &ConversationKind, &GameKind, &PuzzleKind];
+static CHECKED: &[&dyn CheckKind] = &[
+    &TokensKind,
+    &ConversationKind,
+    #[cfg(feature = "games")]
+    &kinds::GameKind,
+    #[cfg(feature = "puzzles")]
+    &kinds::PuzzleKind,
+];
 
 /// Every kind of records that is not shown as fields.
-static SHOWN: [&dyn ViewKind; 5] =
-    [&TokensKind, &DecodedKind, &ConversationKind, &GameKind, &PuzzleKind];
+static SHOWN: &[&dyn ViewKind] = &[
+    &TokensKind,
+    &DecodedKind,
+    &ConversationKind,
+    #[cfg(feature = "games")]
+    &kinds::GameKind,
+    #[cfg(feature = "puzzles")]
+    &kinds::PuzzleKind,
+];
 
 /// Hands the lists down. Everything that reads records, and is not called by [`main`], calls this first.
 pub fn install() {
-    record::RECORD_TYPES.set(&RECORD_TYPES);
-    record::RAW_TYPES.set(&RAW_TYPES);
-    check::FAMILIES.set(&FAMILIES);
-    format::FORMATS.set(&FORMATS);
-    check::KINDS.set(&CHECKED);
-    stat::KINDS.set(&COUNTED);
-    view::KINDS.set(&SHOWN);
-    diff::KINDS.set(&COMPARED);
+    record::RECORD_TYPES.set(RECORD_TYPES);
+    record::RAW_TYPES.set(RAW_TYPES);
+    check::FAMILIES.set(FAMILIES);
+    format::FORMATS.set(FORMATS);
+    check::KINDS.set(CHECKED);
+    stat::KINDS.set(COUNTED);
+    view::KINDS.set(SHOWN);
+    diff::KINDS.set(COMPARED);
 }
 
 /// The body of every `main`: see [`cli::main`].

@@ -9,8 +9,7 @@ use gristmill::batch::Batch;
 use gristmill::cli::{self, CommonArgs, InputArgs, NoStream, SelectArgs, Tool};
 use gristmill::error::{Error, Result};
 use gristmill::plan;
-use gristmill::puzzle::{grid_schema, grids};
-use gristmill::record::PUZZLE;
+use gristmill::record::{Grids, RECORD_TYPES};
 use gristmill::runner::Runner;
 use gristmill::stage::check_json_members;
 use gristmill::stream::{FileOutputArgs, Reader, Request, project};
@@ -83,11 +82,13 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         reader.select(schema.clone());
     }
     let mut header = reader.header().clone();
-    if args.grid {
-        if schema != PUZZLE.schema() {
-            return Err(Error::usage("--grid: these are not puzzle records"));
-        }
-        schema = grid_schema();
+    let record = RECORD_TYPES.iter().find(|record| args.grid && record.schema() == schema);
+    let grids = record.and_then(|record| record.grids);
+    if args.grid && grids.is_none() {
+        return Err(Error::usage("--grid: these are not puzzle records"));
+    }
+    if let Some(grids) = grids {
+        schema = (grids.schema)();
         header.record = None;
     }
     if args.output.no_provenance {
@@ -97,10 +98,9 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     }
     let output = args.output.open(&schema, &header, tool)?;
     let runner = Runner::new(tool, &args.common, "records");
-    if args.grid {
-        runner.run(reader, draw_grids, output)
-    } else {
-        runner.run(reader, || check_json_members, output)
+    match grids {
+        Some(grids) => runner.run(reader, || draw(grids), output),
+        None => runner.run(reader, || check_json_members, output),
     }
 }
 
@@ -109,10 +109,10 @@ fn open(args: &Args) -> Result<Reader> {
 }
 
 /// Returns a stage that turns batches of puzzles into grids.
-fn draw_grids() -> impl FnMut(Batch) -> Result<Batch> {
+fn draw(grids: Grids) -> impl FnMut(Batch) -> Result<Batch> {
     let mut before = 0;
     move |mut batch| {
-        let records = grids(&batch.records, before)?;
+        let records = (grids.of)(&batch.records, before)?;
         before += records.num_rows() as u64;
         batch.records = records;
         Ok(batch)

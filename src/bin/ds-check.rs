@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use gristmill::check::{
-    self, BytesRead, CheckContext, CheckNames, CheckOptions, DomainSaid, ModelSaid, Report,
-    ReportFormat, ReportStyle, Selection,
+    self, BytesRead, CheckContext, CheckNames, CheckOptions, ModelSaid, Report, ReportFormat,
+    ReportStyle, Selection,
 };
 use gristmill::cli::{self, ColorWhen, CommonArgs, JobsArgs, Tool};
 use gristmill::dataset;
@@ -61,6 +61,7 @@ pub struct Args {
     model: Option<PathBuf>,
 
     /// Domain of puzzle sets that do not state it: sudoku, arc, maze, domino; none: check no rules
+    #[cfg(feature = "puzzles")]
     #[arg(long, value_name = "NAME", help_heading = "Checks")]
     domain: Option<String>,
 
@@ -105,9 +106,13 @@ fn list(args: &Args) -> Result<()> {
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
     let mut options = args.options;
-    let domain = args.domain.map(|name| DomainSaid::named("--domain", &name)).transpose()?;
-    let model = args.model.map(ModelSaid);
-    options.said = Said::default().with(args.policy).with(model).with(domain);
+    let said = Said::default().with(args.policy).with(args.model.map(ModelSaid));
+    #[cfg(feature = "puzzles")]
+    let said = {
+        let named = |name: String| gristmill::check::DomainSaid::named("--domain", &name);
+        said.with(args.domain.map(named).transpose()?)
+    };
+    options.said = said;
     let selection = Selection::new(check::catalogue(), args.only, args.skip, args.structure)?;
     cli::refuse_closed_stdout()?;
     let stdout = std::io::stdout().lock();

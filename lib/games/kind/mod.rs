@@ -4,12 +4,11 @@
 //! |---|---|
 //! | `check.rs`, `diff.rs`, `stat.rs`, `view.rs` | what the frames ask for |
 //! | `shown.rs` | boards with their moves and values |
-//! | `term.rs`, `page.rs`, `film.rs` | the same drawn in a terminal, on a page, and in place |
+//! | `term.rs`, `page.rs` | the same drawn in a terminal and on a page |
 //! | `plots.rs` | values of moves along the steps |
 
 mod check;
 mod diff;
-mod film;
 mod page;
 mod plots;
 mod shown;
@@ -23,7 +22,6 @@ use arrow_schema::ArrowError;
 use crate::record::game::Games;
 use crate::record::{GAME, RecordKind, RecordType};
 
-pub use film::film;
 pub use shown::{ShownBranch, ShownGame, ShownStep, tile};
 
 /// Games.

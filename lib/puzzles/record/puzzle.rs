@@ -4,7 +4,9 @@
 
 use serde_json::{Value, json};
 
+use super::Grids;
 use super::prelude::*;
+use crate::puzzle::{grid_schema, grids};
 
 /// Examples of puzzles: the fields of [`NameFields`] and [`ExampleFields`].
 pub const PUZZLE: RecordType = RecordType {
@@ -16,6 +18,7 @@ pub const PUZZLE: RecordType = RecordType {
     made_by: "puzzle-encode, or ds-cat of a puzzle set",
     made_into: &[],
     is_derived: true,
+    grids: Some(Grids { schema: grid_schema, of: grids }),
     ..RecordType::PLAIN
 };
 

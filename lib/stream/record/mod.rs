@@ -22,11 +22,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use self::declare::{DeclaredField, schema_of};
 use self::quick::QuickItems;
 use self::stated::StatedMember;
+use crate::error::Result;
 use crate::handed::Handed;
 
 pub use kind::{OtherKind, RecordKind};
@@ -64,6 +66,16 @@ pub struct RecordType {
     pub look_alike: Option<LookAlike>,
     /// A struct in their lists that is read and written many at once.
     pub quick: Option<&'static dyn QuickItems>,
+    /// How they are written as grids, for people.
+    pub grids: Option<Grids>,
+}
+
+/// Records as grids.
+#[derive(Clone, Copy)]
+pub struct Grids {
+    pub schema: fn() -> SchemaRef,
+    /// Returns the rows of a batch as grids; so many rows came before.
+    pub of: fn(&RecordBatch, u64) -> Result<RecordBatch>,
 }
 
 /// Records of people that have the members of another type: chats beside conversations.
@@ -105,6 +117,7 @@ impl RecordType {
         stated: None,
         look_alike: None,
         quick: None,
+        grids: None,
     };
 
     /// Whether a record with these fields is known to be of this type.
