@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::common::models::{CHATML, write_model};
 use crate::common::{TempDir, bash, data, tool};
 
 /// Rows of public data sets, of all shapes, five of each; then the cases of data/chat.
@@ -92,6 +93,32 @@ fn filters_behind_it_know_the_tokens() {
     let threads =
         |jobs: &str| tool("chat-tok").args(&["--model", "gpt-oss", "-j", jobs, chats]).run().ok();
     assert!(threads("1").stdout == threads("3").stdout);
+}
+
+/// NDJSON has no header: whoever says whose tokens they are may name the model that is built in, too.
+#[test]
+fn the_built_in_model_may_be_named_everywhere() {
+    let dir = TempDir::new();
+    let chats = "scripts/example/chats.ndjson";
+    let prefix = dir.at("p");
+    let masked = format!("set -o pipefail; chat-tok -q --model gpt-oss {chats} | span-mask -q");
+    bash(&format!("{masked} | mmidx-write -q --prefix {prefix} --model gpt-oss")).ok();
+    assert_eq!(dir.json("p.part.json")["source"]["tokenizer"]["type"], "o200k_harmony");
+    bash(&format!(
+        "{masked} | seq-pack -q -o {} --form trl -n 512 --model gpt-oss",
+        dir.at("r.parquet")
+    ))
+    .ok();
+    bash(&format!("{masked} | ds-check --model gpt-oss -")).ok();
+    bash(&format!("{masked} | ds-view --model gpt-oss -")).ok();
+    bash(&format!("{masked} | harmony-tok --decode --model gpt-oss")).ok();
+    let model = write_model(&dir, "m", CHATML);
+    let others = format!("set -o pipefail; chat-tok -q --model {model} {chats} | span-mask -q");
+    for reader in [format!("mmidx-write -q --prefix {prefix}2"), "harmony-tok --decode".to_string()]
+    {
+        let run = bash(&format!("{others} | {reader} --model gpt-oss"));
+        run.exits(2, &["--model gpt-oss: these are tokens of another tokenizer"]);
+    }
 }
 
 #[test]
