@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Command;
-use gristmill::error::{Error, Result};
-use gristmill::program;
 use gristmill::chain::{self, PIPE};
 use gristmill::cli;
+use gristmill::error::{Error, Result};
+use gristmill::program;
 
 /// The name of a filter, its `main`, and its arguments.
 type Filter = (&'static str, fn() -> ExitCode, fn() -> Command);

@@ -104,8 +104,6 @@ pub fn installed_filter(name: &str) -> Result<PathBuf> {
     let all: Vec<PathBuf> = std::iter::once(beside).chain(others).collect();
     match files::find(&all, |path| files::is_file(path))? {
         Some(path) => Ok(path.clone()),
-        None => {
-            Err(Error::usage(format!("{name} is not there")).hint("cargo build --release"))
-        }
+        None => Err(Error::usage(format!("{name} is not there")).hint("cargo build --release")),
     }
 }

@@ -243,9 +243,8 @@ fn options_without_effect_are_said() {
     let run = |script: &str| bash(&format!("cd '{}'; {script}", dir.path().display()));
     run("ds-view chats --step 3").fails(2, &["--step: these are no games"]);
     run("mkdir in; ds-cat chats --to parquet -o in/a.parquet").ok();
-    let planned = run(
-        "ds-plan plan kd-root in out --tasks 400 -- harmony-tok '|' span-mask '|' mmidx-write",
-    );
+    let planned =
+        run("ds-plan plan kd-root in out --tasks 400 -- harmony-tok '|' span-mask '|' mmidx-write");
     assert!(planned.ok().stderr.contains("3 tasks, not 400"));
     run("harmony-tok chats | span-mask | mmidx-write --root root --shard s --valid-fraction 0.2")
         .ok();

@@ -195,7 +195,7 @@ fn limits_and_options_are_those_of_one_machine() {
 fn wrong_plans_exit_2_and_write_nothing() {
     let place = Place::new(&[3]);
     for (arguments, message) in [
-                ("in many --resume", "plan --resume"),
+        ("in many --resume", "plan --resume"),
         ("in", "INPUT and ROOT are required"),
         ("nothing many", "nothing: no such file or directory"),
         ("in in", "in: is not empty, and has no plan; try: --overwrite"),

@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::common::run::Tool;
 use crate::common::{
     Outcome, TempDir, assert_no_temporaries, assert_same_datasets, bash, bin_dir, conversations,
-    copy_ds_plan, copy_scripts, data, datasets_in, files_in, oracle, python, tool, wrap, write_shards,
+    copy_ds_plan, copy_scripts, data, datasets_in, files_in, oracle, python, tool, wrap,
+    write_shards,
 };
 
 /// A directory with an input of small shards and a copy of the script. (Beside the original there
@@ -405,7 +406,6 @@ fn wrong_calls_exit_2_and_write_nothing() {
     for (arguments, message) in [
         ("in", "INPUT and ROOT are required"),
         ("in out more", "out: no such file or directory"),
-        
         ("missing out", "missing: no such file or directory"),
     ] {
         bench.run(arguments).fails(2, &[message]);

@@ -46,10 +46,7 @@ const FILTERS: [(&str, &[(&str, &str)]); 4] = [
     ("conversations", &[("synth-harmony", "a pipeline with synth-harmony")]),
     (
         "pack",
-        &[
-            ("mx-decode", "a pipeline with mx-decode"),
-            ("npy-pack", "a pipeline with npy-pack"),
-        ],
+        &[("mx-decode", "a pipeline with mx-decode"), ("npy-pack", "a pipeline with npy-pack")],
     ),
     ("puzzles", &[]),
 ];
@@ -145,7 +142,13 @@ impl BuildOptions {
         self.on_error.map_or(Vec::new(), |on_error| words(&["--on-error", name(on_error)]))
     }
 
-    fn request(&self, product: Product, root: &Path, input: &Path, pipeline: Pipeline) -> PlanRequest {
+    fn request(
+        &self,
+        product: Product,
+        root: &Path,
+        input: &Path,
+        pipeline: Pipeline,
+    ) -> PlanRequest {
         PlanRequest {
             product,
             pipeline,
@@ -445,11 +448,6 @@ impl ProductArgs {
         stop.line(signal)
     }
 
-    /// Whether only errors are printed.
-    pub fn is_quiet(&self) -> bool {
-        self.options().quiet
-    }
-
     /// Returns the number of tasks that are wanted, if it is given.
     pub fn tasks(&self) -> Option<u64> {
         self.options().tasks
@@ -471,7 +469,11 @@ impl ProductArgs {
         let ways = ways.flat_map(|(_, ways)| ways.iter());
         let ways: Vec<(Command, &str)> =
             ways.filter_map(|(name, way)| Some(((asked.find)(name)?, *way))).collect();
-        let options = of_filters(asked.passed, &filters, &ways)?;
+        // (With a model of one's own nothing else makes conversations or tokens.)
+        let has_model =
+            matches!(self, ProductArgs::KdRoot(KdRootArgs { model: Some(_), chat: true, .. }));
+        let ways = if has_model { &[] } else { ways.as_slice() };
+        let options = of_filters(asked.passed, &filters, ways, "--model")?;
         let mut pipeline = Pipelined { pipeline: given, options };
         let job = match self {
             ProductArgs::KdRoot(args) => args.job(&mut pipeline, asked),
@@ -649,11 +651,13 @@ impl KdRootArgs {
         let rows = RowFiles::new(&self.rows, rows, &pipeline.passed())?;
         if let Some(model) = &self.model {
             // Of an input without a byte: only what is wrong with the model or the options ends with 1 or 2.
-            let words = [self::words(&["--model", model]), pipeline.options_of("chat-tok")].concat();
+            let words =
+                [self::words(&["--model", model]), pipeline.options_of("chat-tok")].concat();
             refused("chat-tok", words.into_iter().chain(["/dev/null".to_string()]), &[1, 2])?;
         }
         let first = inputs.first().cloned().unwrap_or_default();
-        let mut request = self.options.request(Product::KdRoot, &root, &first, self.whole(pipeline, input));
+        let mut request =
+            self.options.request(Product::KdRoot, &root, &first, self.whole(pipeline, input));
         request.options = self.recorded(pipeline, input);
         request.limits = PlanLimits {
             rows: self.max_rows,
@@ -734,7 +738,8 @@ fn shards_in(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     for path in files::paths_in(folder)? {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let shard = name.strip_prefix("synth_harmony_").and_then(|name| name.strip_suffix(".parquet"));
+        let shard =
+            name.strip_prefix("synth_harmony_").and_then(|name| name.strip_suffix(".parquet"));
         if let Some(shard) = shard.filter(|shard| shard.starts_with("shard_")) {
             found.push((plain_name(shard)?.to_string(), path.clone()));
         }
@@ -766,7 +771,11 @@ impl ConversationsArgs {
         request.recorded = RecordedInput { glob: None, dataset, split };
         (request.sources, request.raw_shards) = (sources, Some(self.shards));
         request.limits.rows_per_source = self.max_rows;
-        // (Conversations may lack ids, which the check would not let pass.)
+        if self.options.no_check {
+            return Err(Error::usage(
+                "--no-check: conversations are not checked, as they may lack ids",
+            ));
+        }
         let job = BuildJob { check: false, ..self.options.job(request) };
         job.refuse_taken(asked.is_plan)?;
         self.refuse_surplus(&out)?;
@@ -775,7 +784,8 @@ impl ConversationsArgs {
 
     /// Shards of an earlier run with more of them would be among these.
     fn refuse_surplus(&self, out: &Path) -> Result<()> {
-        let wanted = (0..self.shards).map(|shard| synth_shards::file_name(&format!("shard_{shard:02}")));
+        let wanted =
+            (0..self.shards).map(|shard| synth_shards::file_name(&format!("shard_{shard:02}")));
         let wanted: Vec<String> = wanted.collect();
         for path in files::paths_if_there(out)? {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -791,8 +801,7 @@ impl ConversationsArgs {
 
 impl PackArgs {
     fn job(&self, pipeline: &mut Pipelined) -> Result<BuildJob> {
-        let all: Vec<&PathBuf> =
-            self.input.iter().chain(&self.paths).chain(&self.output).collect();
+        let all: Vec<&PathBuf> = self.input.iter().chain(&self.paths).chain(&self.output).collect();
         let [input, out] = all.as_slice() else {
             return Err(Error::usage("RAW_DIR and PACK_DIR are required; see --help"));
         };
@@ -817,7 +826,9 @@ impl PuzzlesArgs {
             return Err(Error::usage("OUT_DIR is required; see --help"));
         };
         let of_csv = |name: &str, folder: &Option<PathBuf>| {
-            let files = folder.iter().flat_map(|folder| ["train.csv", "test.csv"].map(|file| folder.join(file)));
+            let files = folder
+                .iter()
+                .flat_map(|folder| ["train.csv", "test.csv"].map(|file| folder.join(file)));
             files.map(|file| (name.to_string(), file)).collect::<Vec<_>>()
         };
         let mut sources = [of_csv("sudoku", &self.sudoku), of_csv("maze", &self.maze)].concat();
@@ -839,7 +850,8 @@ impl PuzzlesArgs {
         pipeline.refuse_other_ends(&["puzzle-encode"], "npy-pack")?;
         let whole = pipeline.whole(|_| Vec::new(), |_| Vec::new());
         let mut request = self.options.request(Product::Puzzles, out, Path::new("."), whole);
-        let (num_aug, seed) = (number("--num-aug", Some(self.num_aug)), number("--seed", Some(self.seed)));
+        let (num_aug, seed) =
+            (number("--num-aug", Some(self.num_aug)), number("--seed", Some(self.seed)));
         request.options = [num_aug, seed, sudoku, self.options.on_error()].concat();
         let mut targets: Vec<PathBuf> = sources.iter().map(|(name, _)| out.join(name)).collect();
         targets.dedup();

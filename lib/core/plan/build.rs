@@ -97,7 +97,11 @@ impl BuildJob {
         let check = ClosingCheck::new(jobs, self.progress, self.quiet);
         let check = Some(&check).filter(|_| self.check);
         if let Some(check) = check {
-            check.run_with(&self.targets, self.input_manifest.as_deref(), "has not passed ds-check")?;
+            check.run_with(
+                &self.targets,
+                self.input_manifest.as_deref(),
+                "has not passed ds-check",
+            )?;
         }
         if self.request.product.has_rows() {
             self.rows.make(&root, jobs, check, (self.quiet, self.progress))?;
@@ -216,9 +220,8 @@ pub(super) fn keep_stdin(folder: &Path) -> Result<PathBuf> {
     if io::stdin().is_terminal() {
         return Err(Error::usage("stdin is a terminal; see --help"));
     }
-    let cause = |error: io::Error| {
-        Error::unavailable(format!("stdin cannot be kept: {error}")).at(folder)
-    };
+    let cause =
+        |error: io::Error| Error::unavailable(format!("stdin cannot be kept: {error}")).at(folder);
     let mut file = File::create(&path).map_err(cause)?;
     match io::copy(&mut io::stdin().lock(), &mut file).map_err(cause)? {
         0 => Err(Error::unavailable("stdin is empty; its producer died?")),
@@ -245,7 +248,8 @@ impl FinishJob {
         let check = ClosingCheck::new(jobs, When::Auto, self.quiet);
         // Done before, and the parts deleted: a scheduler may call this again, or rows are wanted later.
         let Some(plan) = Plan::find(root)? else {
-            super::Status::of(root, self.finish.list.as_deref(), jobs, false)?.check(root, false)?;
+            super::Status::of(root, self.finish.list.as_deref(), jobs, false)?
+                .check(root, false)?;
             let check = Some(&check).filter(|_| self.check);
             return self.rows.make(root, jobs, check, (self.quiet, When::Auto));
         };

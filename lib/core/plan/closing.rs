@@ -13,7 +13,10 @@ use crate::files;
 use crate::program;
 
 /// Runs a filter to its end, with the stdout and stderr of this process; fails as it fails.
-pub(super) fn run_filter<S: AsRef<OsStr>>(name: &str, words: impl IntoIterator<Item = S>) -> Result<()> {
+pub(super) fn run_filter<S: AsRef<OsStr>>(
+    name: &str,
+    words: impl IntoIterator<Item = S>,
+) -> Result<()> {
     let mut command = Command::new(program::installed_filter(name)?);
     command.args(words).stdin(Stdio::null());
     passed_on(name, command.status().map_err(|error| Error::io(name, &error))?)
@@ -33,7 +36,12 @@ impl ClosingCheck {
     }
 
     /// The same, with the manifest beside the input if it exists.
-    pub fn run_with(&self, datasets: &[PathBuf], manifest: Option<&Path>, cause: &str) -> Result<()> {
+    pub fn run_with(
+        &self,
+        datasets: &[PathBuf],
+        manifest: Option<&Path>,
+        cause: &str,
+    ) -> Result<()> {
         let manifest = match manifest {
             Some(path) if files::exists(path)? => Some(shown(path)),
             _ => None,

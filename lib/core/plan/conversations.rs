@@ -35,9 +35,7 @@ pub(super) const RECIPE: Recipe = Recipe {
     is_kept,
     check,
     read: |task| task.inputs_of_rows(),
-    write: |part, name| {
-        vec!["-o".to_string(), format!("{part}/{}", synth_shards::file_name(name))]
-    },
+    write: |part, name| vec!["-o".to_string(), format!("{part}/{}", synth_shards::file_name(name))],
     join,
     sweep: |_| Ok(()),
 };

@@ -105,7 +105,11 @@ impl TaskLine {
         let [root, id, name] = [words.next()?, words.next()?, words.next()?];
         let is_id = id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
         let is_end = words.next().is_none_or(|word| word == "--");
-        (is_run && is_id && is_end && name.contains(".part-")).then_some(TaskLine { root, id, name })
+        (is_run && is_id && is_end && name.contains(".part-")).then_some(TaskLine {
+            root,
+            id,
+            name,
+        })
     }
 }
 

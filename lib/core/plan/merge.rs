@@ -167,7 +167,8 @@ impl MergeArgs {
     /// A merge into one of its own inputs would destroy it, and an input that is deleted twice was read twice.
     fn refuse_overlaps(&self, inputs: &[PathBuf]) -> Result<()> {
         if let ([only], true) = (inputs, self.delete_inputs) {
-            let cause = format!("--delete-inputs with one input alone; is {} the output?", shown(only));
+            let cause =
+                format!("--delete-inputs with one input alone; is {} the output?", shown(only));
             return Err(Error::usage(cause));
         }
         for (number, input) in inputs.iter().enumerate() {
@@ -265,7 +266,8 @@ impl Identity {
     fn of(directory: &Path) -> Result<Identity> {
         let mut found = Vec::new();
         for path in files::paths_in(directory)? {
-            let Some(metadata) = files::link_metadata(&path)?.filter(|found| !found.is_dir()) else {
+            let Some(metadata) = files::link_metadata(&path)?.filter(|found| !found.is_dir())
+            else {
                 continue;
             };
             let time = (metadata.mtime(), metadata.mtime_nsec());

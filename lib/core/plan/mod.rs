@@ -44,12 +44,12 @@ pub use args::{Asked, FindFilter, ProductArgs, filters_of};
 pub use build::{BuildJob, FinishJob};
 pub use finish::{Finish, is_finished, open, parts};
 pub use list::{TaskList, line};
+pub use make::{PlanRequest, Sizing, make};
 pub use merge::MergeArgs;
 pub use options::{PassedOption, given, of_filters, with_options_of};
 pub use pipeline::Pipeline;
-pub use row_files::{RowFiles, RowForm};
-pub use make::{PlanRequest, Sizing, make};
 pub use products::Product;
+pub use row_files::{RowFiles, RowForm};
 pub use run::{RunOptions, run};
 pub use state::{State, states};
 pub use status::Status;
@@ -220,7 +220,8 @@ impl Plan {
     fn make_id(&self) -> String {
         let Plan { product, pipeline, options, directory, input, root, build, limits, .. } = self;
         let (raw_shards, recorded, model) = (self.raw_shards, &self.recorded, &self.model);
-        let all = json!([SCHEMA, product, pipeline, options, directory, input, root, build, limits]);
+        let all =
+            json!([SCHEMA, product, pipeline, options, directory, input, root, build, limits]);
         let all = json!([all, raw_shards, recorded, model]);
         sha256_hex(all.to_string().as_bytes())[..12].to_string()
     }

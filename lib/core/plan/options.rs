@@ -40,7 +40,8 @@ fn copied(argument: &Arg, long: &str, filter: &str) -> Arg {
         let names = argument.get_value_names().unwrap_or_default();
         let name = names.first().map_or(long.to_uppercase(), |name| name.to_string());
         copy = copy.value_name(name).action(ArgAction::Append);
-        let values: Vec<_> = argument.get_default_values().iter().map(|v| v.to_string_lossy()).collect();
+        let values: Vec<_> =
+            argument.get_default_values().iter().map(|v| v.to_string_lossy()).collect();
         if !values.is_empty() && !argument.is_hide_default_value_set() {
             notes += &format!(" [default: {}]", values.join(" "));
         }
@@ -91,25 +92,29 @@ pub fn given(command: &Command, matches: &ArgMatches) -> Vec<PassedOption> {
 }
 
 /// Returns for each filter of a pipeline the words of the options that go to it, after looking at their values. `ways`
-/// says with what a filter comes into the pipeline that is not in it.
+/// says with what a filter comes into the pipeline that is not in it; if there are none, `without` is what keeps it out.
 pub fn of_filters(
     given: &[PassedOption],
     pipeline: &[Option<Command>],
     ways: &[(Command, &str)],
+    without: &str,
 ) -> Result<Vec<Vec<String>>> {
     let takes = |filter: &Command, flag: &str| {
         passed_on(filter).any(|own| own.get_long() == flag.strip_prefix("--"))
     };
     let mut words = vec![Vec::new(); pipeline.len()];
     for PassedOption { flag, words: own } in given {
-        let first = pipeline.iter().position(|filter| {
-            filter.as_ref().is_some_and(|filter| takes(filter, flag))
-        });
+        let first = pipeline
+            .iter()
+            .position(|filter| filter.as_ref().is_some_and(|filter| takes(filter, flag)));
         let Some(words) = first.and_then(|first| words.get_mut(first)) else {
             let ways = ways.iter().filter(|(filter, _)| takes(filter, flag));
             let mut ways: Vec<&str> = ways.map(|(_, way)| *way).collect();
             ways.dedup();
-            return Err(Error::usage(format!("{flag} is for {}", ways.join(" and "))));
+            return Err(Error::usage(match ways.as_slice() {
+                [] => format!("{flag} is not for {without}"),
+                ways => format!("{flag} is for {}", ways.join(" and ")),
+            }));
         };
         words.extend(own.iter().cloned());
     }

@@ -69,7 +69,11 @@ impl Pipeline {
     }
 
     /// Starts it with an empty stdin. `set` sets what all its processes have in common; `stderr` is given to each.
-    pub fn spawn(&self, set: impl Fn(&mut Command), stderr: impl Fn() -> io::Result<Stdio>) -> Result<RunningPipeline> {
+    pub fn spawn(
+        &self,
+        set: impl Fn(&mut Command),
+        stderr: impl Fn() -> io::Result<Stdio>,
+    ) -> Result<RunningPipeline> {
         let all = program::filter(program::ALL).map_err(|error| Error::io(program::ALL, &error))?;
         let is_one = self.0.len() > 1 && self.foreign()?.is_none() && files::is_file(&all)?;
         let programs = match is_one {

@@ -73,13 +73,18 @@ impl RowFiles {
         // Of an input without a byte, into a folder that cannot be: only what is wrong with the options is a usage error.
         let words = ["/dev/null", "-o", "/dev/null/rows.parquet", "--form", name];
         let words = words.iter().map(|word| word.to_string()).chain(self.words.iter().cloned());
-        refused(SEQ_PACK, words, &[2]).map_err(|error| {
-            Error::usage(format!("--rows {name}: {}", error.cause()))
-        })
+        refused(SEQ_PACK, words, &[2])
+            .map_err(|error| Error::usage(format!("--rows {name}: {}", error.cause())))
     }
 
     /// Makes the rows of each split and form, and checks them; removes rows that are older than their root.
-    pub(super) fn make(&self, root: &Path, jobs: NonZeroUsize, check: Option<&ClosingCheck>, told: (bool, When)) -> Result<()> {
+    pub(super) fn make(
+        &self,
+        root: &Path,
+        jobs: NonZeroUsize,
+        check: Option<&ClosingCheck>,
+        told: (bool, When),
+    ) -> Result<()> {
         let (quiet, progress) = told;
         let mut made = Vec::new();
         for form in &self.forms {
@@ -120,7 +125,11 @@ impl RowFiles {
 
 /// Runs a filter, whose results and messages are not shown. Fails with the first line of its messages if it ends with
 /// one of these exit codes.
-pub(super) fn refused(name: &str, words: impl IntoIterator<Item = String>, codes: &[i32]) -> Result<()> {
+pub(super) fn refused(
+    name: &str,
+    words: impl IntoIterator<Item = String>,
+    codes: &[i32],
+) -> Result<()> {
     let failed = |error: std::io::Error| Error::io(name, &error);
     let mut command = Command::new(program::installed_filter(name)?);
     command.args(words).stdin(Stdio::null()).stdout(Stdio::null());
@@ -164,7 +173,9 @@ pub(super) fn remove_all(root: &Path) -> Result<()> {
 
 fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::write(path, &error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::write(path, &error))
+        }
         _ => Ok(()),
     }
 }

@@ -146,14 +146,16 @@ impl Task<'_> {
             if READERS.iter().any(|(reader, _)| *reader == name) {
                 let skips = words.windows(2).any(|pair| pair == ["--on-error", "skip"]);
                 let rejects = shown(&directory.join(format!("{REJECTS}-{name}.ndjson")));
-                words.extend(skips.then(|| ["--rejects".to_string(), rejects]).into_iter().flatten());
+                words.extend(
+                    skips.then(|| ["--rejects".to_string(), rejects]).into_iter().flatten(),
+                );
                 let threads = plan.threads.map(|jobs| ["--jobs".to_string(), jobs.to_string()]);
                 words.extend(threads.into_iter().flatten());
             }
         }
-        let tokenizer = filters.iter_mut().find(|words| {
-            words.first().is_some_and(|name| TOKENIZERS.contains(&name.as_str()))
-        });
+        let tokenizer = filters
+            .iter_mut()
+            .find(|words| words.first().is_some_and(|name| TOKENIZERS.contains(&name.as_str())));
         if let (Some(words), Some(tokens)) = (tokenizer, self.source.tokens) {
             words.extend(["--max-tokens".to_string(), tokens.to_string()]);
         }

@@ -8,8 +8,8 @@ use crate::cli::far;
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
 use crate::format::FORMATS;
-use crate::{program, visible};
 use crate::wording::{counted, exactly, grouped};
+use crate::{program, visible};
 
 /// The counts of tasks by state, and the lines of tasks.
 #[derive(Debug)]
@@ -76,10 +76,8 @@ impl Status {
         }
         let names = list.map(|list| TaskList::of_root(list, root)).transpose()?;
         let names = names.unwrap_or_default();
-        let lines = names
-            .iter()
-            .filter(|_| !todo)
-            .map(|name| format!("{} done\n", visible::line(name)));
+        let lines =
+            names.iter().filter(|_| !todo).map(|name| format!("{} done\n", visible::line(name)));
         let text: String = lines.collect();
         let mut status = Status::empty();
         status.tasks[0].1 = names.len() as u64;

@@ -65,7 +65,11 @@ pub(super) fn passed_on(name: &str, status: ExitStatus) -> Result<()> {
         return Ok(());
     }
     let exit_code = status.code().filter(|code| [1, 2].contains(code)).unwrap_or(75) as u8;
-    Err(Error::passed_on(Failure { tool: name.to_string(), exit_code, message: status.to_string() }))
+    Err(Error::passed_on(Failure {
+        tool: name.to_string(),
+        exit_code,
+        message: status.to_string(),
+    }))
 }
 
 fn wait_for_group(leader: u32) {
