@@ -145,6 +145,8 @@ impl CommandFactory for Args {
         let of_products = |command: clap::Command| {
             command.mut_subcommands(|product| {
                 let name = product.get_name().to_string();
+                // (The last one counts, as a user adds to a line that others wrote.)
+                let product = product.args_override_self(true);
                 with(product, &mut filters_of(&name))
             })
         };
@@ -218,7 +220,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
             cli::print(&parts.iter().map(|part| shown(part) + "\n").collect::<String>())
         }
         Command::Finish { of, delete_parts, no_check, rejects, rows, quiet } if supervised => {
-            let words = plan::of_filters(&passed, &[filter("seq-pack")], &[])?.concat();
+            let words = plan::of_filters(&passed, &[filter("seq-pack")], &[], "finish")?.concat();
             let (jobs, list, root) = (of.jobs(), of.tasks, of.root);
             let rows = RowFiles::new(&rows, words, &[])?;
             let finish = Finish { jobs, list, here: false, again: false, rejects, since: None };
@@ -255,7 +257,7 @@ fn build(product: &ProductArgs) -> Result<()> {
 
 fn print_plan(plan: &Plan, product: &ProductArgs, tool: &Tool) -> Result<()> {
     let made = plan.tasks().count() as u64;
-    plan.notes.iter().filter(|_| !product.is_quiet()).for_each(|note| tool.tell(note));
+    plan.notes.iter().for_each(|note| tool.tell(note));
     let wanted = product.tasks().unwrap_or(0);
     if made < wanted {
         let tasks = if made == 1 { "task" } else { "tasks" };

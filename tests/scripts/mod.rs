@@ -6,6 +6,7 @@ mod newcomers;
 mod newcomers_sets;
 mod own_data;
 mod packages;
+mod pipelines;
 mod plan;
 mod plan_here;
 mod plan_lines;

@@ -111,7 +111,7 @@ fn what_is_made_again_is_said() {
     let told = run(&dir, "bash $KD all.jsonl root --chat -q --shards 2 --resume --turns all").ok();
     assert!(told.stderr.contains("was made of another input"), "{told:?}");
     let old = run(&dir, "bash $KD all.jsonl x --chat --model m --thinking split");
-    old.fails(2, &["--thinking is for --chat"]);
+    old.fails(2, &["--thinking is not for --model"]);
     let help = run(&dir, "bash $KD --help").ok().in_a_line();
     assert!(help.contains("--turns,") && help.contains("--id-field"), "{help}");
 }

@@ -187,7 +187,7 @@ fn a_folder_is_finished_by_its_manifest() {
     let last = dir.at("out/synth_harmony_shard_06.parquet");
     assert_eq!(tool("ds-cat").args(&["--count", &last]).run().silent().text(), "0\n");
     let first = dir.at("out/synth_harmony_shard_00.parquet");
-    script(&dir, &line, &[]).fails(2, &["out is not empty; try: --resume, or --overwrite"]);
+    script(&dir, &line, &[]).fails(2, &["out: is not empty; try: --resume, or --overwrite"]);
     let before = fs::metadata(&first).unwrap().modified().unwrap();
     fs::remove_file(&last).unwrap();
     let manifest = tool("ds-manifest").args(&[dir.at("out")]);
@@ -203,7 +203,7 @@ fn a_folder_is_finished_by_its_manifest() {
         (&json!(null), &json!(7))
     );
     let fewer = format!("synth-raw.sh {} out --shards 2 --overwrite", raw.display());
-    script(&dir, &fewer, &[]).fails(2, &["shard_02.parquet is none of the 2 shards"]);
+    script(&dir, &fewer, &[]).fails(2, &["shard_02.parquet: is none of the 2 shards"]);
     // A shard of other settings does not belong to it.
     fs::remove_file(dir.at("out/manifest.json")).unwrap();
     let flags = ["--shard", "0/7", "-o", &first, "--overwrite"];

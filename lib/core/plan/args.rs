@@ -448,11 +448,6 @@ impl ProductArgs {
         stop.line(signal)
     }
 
-    /// Whether only errors are printed.
-    pub fn is_quiet(&self) -> bool {
-        self.options().quiet
-    }
-
     /// Returns the number of tasks that are wanted, if it is given.
     pub fn tasks(&self) -> Option<u64> {
         self.options().tasks
@@ -474,7 +469,11 @@ impl ProductArgs {
         let ways = ways.flat_map(|(_, ways)| ways.iter());
         let ways: Vec<(Command, &str)> =
             ways.filter_map(|(name, way)| Some(((asked.find)(name)?, *way))).collect();
-        let options = of_filters(asked.passed, &filters, &ways)?;
+        // (With a model of one's own nothing else makes conversations or tokens.)
+        let has_model =
+            matches!(self, ProductArgs::KdRoot(KdRootArgs { model: Some(_), chat: true, .. }));
+        let ways = if has_model { &[] } else { ways.as_slice() };
+        let options = of_filters(asked.passed, &filters, ways, "--model")?;
         let mut pipeline = Pipelined { pipeline: given, options };
         let job = match self {
             ProductArgs::KdRoot(args) => args.job(&mut pipeline, asked),
@@ -772,7 +771,11 @@ impl ConversationsArgs {
         request.recorded = RecordedInput { glob: None, dataset, split };
         (request.sources, request.raw_shards) = (sources, Some(self.shards));
         request.limits.rows_per_source = self.max_rows;
-        // (Conversations may lack ids, which the check would not let pass.)
+        if self.options.no_check {
+            return Err(Error::usage(
+                "--no-check: conversations are not checked, as they may lack ids",
+            ));
+        }
         let job = BuildJob { check: false, ..self.options.job(request) };
         job.refuse_taken(asked.is_plan)?;
         self.refuse_surplus(&out)?;

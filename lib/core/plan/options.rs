@@ -92,11 +92,12 @@ pub fn given(command: &Command, matches: &ArgMatches) -> Vec<PassedOption> {
 }
 
 /// Returns for each filter of a pipeline the words of the options that go to it, after looking at their values. `ways`
-/// says with what a filter comes into the pipeline that is not in it.
+/// says with what a filter comes into the pipeline that is not in it; if there are none, `without` is what keeps it out.
 pub fn of_filters(
     given: &[PassedOption],
     pipeline: &[Option<Command>],
     ways: &[(Command, &str)],
+    without: &str,
 ) -> Result<Vec<Vec<String>>> {
     let takes = |filter: &Command, flag: &str| {
         passed_on(filter).any(|own| own.get_long() == flag.strip_prefix("--"))
@@ -110,7 +111,10 @@ pub fn of_filters(
             let ways = ways.iter().filter(|(filter, _)| takes(filter, flag));
             let mut ways: Vec<&str> = ways.map(|(_, way)| *way).collect();
             ways.dedup();
-            return Err(Error::usage(format!("{flag} is for {}", ways.join(" and "))));
+            return Err(Error::usage(match ways.as_slice() {
+                [] => format!("{flag} is not for {without}"),
+                ways => format!("{flag} is for {}", ways.join(" and ")),
+            }));
         };
         words.extend(own.iter().cloned());
     }

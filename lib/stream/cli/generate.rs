@@ -21,6 +21,7 @@ pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<
     if flag != "--generate" {
         return None;
     }
+    let declared = command.clone();
     command.build();
     let what = what.to_string_lossy();
     let of: Vec<_> = of.iter().map(|word| word.to_string_lossy()).collect();
@@ -28,11 +29,9 @@ pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<
         Some(at) => (of.get(..at).unwrap_or_default(), of.get(at + 1).map(|name| &**name)),
         None => (&*of, None),
     };
-    let mut part = Some(&command);
-    for word in of {
-        part = part.and_then(|part| part.find_subcommand(&**word));
-    }
-    let Some(part) = part else {
+    let find =
+        |command| of.iter().try_fold(command, |part: &Command, word| part.find_subcommand(&**word));
+    let (Some(part), Some(declared)) = (find(&command), find(&declared)) else {
         let of = of.join(" ");
         return Some(Err(Error::usage(format!("--generate {what} {of}: no such subcommand"))));
     };
@@ -42,8 +41,8 @@ pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<
             // The script with this name also has what ds-plan does with plans.
             Some(name) => {
                 let of_plans = ["plan", "status", "finish"].into_iter();
-                let of_plans = of_plans.filter(|other| command.find_subcommand(other).is_some());
-                let script = part.clone().name(name.to_string()).bin_name(name.to_string());
+                let of_plans = of_plans.filter(|_| of.first().is_some_and(|word| word == "build"));
+                let script = declared.clone().name(name.to_string());
                 completions(script.subcommands(of_plans.map(Command::new)), shell)
             }
             None => completions(part.clone(), shell),
