@@ -17,7 +17,8 @@ use crate::provenance::DatasetOrigin;
 use crate::publish::PendingFile;
 use crate::wording::counted;
 
-pub const MANIFEST: &str = "manifest.json";
+pub use crate::format::MANIFEST;
+
 pub const SCHEMA: &str = "gristmill_pack_v1";
 
 /// `manifest.json`, in the order of its fields.

@@ -15,8 +15,8 @@ use crate::files;
 use crate::format::json_file;
 use crate::wording::exactly;
 
-/// The manifest's name.
-pub const MANIFEST: &str = "manifest.json";
+pub use crate::format::MANIFEST;
+
 /// How many differences an error names.
 const SHOWN: usize = 10;
 

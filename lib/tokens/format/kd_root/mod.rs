@@ -20,6 +20,7 @@ mod surplus;
 mod target_args;
 mod tokenizer;
 
+pub use crate::format::MANIFEST;
 pub use caches::caches_of;
 pub use format::FORMAT;
 pub use ids::{IDS, IdRows, IdsFile, IdsWriter, find_ids, ids_beside, ids_in_root};
@@ -47,7 +48,4 @@ pub use tokenizer::{
 pub const SPLITS: [&str; 2] = ["train", "valid"];
 /// The name of the only split of a prefix that was written without splits.
 pub const ALL: &str = "all";
-/// The name of the root's manifest.
-pub const MANIFEST: &str = "manifest.json";
-
 pub const ROOT_SCHEMA: &str = "synth_kd_v1";
