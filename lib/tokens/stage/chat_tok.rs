@@ -69,7 +69,7 @@ impl Sequences {
 /// How chats are rendered, for all threads.
 pub enum Rendering {
     /// As openai-harmony does it for gpt-oss.
-    Harmony(Conversations),
+    Harmony(Box<Conversations>),
     /// By the chat template of a model.
     Template(Box<Templates>),
 }

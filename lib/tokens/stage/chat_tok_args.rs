@@ -135,7 +135,7 @@ impl ModelArgs {
         let note = "tokenizer: o200k, built in; rendered as openai-harmony does; turns end with <|return|>, <|end|>, \
              <|call|>";
         Ok(OpenModel {
-            rendering: Rendering::Harmony(Conversations::new(read, settings)),
+            rendering: Rendering::Harmony(Box::new(Conversations::new(read, settings))),
             tokens: TokensOf::harmony(None, Policy::Chat)?,
             stated,
             note: note.to_string(),
