@@ -292,7 +292,7 @@ fn locks_names_and_folders_that_cannot_be_had() {
     // The lock of a root cannot be opened.
     here("mkdir -p root/tasks/here && timeout 30 $SCRIPTS/synth-kd.sh in/shards root 2>err; test $? = 75 && cat err >&2; false"
         .replace("$SCRIPTS", concat!(env!("CARGO_MANIFEST_DIR"), "/scripts")).as_str())
-        .fails(1, &["root/tasks/here: cannot be locked"]);
+        .fails(1, &["root/tasks/here: Is a directory"]);
 }
 
 /// Who runs has left nothing behind.

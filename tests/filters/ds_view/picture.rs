@@ -6,15 +6,16 @@ use crate::common::{TempDir, bash, installed};
 
 /// A checkout of its own: beside the original scripts there may be a release build, which they
 /// would prefer.
-fn scripts(dir: &TempDir) -> String {
+fn tools(dir: &TempDir) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let link = |name: &str| std::os::unix::fs::symlink(root.join(name), dir.path().join(name));
     link("scripts").unwrap();
+    link("tools").unwrap();
     std::fs::create_dir(dir.path().join("target")).unwrap();
     if root.join("target/models").exists() {
         link("target/models").unwrap();
     }
-    dir.at("scripts")
+    dir.at("tools")
 }
 
 #[test]
@@ -23,10 +24,10 @@ fn the_pictures_are_what_is_printed_now() {
         return;
     }
     let dir = TempDir::new();
-    let scripts = scripts(&dir);
+    let tools = tools(&dir);
     // Whatever the machine's own settings of colours are.
     for (pictures, settings) in [("a", ""), ("b", "NO_COLOR=1 TERM=dumb COLUMNS=40 ")] {
-        bash(&format!("{settings}{scripts}/picture.sh {}", dir.at(pictures))).ok();
+        bash(&format!("{settings}{tools}/picture.sh {}", dir.at(pictures))).ok();
         for name in ["ds-view.svg", "models.svg"] {
             let drawn = dir.path().join(pictures).join(name);
             if name == "models.svg" && !dir.path().join("target/models").exists() {

@@ -145,7 +145,7 @@ fn the_script_is_the_pipeline() {
     assert!(summary.starts_with(&format!("{to}: 8 games read; 564.0 kB in ")), "{text}");
     let expected = fs::read(data.join("expected_small_values.npy")).unwrap();
     assert_same(&out.read("pack/steps.npy"), &expected);
-    run(&format!("{raw} {to}")).fails(2, &["pack is not empty; try: --resume, or --overwrite"]);
+    run(&format!("{raw} {to}")).fails(2, &["pack: is not empty; try: --resume, or --overwrite"]);
     run(&format!("{raw} {to} --overwrite --shard-rows=7000 --workers 2")).ok();
     assert_eq!(shard_rows(&out, "pack").0, 2);
     assert!(!out.files().contains(&"pack/steps.npy".to_string()));

@@ -818,7 +818,7 @@ fn the_script_builds_a_set_of_each_domain() {
     for (arguments, code, message) in [
         ("", 2, "OUT_DIR is required"),
         (out.as_str(), 2, "nothing to build"),
-        (&format!("{out} --domino x"), 2, "--domino needs a number"),
+        (&format!("{out} --domino x"), 2, "invalid value 'x' for '--domino <N>'"),
         (&format!("{out}/x --arc /nonexistent"), 2, "/nonexistent: No such file"),
         (&format!("{out}/x --arc {out}/domino/train"), 1, "dataset.json"),
     ] {
