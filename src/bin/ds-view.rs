@@ -1,6 +1,5 @@
 //! ds-view: any dataset or stream in, its records as a person wants to see them.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,7 +13,7 @@ use gristmill::harmony::Alignment;
 use gristmill::plan;
 use gristmill::stream::{Reader, Request, refuse_chats};
 use gristmill::view::page::PageArgs;
-use gristmill::view::term::{Artist, DrawingOptions, Head, film, head};
+use gristmill::view::term::{Artist, DrawingOptions, Head, head};
 use gristmill::view::{ShownRecord, Viewer};
 
 /// Look at the records of a dataset or stream
@@ -55,17 +54,6 @@ pub struct Args {
     #[arg(long, value_name = "N,N-N", value_delimiter = ',')]
     step: Vec<RecordRange>,
 
-    /// Play the first chosen game on the screen
-    ///
-    /// Keys: space, arrows, + and -, q.
-    #[arg(long)]
-    film: bool,
-
-    /// Steps per second of --film
-    #[arg(long, value_name = "N", default_value_t = 4.0, value_parser = speed)]
-    #[arg(help_heading = "View")]
-    fps: f64,
-
     #[command(flatten)]
     color: ColorArgs,
     #[command(flatten)]
@@ -79,7 +67,7 @@ Examples:
   ds-view out --check --nth 17
   ds-view out --sample 5 --seed 1 --color always | less -R
   mx-decode raw | ds-view --step 100-105
-  ds-view pack --nth 3 --film
+  ds-view pack --nth 3 --step 0-99
   ds-view out --html out.html --check
 
 In: anything that holds records.
@@ -97,9 +85,6 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         let (of, by) = ((&args.input, &args.select), (args.align, args.model.as_deref()));
         return args.page.run(path, of, by, &args.common, tool);
     }
-    if args.film && !std::io::stdout().is_terminal() {
-        return Err(Error::usage("--film: stdout is no terminal").hint("--step 0-99"));
-    }
     args.input.is_shown = true;
     let mut reader = plan::open(&args.input, Request::Any)?.uncompared();
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
@@ -112,16 +97,10 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         );
     }
     let mut summary = Head::of(&reader, &viewer, &args.input.files)?;
-    if !args.film {
-        summary.verdict = args.page.verdict(&args.input, &args.common, tool)?;
-    }
+    summary.verdict = args.page.verdict(&args.input, &args.common, tool)?;
     let numbers = args.select.numbers(reader.total())?;
     let reader = reader.choose(&args.select)?;
-    if args.film {
-        play(&args, reader, &viewer)
-    } else {
-        print(&args, reader, &viewer, summary, numbers)
-    }
+    print(&args, reader, &viewer, summary, numbers)
 }
 
 /// Prints the head, and the records; `numbers` are their numbers.
@@ -195,29 +174,4 @@ fn drawing(args: &Args) -> DrawingOptions {
 
 fn text(lines: &[String]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
-}
-
-/// Plays the first game.
-fn play(args: &Args, mut reader: Reader, viewer: &Viewer) -> Result<()> {
-    while let Some(batch) = reader.next_batch()? {
-        if let Some(rejection) = batch.rejected.first() {
-            return Err(rejection.to_error());
-        }
-        if batch.is_empty() {
-            continue;
-        }
-        let ShownRecord::Game(game) = viewer.show(&batch, 0)? else {
-            return Err(Error::usage("--film: these are no games"));
-        };
-        drop((reader, batch));
-        let first = args.step.first().map_or(0, |range| range.first);
-        let step = usize::try_from(first).unwrap_or(usize::MAX);
-        return film(&game, step, args.fps, args.color.color.on_stdout());
-    }
-    Err(Error::data("--film: there is no game"))
-}
-
-fn speed(text: &str) -> std::result::Result<f64, String> {
-    let number = text.parse().ok().filter(|fps| (0.1..=60.0).contains(fps));
-    number.ok_or_else(|| "expected a number from 0.1 to 60".to_string())
 }

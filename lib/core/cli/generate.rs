@@ -1,4 +1,4 @@
-//! `TOOL --generate man|bash|zsh|fish|elvish|powershell|options`: the manual page, the shell completions
+//! `TOOL --generate man|bash|zsh|fish|options`: the manual page, the shell completions
 //! and the options that scripts pass on, made from the same definitions as the help.
 
 use std::ffi::OsString;
@@ -15,6 +15,9 @@ use crate::error::{Error, Result};
 /// The date in the title of the manual pages: the date of the version in CHANGELOG.md.
 const RELEASED: &str = "2026-11-26";
 
+/// The shells whose completions are tested.
+const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
+
 /// Prints what `--generate` asks for, if the command line is that and nothing else.
 pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<()>> {
     let (flag, what, of) = match arguments {
@@ -27,7 +30,7 @@ pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<
     }
     command.build();
     let what = what.to_string_lossy();
-    let shell = what.parse::<Shell>().ok();
+    let shell = SHELLS.into_iter().find(|shell| shell.to_string() == what);
     let part = match &of {
         None => Some(&command),
         Some(of) => command.find_subcommand(&**of),
@@ -41,8 +44,7 @@ pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<
         ("options", Some(part), _) => print(&for_pipelines(part)),
         (_, _, Some(shell)) if of.is_none() => completions(command, shell),
         _ => Err(Error::usage(format!(
-            "--generate {what}: expected man [SUBCOMMAND], bash, zsh, fish, elvish, powershell or \
-             options [SUBCOMMAND]"
+            "--generate {what}: expected man [SUBCOMMAND], bash, zsh, fish or options [SUBCOMMAND]"
         ))),
     })
 }

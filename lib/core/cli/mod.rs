@@ -39,7 +39,7 @@ pub use own_file::is_of_manifests;
 pub use progress::{EveryMinute, Line, Progress, Report, When, far, time_left};
 pub use rejects::{RejectedContent, Rejection, Rejects, join_rejects};
 pub use select::{Choice, RecordRange, SelectArgs, all_there, draw, records_in, runs_within};
-pub use terminal::{ColorArgs, ColorWhen, Screen, TerminalEvent, screen_size};
+pub use terminal::{ColorArgs, ColorWhen, screen_size};
 pub use tool::{ForPipelines, NoStream, Tool, WithoutEffect, writes_records};
 
 pub use crate::wording::{counted, grouped, ordinal, size};

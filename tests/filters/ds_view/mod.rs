@@ -346,34 +346,6 @@ fn colours_are_for_terminals() {
     }
 }
 
-#[test]
-fn films_need_a_terminal_and_games() {
-    let file = folder().join("games.ndjson");
-    let run = tool("ds-view").args(&["--film", file.to_str().unwrap()]).run();
-    run.says(2, "ds-view: --film: stdout is no terminal; try: --step 0-99");
-    if !installed("script") {
-        return;
-    }
-    // Keys: to the end, a step back, and out; the terminal is given back.
-    let film = |flags: &str, keys: &str| {
-        let film = format!("stty rows 24 cols 80; ds-view --film {flags}");
-        bash(&format!("(sleep 0.5; printf '{keys}'; sleep 1) | script -qec '{film}' /dev/null"))
-    };
-    let played = film(&file.display().to_string(), "G,q").text();
-    assert!(played.contains("\x1b[?1049h\x1b[?25l"), "{played:?}");
-    assert!(played.trim_end().ends_with("\x1b[?25h\x1b[?1049l"), "{played:?}");
-    for step in ["step 0 of 5", "step 4 of 5", "step 3 of 5"] {
-        assert!(played.contains(step), "{step}: {played:?}");
-    }
-    // A signal gives it back too.
-    let stop =
-        format!("timeout --foreground -s TERM 1 ds-view --film {}; echo =$?", file.display());
-    let stopped = bash(&format!("script -qec '{stop}' /dev/null < <(sleep 2)")).text();
-    assert!(stopped.trim_end().ends_with("\x1b[?25h\x1b[?1049l=124"), "{stopped:?}");
-    let other = folder().join("puzzles.ndjson");
-    assert!(film(&other.display().to_string(), "").text().contains("--film: these are no games"));
-}
-
 /// Span 3 has a name, the legend has every letter; rows show what their file has; a turn is found by the id of its chat.
 #[test]
 fn spans_bins_and_ends_are_those_of_the_data() {

@@ -49,6 +49,7 @@ pub(crate) use reader::OpenedRows;
 pub(crate) use segments::{PieceSegments, SegmentReader};
 pub use settings::{RowCompression, RowsSettings, RowsTarget};
 pub(crate) use store::PrefixStore;
+pub use store::SequenceRule;
 
 /// The most positions of a row.
 pub const MOST_POSITIONS: u32 = 1 << 24;

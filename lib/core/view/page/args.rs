@@ -28,13 +28,13 @@ pub struct PageArgs {
     ///
     /// Numbers with plots, and a sample of the records to step through. It loads nothing and has at most 2 MB.
     #[arg(long, value_name = "FILE", add = WithoutEffect)]
-    #[arg(conflicts_with_all = ["tokens", "lines", "step", "film", "fps", "color"])]
+    #[arg(conflicts_with_all = ["tokens", "lines", "step", "color"])]
     pub html: Option<PathBuf>,
 
     /// Also check the datasets, and print the findings first
     ///
     /// The page has all of them.
-    #[arg(long, conflicts_with = "film")]
+    #[arg(long)]
     pub check: bool,
 
     /// Replace the page if it exists

@@ -7,11 +7,9 @@
 //! | `text.rs` | text in lines of a width |
 //! | `conversation.rs`, `game.rs`, `puzzle.rs`, `fields.rs` | what is shown of one record |
 //! | `head.rs` | what all of it is, and how large |
-//! | `film.rs` | a game in place |
 
 mod conversation;
 mod fields;
-mod film;
 mod game;
 mod head;
 mod line;
@@ -21,7 +19,6 @@ mod text;
 use super::{ShownPuzzle, ShownRecord, TokenTraining, TrainedCounts};
 use crate::cli::RecordRange;
 
-pub use film::film;
 pub use head::{Head, head};
 pub use line::{Line, Style};
 
