@@ -71,6 +71,7 @@ Examples:
   ds-view out --check --nth 17
   ds-view out --sample 5 --seed 1 --color always | less -R
   mx-decode raw | ds-view --step 100-105
+  ds-view pack --nth 3 --step 0-99
   ds-view out --html out.html --check
 
 In: anything that holds records.

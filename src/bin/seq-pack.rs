@@ -16,12 +16,11 @@ use gristmill::error::{Error, Result, shown};
 use gristmill::files;
 use gristmill::format::kd_root;
 use gristmill::format::token_rows::{
-    ExtraColumn, Form, PAD, RowCompression, RowsSettings, RowsTarget, WindowSink, left,
-    pack_datasets, summary,
+    ExtraColumn, Form, PAD, RowCompression, RowsSettings, RowsTarget, SequenceRule, WindowSink,
+    left, pack_datasets, summary,
 };
-use gristmill::harmony::{Policy, Spans};
 use gristmill::inputs;
-use gristmill::model::{Vocabulary, end_of, eos_of, is_assumed, state_model};
+use gristmill::model::{Vocabulary, eos_of, state_model};
 use gristmill::packing::{Algorithm, Overflow, Packing};
 use gristmill::plan;
 use gristmill::record::TOKENS;
@@ -189,7 +188,13 @@ fn from_triples(
     let mut progress = args.common.progress(tool, "rows", None, false)?;
     let watched = (&mut rejects, &mut progress);
     let (files, slice) = (&args.input.files, args.input.slice);
-    let made = pack_datasets(files, slice, (settings, target), header, watched)?;
+    let (stated, keep_eod) = (header.clone(), settings.keep_eod);
+    let make_rule = || -> Result<SequenceRule> {
+        let mut gate = SequenceGate::of_triples(&stated, keep_eod)?;
+        Ok(Box::new(move |tokens, masks, segments| gate.check_stored(tokens, masks, segments)))
+    };
+    let rule = (header, (!settings.no_check).then_some(&make_rule as _));
+    let made = pack_datasets(files, slice, (settings, target), rule, watched)?;
     progress.finish();
     match (args.summary, &target.rows) {
         (true, Some(path)) => {
@@ -213,15 +218,9 @@ fn from_records(
     if reader.lacks_header() {
         tool.advise_arrow(&args.common);
     }
-    let policy = header.text("policy").and_then(Policy::from_name);
-    let spans = header.parameters.get("spans").filter(|spans| !spans.is_null());
-    let spans = spans.map(Spans::from_json);
-    let (is_assumed, end) = (is_assumed(&header), end_of(&header));
+    let mut gate = SequenceGate::of_rows(&header, settings.keep_eod)?;
     let mut sink = WindowSink::create(settings, target, header)?;
     if !settings.no_check {
-        let mut gate =
-            SequenceGate::of_rows(policy, spans, settings.keep_eod, (settings.vocabulary, end))?
-                .assuming(is_assumed);
         sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));
     }
     let rejects = Rejects::open_for_any(&args.on_error)?;

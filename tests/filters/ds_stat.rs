@@ -1,6 +1,6 @@
 //! ds-stat: the numbers are those of an independent computation, of parts those of the whole.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::{TempDir, bash, conversations, data, oracle, python, tool};
 
@@ -289,4 +289,48 @@ fn what_cannot_be_measured_is_said() {
     let text = dir.text("own").replace("\"records\":5", "\"records\":18446744073709551615");
     dir.write("own", text);
     run(&["--merge", &most, &most]).silent();
+}
+
+/// The longest records by their ids, whatever parts they are counted in.
+#[test]
+fn the_longest_are_named() {
+    let dir = TempDir::new();
+    let line = |id: &str, words: usize| {
+        let messages = json!([
+            {"role": "user", "content": "a ".repeat(words)},
+            {"role": "assistant", "channel": "final", "content": "b"},
+        ]);
+        json!({"id": id, "messages": messages}).to_string() + "\n"
+    };
+    let all: Vec<String> = (0..20)
+        .map(|number| line(&format!("chat-{number}\u{1b}"), number * 7 % 20))
+        .chain([line(&"x".repeat(1000), 30)])
+        .collect();
+    let input = dir.write("c.ndjson", all.concat());
+    let text = tool("ds-stat").args(&[&input]).run().ok().text();
+    let named = text.split("characters of the longest conversations\n").nth(1).unwrap();
+    let named: Vec<&str> = named.lines().take_while(|line| !line.is_empty()).collect();
+    assert!(named[0].trim_start().starts_with("xxx") && named[0].ends_with(" 61"), "{named:?}");
+    assert!(named[1].contains("chat-17") && named[1].ends_with(" 39"), "{named:?}");
+    assert!(named.len() == 5 && !text.contains('\u{1b}'), "{named:?}");
+    let longest = |found: &Value| found["numbers"]["conversation"]["longest"].clone();
+    let whole = stat(&[&input]);
+    assert_eq!(longest(&whole)[1], json!({"length": 39, "id": "chat-17\u{1b}"}), "{whole}");
+    assert_eq!(longest(&whole)[0]["id"].as_str().unwrap().len(), 256);
+    let parts = ["0/3", "1/3", "2/3"].map(|slice| {
+        let part = dir.at(&slice.replace('/', "-"));
+        let made = tool("ds-stat").args(&[&input, "--slice", slice, "--format", "json"]).run().ok();
+        std::fs::write(&part, made.text()).unwrap();
+        part
+    });
+    let merged = stat(&[&["--merge"][..], &parts.each_ref().map(String::as_str)].concat());
+    assert_eq!(longest(&merged), longest(&whole));
+    // Of sequences the same, in tokens; and how many come of which file.
+    dir.bash("set -o pipefail; harmony-tok -q --policy chat c.ndjson --to arrow > t.arrows").ok();
+    let text = dir.bash("ds-stat t.arrows --by input").ok().text();
+    assert!(
+        text.contains("tokens of the longest sequences\n") && text.contains("chat-17"),
+        "{text}"
+    );
+    assert!(text.contains("records by input, and their tokens"), "{text}");
 }

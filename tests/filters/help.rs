@@ -141,7 +141,6 @@ fn version_and_wrong_flags() {
         ("ds-stat", &["--merge"]),
         ("ds-diff", &["a"]),
         ("ds-stat", &["--nth", "3-1"]),
-        ("ds-view", &["--fps", "0"]),
         ("ds-view", &["--step", "3-1"]),
         ("ds-view", &["--color", "blue"]),
         ("ds-check", &["-", "--only", "kd.mas"]),

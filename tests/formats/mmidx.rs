@@ -5,6 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::checks::edit::index;
 use crate::common::samples::{masked_line, tokens_line};
 use crate::common::{
     TempDir, assert_no_temporaries, assert_same_datasets, bash, conversations, data, oracle,
@@ -92,7 +93,7 @@ fn tokens_alone_as_uint16_and_int32() {
 fn every_dtype_of_the_original_builder() {
     let Some(data) = data("mmidx") else { return };
     let Some(python) = python() else { return };
-    for name in ["int32", "uint16", "uint8", "multimodal", "zero_items"] {
+    for name in ["int32", "uint16", "uint8", "zero_items"] {
         let prefix = data.join(name).to_str().unwrap().to_string();
         let theirs = oracle(&python, "mmidx.py", &["single", &prefix]).ok().records();
         let ours = tool("ds-cat").args(&[&prefix]).run().silent().records();
@@ -107,7 +108,21 @@ fn every_dtype_of_the_original_builder() {
     tool("ds-cat")
         .args(&[&float])
         .run()
-        .fails(1, &["float32.idx", "values of float32 are no tokens"]);
+        .fails(1, &["float32.idx", "values of float32 are not read as tokens"]);
+    let multimodal = data.join("multimodal").display().to_string();
+    tool("ds-cat")
+        .args(&[&multimodal])
+        .run()
+        .fails(1, &["multimodal.idx: has the modes of multimodal sequences, which are not read"]);
+    // Types that no builder of texts writes.
+    let dir = TempDir::new();
+    for (code, size, name) in [(2, 1, "int8"), (3, 2, "int16"), (5, 8, "int64"), (6, 8, "float64")]
+    {
+        dir.write("p.idx", index((code, size), &[3], &[0, 1]));
+        dir.write("p.bin", vec![1; 3 * size as usize]);
+        let cause = format!("p.idx: values of {name} are not read as tokens");
+        tool("ds-cat").args(&[dir.at("p")]).run().fails(1, &[&cause]);
+    }
 }
 
 #[test]

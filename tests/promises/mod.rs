@@ -17,3 +17,4 @@ mod refused;
 mod replay;
 mod slow;
 mod ways_on;
+mod writers_at_once;

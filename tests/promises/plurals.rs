@@ -18,7 +18,6 @@ const CHECKED: &[&str] = &[
     "{count} times",
     ", {} times",
     "and then {rest} times",
-    "{fps:.1} steps a second",
     "{came} records",
     "{name} records of version",
 ];

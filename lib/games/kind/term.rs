@@ -32,7 +32,7 @@ pub fn lines(shown: &ShownGame, number: &str, drawing: &DrawingOptions) -> Vec<L
 }
 
 /// Returns the line about the game and how it ended.
-pub fn title(shown: &ShownGame, number: &str) -> Line {
+fn title(shown: &ShownGame, number: &str) -> Line {
     let game = &shown.game;
     let facts = facts(&[
         counted(shown.len() as u64, "step"),
@@ -84,7 +84,7 @@ fn places(length: usize, few: usize, wanted: &[RecordRange]) -> Vec<usize> {
 }
 
 /// Returns the lines of a step.
-pub fn step_lines(step: &ShownStep, length: usize, drawing: &DrawingOptions) -> Vec<Line> {
+fn step_lines(step: &ShownStep, length: usize, drawing: &DrawingOptions) -> Vec<Line> {
     let value = step.value.map(|value| format!(" {}", number(value)));
     let valuation = step.valuation.clone().map(|name| name + &value.unwrap_or_default());
     let facts = facts(&[

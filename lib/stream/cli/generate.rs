@@ -1,4 +1,4 @@
-//! `TOOL --generate man|bash|zsh|fish|elvish|powershell [SUBCOMMAND...] [--as NAME]`: the manual page and the shell
+//! `TOOL --generate man|bash|zsh|fish [SUBCOMMAND...] [--as NAME]`: the manual page and the shell
 //! completions, made from the same definitions as the help; with a name, those of the script that calls the
 //! subcommand.
 
@@ -15,6 +15,9 @@ use crate::error::{Error, Result};
 /// The date in the title of the manual pages: the date of the version in CHANGELOG.md.
 const RELEASED: &str = "2026-11-26";
 
+/// The shells whose completions are tested.
+const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
+
 /// Prints what `--generate` asks for, if the command line is that and nothing else.
 pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<()>> {
     let [_, flag, what, of @ ..] = arguments else { return None };
@@ -29,15 +32,16 @@ pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<
         Some(at) => (of.get(..at).unwrap_or_default(), of.get(at + 1).map(|name| &**name)),
         None => (&*of, None),
     };
+    let shell = SHELLS.into_iter().find(|shell| shell.to_string() == what);
     let find =
         |command| of.iter().try_fold(command, |part: &Command, word| part.find_subcommand(&**word));
     let (Some(part), Some(declared)) = (find(&command), find(&declared)) else {
         let of = of.join(" ");
         return Some(Err(Error::usage(format!("--generate {what} {of}: no such subcommand"))));
     };
-    Some(match (&*what, what.parse::<Shell>()) {
+    Some(match (&*what, shell) {
         ("man", _) => page(part, &command, name).and_then(|page| print(&page)),
-        (_, Ok(shell)) => match name {
+        (_, Some(shell)) => match name {
             // The script with this name also has what ds-plan does with plans.
             Some(name) => {
                 let of_plans = ["plan", "status", "finish"].into_iter();
@@ -48,7 +52,7 @@ pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<
             None => completions(part.clone(), shell),
         },
         _ => Err(Error::usage(format!(
-            "--generate {what}: expected man, bash, zsh, fish, elvish or powershell, then \
+            "--generate {what}: expected man, bash, zsh or fish, then \
              [SUBCOMMAND...] [--as NAME]"
         ))),
     })

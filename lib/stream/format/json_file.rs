@@ -43,7 +43,14 @@ fn read_with<T>(path: &Path, parse: fn(&[u8]) -> serde_json::Result<T>) -> Resul
 
 /// Returns the result of `read`, or `None` if there is no file.
 pub fn if_there<T>(path: &Path, read: fn(&Path) -> Result<T>) -> Result<Option<T>> {
-    if files::is_member(path)? { read(path).map(Some) } else { Ok(None) }
+    if !files::is_member(path)? {
+        return Ok(None);
+    }
+    match read(path) {
+        // (Another writer has just withdrawn it.)
+        Err(_) if !files::is_member(path)? => Ok(None),
+        read => read.map(Some),
+    }
 }
 
 /// Writes a value as indented JSON with a newline at the end, to a file that is not published yet.

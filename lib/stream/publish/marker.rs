@@ -57,7 +57,11 @@ pub(super) fn left_by(manifest: &Path, target: &Path) -> Result<Vec<PathBuf>> {
         return Ok(Vec::new());
     }
     let path = path_of(manifest);
-    let text = read_member(&path).map_err(|e| Error::io(shown(&path), &e))?;
+    let text = match read_member(&path) {
+        // (Its writer has just ended well.)
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        text => text.map_err(|e| Error::io(shown(&path), &e))?,
+    };
     let names = text.split_inclusive(|&byte| byte == 0).filter_map(|name| name.strip_suffix(&[0]));
     Ok(names.map(|name| target.join(OsStr::from_bytes(name))).collect())
 }

@@ -26,7 +26,9 @@ pub use file::{publish_file, publish_file_locked, refuse_existing_file};
 pub use lock::TargetLock;
 pub use marker::{half_published, manifest_of, marked, refuse_half_published};
 pub use pending::PendingFile;
-pub use publication::{StandingFiles, Target, publish, refuse_existing, withdraw};
+pub use publication::{
+    StandingFiles, Target, prepare, publish, publish_prepared, refuse_existing, withdraw,
+};
 pub use staging::{is_being_written, is_temporary, sweep_below};
 
 pub use file::publish_kept;

@@ -66,12 +66,22 @@ pub fn refuse_existing(target: &impl Target, overwrite: bool) -> Result<()> {
 /// withdrawn.
 pub fn publish(
     target: &impl Target,
-    mut files: Vec<PendingFile>,
+    files: Vec<PendingFile>,
     overwrite: bool,
 ) -> Result<Vec<PathBuf>> {
     prepare(&files)?;
     let lock = TargetLock::take(&target.directory())?;
-    change(target, &mut files, overwrite, &lock)
+    publish_prepared(target, files, overwrite, &lock)
+}
+
+/// Publishes files that are prepared, under a lock under which more is changed.
+pub fn publish_prepared(
+    target: &impl Target,
+    mut files: Vec<PendingFile>,
+    overwrite: bool,
+    lock: &TargetLock,
+) -> Result<Vec<PathBuf>> {
+    change(target, &mut files, overwrite, lock)
 }
 
 /// Removes a dataset that is replaced by another one, which is published under the same lock. Returns the
@@ -80,8 +90,8 @@ pub fn withdraw(target: &impl Target, lock: &TargetLock) -> Result<Vec<PathBuf>>
     change(target, &mut [], true, lock)
 }
 
-/// Syncs all bytes to the disk.
-pub(super) fn prepare(files: &[PendingFile]) -> Result<()> {
+/// Syncs all bytes to the disk, which may take long: it is done before a lock is taken.
+pub fn prepare(files: &[PendingFile]) -> Result<()> {
     start_writing(files)?;
     files.iter().try_for_each(|file| {
         refuse_target(file.path())?;

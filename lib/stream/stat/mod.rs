@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `kind.rs` | the interface of every record type, and its numbers |
 //! | `messages.rs` | messages by role and channel, of sequences and conversations |
+//! | `longest.rs` | the longest records, by their ids |
 //! | `distribution.rs` | how often each length (score, tile) occurs |
 //! | `plot.rs` | the same as bars on an axis |
 //! | `keys.rs` | ids and texts that occur more than once |
@@ -20,6 +21,7 @@ mod answer;
 mod distribution;
 mod keys;
 mod kind;
+mod longest;
 mod messages;
 mod plot;
 mod report;
@@ -34,6 +36,7 @@ pub use answer::{Answer, PackedRows, StatOptions, measure, measure_seen, merge};
 pub use distribution::Distribution;
 pub use keys::key;
 pub use kind::{CountedRows, Group, KINDS, KindNumbers, KindStat, Numbers, StatKind, StatView};
+pub use longest::LongestRecords;
 pub use messages::Messages;
 pub use messages::Parts;
 pub use plot::{Bar, Plot};

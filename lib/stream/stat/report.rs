@@ -31,6 +31,7 @@ pub fn report(answer: &Answer, by: Option<&str>, columns: usize) -> String {
             match line {
                 Line::Fact { name, value } => {
                     let (width, values) = (out.name, out.value);
+                    let name = cut(&name, columns.saturating_sub(values + 3));
                     out.line(&format!("  {name:<width$} {value:>values$}"));
                 }
                 Line::Share { name, count, all } => out.share(&name, count, all),

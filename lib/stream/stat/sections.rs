@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::answer::{Answer, OF_MESSAGES};
 use super::kind::Group;
-use super::{Distribution, Messages};
+use super::{Distribution, LongestRecords, Messages};
 use crate::wording::{grouped, size};
 
 /// The most names in a list.
@@ -161,6 +161,14 @@ impl<'a> Sections<'a> {
         for (head, named) in [("role", roles), ("channel", channels)] {
             let head = format!("{unit} by {head}");
             self.shares(&head, all, named.iter().map(|(name, of)| (name.clone(), of.sum())));
+        }
+    }
+
+    /// Adds the longest records by their ids, if they have any.
+    pub fn longest(&mut self, head: &str, longest: &LongestRecords) {
+        if longest.iter().next().is_some() {
+            self.head(head);
+            longest.iter().for_each(|(id, length)| self.number(id, length));
         }
     }
 

@@ -11,8 +11,8 @@ use crate::format::token_rows::PACKED;
 use crate::kinds::conversation::span_name;
 use crate::record::tokens::Tokens;
 use crate::stat::{
-    Answer, Distribution, Messages, Numbers, PackedRows, Parts, Sections, StatOptions, StatView,
-    key, share,
+    Answer, Distribution, LongestRecords, Messages, Numbers, PackedRows, Parts, Sections,
+    StatOptions, StatView, key, share,
 };
 use crate::wording::grouped;
 
@@ -47,6 +47,8 @@ pub struct TokensStat {
     pub nothing_supervised: u64,
     /// Sequences of more tokens than `--seq-length`.
     pub longer: u64,
+    #[serde(default)]
+    pub longest: LongestRecords,
 }
 
 impl TokensStat {
@@ -54,6 +56,7 @@ impl TokensStat {
         let length = rows.tokens(row).len() as u64;
         self.tokens += length;
         self.lengths.add(length);
+        self.longest.add(length, rows.id(row));
         self.longer += u64::from(options.seq_length.is_some_and(|most| length > most));
         let spans = self.add_masks(rows, row);
         let parts = match rows.segments(row) {
@@ -140,6 +143,7 @@ impl Numbers for TokensStat {
             *own = own.saturating_add(count);
         }
         messages.merge(other.messages)?;
+        self.longest.merge(&other.longest);
         self.tokens = self.tokens.saturating_add(other.tokens);
         self.masked = self.masked.saturating_add(other.masked);
         self.spanned = self.spanned.saturating_add(other.spanned);
@@ -207,6 +211,7 @@ impl Numbers for TokensStat {
         }
         out.repeated(answer, "repeated texts");
         out.distribution("tokens of a sequence", &self.lengths);
+        out.longest("tokens of the longest sequences", &self.longest);
         if self.masked > 0 {
             let spans = self.spans.iter().map(|(id, count)| (named_span(*id), *count));
             let loss = ("loss mask".to_string(), self.supervised);

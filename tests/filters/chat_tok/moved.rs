@@ -11,7 +11,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 
-use crate::checks::edit::edit;
+use crate::checks::edit::{edit, edit_json};
 use crate::common::models::{CHATML, PLAIN, real_model, write_model};
 use crate::common::{TempDir, bash, tool};
 
@@ -217,6 +217,139 @@ fn what_does_not_follow_from_the_segments_is_found_in_roots() {
             );
             is_found(&dir.at("root"), &[], &format!("{name}: segment {which}"));
             make();
+        }
+    }
+}
+
+/// Triples and rows of a program that does not look: no sink of ours packs them or writes them again.
+#[test]
+fn what_does_not_follow_from_the_segments_is_packed_from_no_dataset() {
+    let dir = TempDir::new();
+    let [masked, bad] = ["masked.ndjson", "bad.ndjson"].map(|name| dir.at(name));
+    dir.write("chats.jsonl", CHATS);
+    let of_model = |model: &str| {
+        format!(
+            "chat-tok -q --turns all --model {model} {} | span-mask > {masked}",
+            dir.at("chats.jsonl")
+        )
+    };
+    let gpt_oss = format!(
+        "chat-harmony -q {} | harmony-tok -q --policy chat | span-mask > {masked}",
+        dir.at("chats.jsonl")
+    );
+    let small = of_model(&write_model(&dir, "chatml", CHATML));
+    let real = real_model("qwen3").map(|model| of_model(&model));
+    for make in [Some(gpt_oss.clone()), Some(small), real].into_iter().flatten() {
+        bash(&format!("set -o pipefail; {make}")).ok();
+        let is_gpt_oss = make == gpt_oss;
+        let mut packed = 0;
+        let good: Vec<Value> =
+            dir.text("masked.ndjson").lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        for (what, change) in CHANGES {
+            // (The tokens of gpt-oss show their messages: none are kept in triples.)
+            let is_of_segments = ["answer", "question begins", "question ends"];
+            if is_gpt_oss && is_of_segments.iter().any(|name| what.starts_with(name)) {
+                continue;
+            }
+            let mut records = good.clone();
+            change(&mut records[1]);
+            let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
+            dir.write("bad.ndjson", &lines);
+            let what = format!("{what}: {make}");
+            // (Some of it mmidx-write refuses in any case.)
+            let made = tool("mmidx-write")
+                .args(&["--no-check", "--prefix", &dir.at("out/s"), "--overwrite", &bad])
+                .run();
+            if made.code() == Some(0) {
+                for form in ["rows", "trl", "megatron-bridge"] {
+                    is_packed_by_none(&dir, &["out/s", "--form", form], &what);
+                    packed += 1;
+                }
+                let split = ["out/s", "--form", "trl", "--overflow", "split"];
+                is_packed_by_none(&dir, &split, &what);
+            }
+            let rows = dir.at("rows.parquet");
+            let columns = ["--columns", "id,span_id", "--overwrite"];
+            let made =
+                tool("seq-pack").args(&["--no-check", "-o", &rows, &bad]).args(&columns).run();
+            if made.code() == Some(0) {
+                packed += 1;
+                is_packed_by_none(&dir, &["rows.parquet"], &what);
+                let prefix = dir.at("again/p");
+                tool("mmidx-write")
+                    .args(&[&rows, "--prefix", &prefix])
+                    .run()
+                    .fails(1, &["record 2"]);
+            }
+        }
+        assert!(packed >= if is_gpt_oss { 6 } else { 20 }, "{packed} of {make}");
+    }
+}
+
+#[track_caller]
+fn is_packed_by_none(dir: &TempDir, arguments: &[&str], what: &str) {
+    let [input, flags @ ..] = arguments else { panic!() };
+    let run = |more: &[&str]| {
+        let out = dir.at("packed.parquet");
+        let n = if flags.contains(&"split") { "9" } else { "4096" };
+        let flags = [&["-o", &out, "-n", n, "-q", "--overwrite"][..], flags, more].concat();
+        tool("seq-pack").args(&[&dir.at(input)]).args(&flags).run()
+    };
+    let refused = run(&[]).fails(1, &["record 2"]);
+    let is_named = NAMES.iter().any(|name| refused.stderr.contains(name));
+    assert!(is_named && refused.stderr.lines().count() == 1, "{what}: {refused:?}");
+    assert!(!dir.path().join("packed.parquet").exists(), "{what}");
+    run(&["--no-check"]).silent();
+    std::fs::remove_file(dir.path().join("packed.parquet")).unwrap();
+}
+
+/// Bytes that were changed behind the manifest's back, in the part of a root that a slice reads (so no hash is
+/// compared).
+#[test]
+fn what_was_moved_in_a_root_is_packed_from_no_slice() {
+    let dir = TempDir::new();
+    dir.write("chats.jsonl", CHATS);
+    let model = write_model(&dir, "model", CHATML);
+    let pipes = [
+        format!("chat-tok -q --turns all --model {model} chats.jsonl --to arrow"),
+        "chat-harmony -q chats.jsonl | harmony-tok -q --policy chat --to arrow".to_string(),
+    ];
+    for (number, pipe) in pipes.iter().enumerate() {
+        let make = || {
+            dir.bash(&format!(
+                "set -eo pipefail; rm -rf root; {pipe} | span-mask --to arrow |
+                 mmidx-write -q --root root --shard s --valid-fraction 0"
+            ))
+            .ok();
+        };
+        let pack = || {
+            let flags = ["--slice", "1..2", "-q", "--overwrite", "-o", &dir.at("r.parquet")];
+            tool("seq-pack").args(&[&dir.at("root/train")]).args(&flags).run()
+        };
+        make();
+        pack().silent();
+        let members = ["root/train/s_lossmask.bin", "root/train/s_span.bin"];
+        for which in [&members[..], &members[..1], &members[1..]] {
+            let changes: [fn(&mut Vec<u8>); 2] =
+                [|bytes| bytes.rotate_right(1), |bytes| bytes.rotate_left(1)];
+            for change in changes {
+                which.iter().for_each(|name| edit(&dir, name, change));
+                pack().fails(1, &["root/train/s: record 2: ", "(kd.mask."]);
+                make();
+            }
+        }
+        for by in [1, -1] {
+            if number == 0 {
+                edit_ids(&dir.at("root/ids/train/s.parquet"), |_, value, _| value + by);
+                edit_json(&dir, "root/parts/s.json", |part| {
+                    for stated in ["paths", "bytes", "sha256"] {
+                        part["splits"]["train"][stated].as_object_mut().unwrap().remove("ids");
+                    }
+                });
+                let told = pack().fails(1, &["root/train/s: record 2: "]).stderr;
+                assert!(NAMES.iter().any(|name| told.contains(name)), "{told}");
+                make();
+            }
         }
     }
 }

@@ -73,6 +73,12 @@ pub(super) fn assert_good(browser: &mut Browser, path: &str) {
         browser.open(path, window);
         let wide = browser.eval("document.documentElement.scrollWidth <= innerWidth");
         assert_eq!(wide, true, "wider than {window:?}");
+        // (Boxes hide what is wider than they are.)
+        let cut = browser.eval(
+            "[...document.querySelectorAll('h2, h3, h4')]
+                 .filter((node) => node.scrollWidth > node.clientWidth + 1).map((node) => node.textContent)",
+        );
+        assert_eq!(cut, json!([]), "headers are cut in {window:?}");
         let small = browser.eval(
             "[...document.querySelectorAll('button, input, select, nav a, summary')]
                  .map((node) => [node.id || node.textContent, node.getBoundingClientRect()])

@@ -179,7 +179,9 @@ fn the_file_is_published_like_every_output() {
     assert_eq!(failed.code(), Some(1), "{failed:?}");
     let failed = tool("ds-view").args(&["--check", "--html", &dir.at("bad.html")]).input("").run();
     failed.exits(2, &["--check: a stream is read only once"]);
-    for unused in [&["-j", "2"][..], &["--html", "x.html", "--tokens"]] {
+    for unused in
+        [&["-j", "2"][..], &["--html", "x.html", "--step", "3"], &["--html", "x.html", "--tokens"]]
+    {
         let refused = tool("ds-view").args(unused).args(&[&input]).run();
         assert_eq!(refused.code(), Some(2), "{refused:?}");
     }

@@ -139,8 +139,9 @@ fn data_that_was_changed_is_not_taken() {
     root(&dir, 50);
     let (train, index) = (dir.at("root/train"), dir.at("i.parquet"));
     seq_pack(&[&train, "--index", &index, "-n", "900", "-q"]).silent();
+    // (A text that is another one; a role would be missed.)
     let mut bin = dir.read("root/train/s0_tokens.bin");
-    bin[4] ^= 1;
+    bin[12] ^= 1;
     dir.write("root/train/s0_tokens.bin", &bin);
     let found = tool("ds-check").args(&[&index]).run();
     assert_eq!(found.code(), Some(1));

@@ -10,7 +10,8 @@ use crate::error::Result;
 use crate::json::{self, Kind, Reader, Str};
 use crate::record::conversation::Conversations;
 use crate::stat::{
-    Answer, Distribution, Messages, Numbers, Parts, Sections, StatOptions, StatView, plain,
+    Answer, Distribution, LongestRecords, Messages, Numbers, Parts, Sections, StatOptions,
+    StatView, plain,
 };
 use crate::wording::grouped;
 
@@ -25,6 +26,8 @@ pub struct ConversationsStat {
     /// Conversations without a message of an assistant in this channel.
     pub no_reasoning: u64,
     pub no_final: u64,
+    #[serde(default)]
+    pub longest: LongestRecords,
 }
 
 impl ConversationsStat {
@@ -45,6 +48,7 @@ impl ConversationsStat {
             Err(_) => self.without_messages += 1,
         }
         self.lengths.add(length);
+        self.longest.add(length, rows.id(row));
         self.no_reasoning += u64::from(!parts.reasoning);
         self.no_final += u64::from(!parts.answer);
         Ok(())
@@ -80,6 +84,7 @@ impl Numbers for ConversationsStat {
     fn merge(&mut self, other: ConversationsStat) -> Result<()> {
         self.lengths.merge(other.lengths);
         self.messages.merge(other.messages)?;
+        self.longest.merge(&other.longest);
         self.without_messages = self.without_messages.saturating_add(other.without_messages);
         self.no_reasoning = self.no_reasoning.saturating_add(other.no_reasoning);
         self.no_final = self.no_final.saturating_add(other.no_final);
@@ -111,6 +116,7 @@ impl Numbers for ConversationsStat {
         }
         out.repeated(answer, "repeated texts");
         out.distribution("characters of a conversation", &self.lengths);
+        out.longest("characters of the longest conversations", &self.longest);
         out.messages(&self.messages, "characters", self.lengths.sum());
     }
 }

@@ -200,14 +200,10 @@ fn files_of(stated: &[StatedPrefix]) -> Vec<FileEntry> {
 /// Returns the manifest of a root, if its schema is known here.
 pub(super) fn root_manifest(root: &Path) -> Result<Option<KdRootManifest>> {
     let path = root.join(MANIFEST);
-    if !files::is_member(&path)? {
-        return Ok(None);
-    }
-    let value: Value = json_file::read(&path)?;
-    if value.get("schema_version").is_some_and(|schema| schema == ROOT_SCHEMA) {
-        json_file::read(&path).map(Some)
-    } else {
-        Ok(None)
+    let value: Option<Value> = json_file::if_there(&path, json_file::read)?;
+    match value.as_ref().and_then(|value| value.get("schema_version")) {
+        Some(schema) if schema == ROOT_SCHEMA => json_file::if_there(&path, json_file::read),
+        _ => Ok(None),
     }
 }
 

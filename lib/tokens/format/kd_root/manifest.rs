@@ -14,6 +14,7 @@ use super::part::{
 use super::{ALL, KdListing, MANIFEST, ROOT_SCHEMA, SPLITS};
 use crate::error::{Error, Result, shown};
 use crate::files;
+use crate::format::whole::understood;
 use crate::format::{RecordCounts, json_file};
 use crate::provenance::{BuildRun, InputManifest, git_sha};
 use crate::publish::{TargetLock, manifest_of, publish_file_locked, refuse_half_published};
@@ -252,9 +253,10 @@ impl KdRootSplit {
 
 /// Whether a `manifest.json` is the manifest of a root.
 pub(super) fn is_root_manifest(path: &Path) -> Result<bool> {
-    let text = files::read_member(path).map_err(|e| Error::io(shown(path), &e))?;
-    let manifest = serde_json::from_slice::<Value>(&text).unwrap_or_default();
-    Ok(manifest.get("schema_version").is_some_and(|schema| schema == ROOT_SCHEMA))
+    let manifest: Option<Value> =
+        understood(json_file::if_there(path, json_file::read_all))?.flatten();
+    let schema = manifest.as_ref().and_then(|manifest| manifest.get("schema_version"));
+    Ok(schema.is_some_and(|schema| schema == ROOT_SCHEMA))
 }
 
 /// Returns the part manifests of a root, by name, of shards and of concatenations.

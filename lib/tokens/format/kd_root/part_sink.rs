@@ -15,6 +15,7 @@ use super::{
 use crate::batch::{Batch, CUT_SHARD, Counts, Header, Sink, SinkSummary};
 use crate::cli::Rejects;
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::format::RecordCounts;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 use crate::format::synth_shards::CONVERSION;
@@ -22,7 +23,7 @@ use crate::harmony::{Alignment, ChannelSpan, Policy, Spans, unsupervised};
 use crate::model::{Vocabulary, end_of, o200k};
 use crate::ordered::Flow;
 use crate::provenance::{BuildRun, git_sha};
-use crate::publish::{PendingFile, TargetLock, publish};
+use crate::publish::{PendingFile, Target, TargetLock, prepare, publish, publish_prepared};
 use crate::record::conversation::ID_FIELD;
 use crate::record::tokens::Tokens;
 use crate::stream::row_json;
@@ -182,7 +183,10 @@ impl PartSink {
     pub fn keeping(self, model: Option<&Path>, template: Option<&Path>) -> Result<PartSink> {
         let KdTarget::Root { root, .. } = &self.target else { return Ok(self) };
         let kept = KeptTokenizer::of_header(&self.header, model, template)?;
-        refuse_another(root, kept.as_ref(), &self.replaced())?;
+        if files::is_directory(root)? {
+            let lock = TargetLock::take(root)?;
+            refuse_another(root, kept.as_ref(), &self.replaced(), &lock)?;
+        }
         Ok(PartSink { kept, ..self })
     }
 
@@ -262,17 +266,19 @@ impl Sink for PartSink {
             run: BuildRun::since(self.start),
         };
         files.push(part.pending(&target.manifest())?);
-        let is_root = matches!(target, KdTarget::Root { .. });
-        if is_root {
+        prepare(&files)?;
+        let lock = TargetLock::take(&target.directory())?;
+        let root = matches!(target, KdTarget::Root { .. }).then(|| target.root());
+        if let Some(root) = root {
             // (Another writer may have been here meanwhile.)
-            refuse_another(target.root(), kept.as_ref(), &replaced)?;
+            refuse_another(root, kept.as_ref(), &replaced, &lock)?;
+            let keep = |kept: &KeptTokenizer| kept.publish_locked(root, self.overwrite, &lock);
+            kept.as_ref().map_or(Ok(()), keep)?;
         }
-        if let Some(kept) = &kept {
-            kept.publish(target.root(), self.overwrite)?;
-        }
-        warnings.extend(publish_part(&target, files, self.overwrite)?);
-        if is_root && kept.is_none() && self.overwrite {
-            remove_kept(target.root(), &TargetLock::take(target.root())?)?;
+        let withdrawn = publish_prepared(&target, files, self.overwrite, &lock)?;
+        warnings.extend(clean_up_withdrawn(&withdrawn));
+        if let Some(root) = root.filter(|_| kept.is_none() && self.overwrite) {
+            remove_kept(root, &lock)?;
         }
         Ok(SinkSummary { made: Some(part.summary()), warnings, left: None })
     }

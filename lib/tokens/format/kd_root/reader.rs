@@ -349,13 +349,16 @@ fn ids_of(prefix: &Path, datasets: &[MmidxDataset]) -> Result<Option<IdsFile>> {
 /// Opens the datasets of a prefix; the first one holds tokens.
 fn open_datasets(prefix: &Path, layout: PrefixLayout) -> Result<Vec<MmidxDataset>> {
     let datasets = layout.open(prefix)?;
-    match datasets.first().map(|tokens| (tokens, tokens.index.dtype)) {
-        Some((tokens, dtype @ (MmidxDtype::Float32 | MmidxDtype::Float64))) => {
-            let cause = format!("values of {} are no tokens", dtype.name());
-            Err(Error::data(cause).at(tokens.idx_path()))
+    let Some(tokens) = datasets.first() else { return Ok(datasets) };
+    let dtype = tokens.index.dtype;
+    let cause = match dtype {
+        _ if tokens.index.has_modes => {
+            "has the modes of multimodal sequences, which are not read".to_string()
         }
-        _ => Ok(datasets),
-    }
+        MmidxDtype::Int32 | MmidxDtype::UInt16 | MmidxDtype::UInt8 => return Ok(datasets),
+        _ => format!("values of {} are not read as tokens", dtype.name()),
+    };
+    Err(Error::data(cause).at(tokens.idx_path()))
 }
 
 impl OpenPrefix {
@@ -438,7 +441,7 @@ impl OpenPrefix {
                 }
                 dataset.read_sequence(offset?, length, target)?;
             }
-            append_tokens(tokens, &bytes, &mut builder.tokens)?;
+            append_tokens(tokens, &bytes, &mut builder.tokens);
             let weighted = self.weighted.as_ref();
             let mut of_tokens = |builder: &mut TokensBuilder, identity: Identity<'_>| {
                 segments.clear();
@@ -465,33 +468,17 @@ impl OpenPrefix {
     }
 }
 
-/// Appends values of any integer dtype as int32 tokens.
-fn append_tokens(dataset: &MmidxDataset, bytes: &[u8], tokens: &mut Vec<i32>) -> Result<()> {
-    let size = dataset.index.dtype.size();
+/// Appends values as int32 tokens.
+fn append_tokens(dataset: &MmidxDataset, bytes: &[u8], tokens: &mut Vec<i32>) {
     match dataset.index.dtype {
-        MmidxDtype::Int32 => {
+        MmidxDtype::UInt8 => tokens.extend(bytes.iter().map(|&value| i32::from(value))),
+        MmidxDtype::UInt16 => {
+            tokens.extend(bytes.as_chunks().0.iter().map(|b| i32::from(u16::from_le_bytes(*b))));
+        }
+        _ => {
             let start = tokens.len();
-            tokens.resize(start + bytes.len() / size, 0);
+            tokens.resize(start + bytes.len() / 4, 0);
             LittleEndian::read_i32_into(bytes, &mut tokens[start..]);
         }
-        MmidxDtype::UInt8 => tokens.extend(bytes.iter().map(|&value| i32::from(value))),
-        MmidxDtype::Int8 => tokens.extend(bytes.iter().map(|&value| i32::from(value as i8))),
-        MmidxDtype::UInt16 => {
-            tokens.extend(bytes.chunks_exact(size).map(|b| i32::from(LittleEndian::read_u16(b))));
-        }
-        MmidxDtype::Int16 => {
-            tokens.extend(bytes.chunks_exact(size).map(|b| i32::from(LittleEndian::read_i16(b))));
-        }
-        MmidxDtype::Int64 => {
-            for value in bytes.chunks_exact(size).map(LittleEndian::read_i64) {
-                let token = i32::try_from(value).map_err(|_| {
-                    let cause = format!("the value {value} is not an int32 token");
-                    Error::data(cause).at(dataset.bin_path())
-                })?;
-                tokens.push(token);
-            }
-        }
-        MmidxDtype::Float32 | MmidxDtype::Float64 => {}
     }
-    Ok(())
 }

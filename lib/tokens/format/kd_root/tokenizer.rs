@@ -13,8 +13,13 @@ use crate::error::{Error, Kind, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::hashed_file::HashedFile;
+use crate::format::json_file;
+use crate::format::whole::understood;
 use crate::model::{OF_ROOT, TokenizerName, locate, stated_files};
-use crate::publish::{StandingFiles, Target, TargetLock, half_published, publish, withdraw};
+use crate::publish::{
+    PendingFile, StandingFiles, Target, TargetLock, half_published, prepare, publish,
+    publish_prepared, withdraw,
+};
 
 /// The folder of a root in which its tokenizer is.
 pub const TOKENIZER: &str = OF_ROOT;
@@ -101,6 +106,26 @@ impl KeptTokenizer {
     /// Publishes the files in a root. Files that are there already stay as they are. Another tokenizer is replaced if
     /// `overwrite`; otherwise it stays and is an error.
     pub fn publish(&self, root: &Path, overwrite: bool) -> Result<()> {
+        let Some((files, is_other)) = self.pending(root, overwrite)? else { return Ok(()) };
+        publish(&TokenizerFolder(root), files, is_other).map(drop).map_err(|error| {
+            match error.kind() {
+                // If another writer was first, its files are compared.
+                Kind::Usage => self.refuse_other(root).err().unwrap_or(error),
+                _ => error,
+            }
+        })
+    }
+
+    /// Does the same under the lock of the root.
+    pub fn publish_locked(&self, root: &Path, overwrite: bool, lock: &TargetLock) -> Result<()> {
+        let Some((files, is_other)) = self.pending(root, overwrite)? else { return Ok(()) };
+        prepare(&files)?;
+        publish_prepared(&TokenizerFolder(root), files, is_other, lock).map(drop)
+    }
+
+    /// Returns the files that are to be published, and whether another tokenizer stands there; `None` if they are there
+    /// already.
+    fn pending(&self, root: &Path, overwrite: bool) -> Result<Option<(Vec<PendingFile>, bool)>> {
         let is_other = match self.refuse_other(root) {
             Err(error) if overwrite && error.kind() == Kind::Usage => true,
             refused => refused.map(|()| false)?,
@@ -108,7 +133,7 @@ impl KeptTokenizer {
         let is_whole = kept_files(root)?.len() == self.files.len()
             && !half_published(&TokenizerFolder(root).manifest())?;
         if is_whole && !is_other {
-            return Ok(());
+            return Ok(None);
         }
         let mut pending = Vec::new();
         for (name, entry) in &self.files {
@@ -121,13 +146,7 @@ impl KeptTokenizer {
             }
             pending.push(file.file);
         }
-        publish(&TokenizerFolder(root), pending, is_other).map(drop).map_err(|error| {
-            match error.kind() {
-                // If another writer was first, its files are compared.
-                Kind::Usage => self.refuse_other(root).err().unwrap_or(error),
-                _ => error,
-            }
-        })
+        Ok(Some((pending, is_other)))
     }
 }
 
@@ -147,10 +166,12 @@ pub fn keep_joined(prefixes: &[PathBuf], target: &KdTarget, part: &mut KdPart) -
 }
 
 /// Refuses a root that keeps another tokenizer than this one (`None` is o200k), unless all that it holds is replaced.
+/// (Without the lock, what another writer is publishing would look like files that no manifest names.)
 pub fn refuse_another(
     root: &Path,
     own: Option<&KeptTokenizer>,
     is_replaced: &dyn Fn(&str) -> bool,
+    _: &TargetLock,
 ) -> Result<()> {
     way(root, own, is_replaced).map(|_| ())
 }
@@ -162,8 +183,11 @@ pub fn make_way(
     own: Option<&KeptTokenizer>,
     is_replaced: &dyn Fn(&str) -> bool,
 ) -> Result<()> {
-    let Some(old) = way(root, own, is_replaced)? else { return Ok(()) };
+    if !files::is_directory(root)? {
+        return Ok(());
+    }
     let lock = TargetLock::take(root)?;
+    let Some(old) = way(root, own, is_replaced)? else { return Ok(()) };
     old.withdraw(&lock)?;
     remove_kept(root, &lock)
 }
@@ -183,15 +207,17 @@ fn way<'a>(
     is_replaced: &dyn Fn(&str) -> bool,
 ) -> Result<Option<Surplus<'a>>> {
     let refused = match own {
-        Some(own) => own.refuse_other(root),
+        Some(own) => own.refuse_other(root).and_then(|()| refuse_o200k(root)),
         None => refuse_kept(root),
     };
     match refused {
         Ok(()) => Ok(None),
-        Err(error) if error.kind() == Kind::Usage => {
-            let old = Surplus::of(root, &HashSet::new())?;
-            if old.is_all(is_replaced) { Ok(Some(old)) } else { Err(error) }
-        }
+        Err(error) if error.kind() == Kind::Usage => match Surplus::of(root, &HashSet::new()) {
+            Ok(old) if old.is_all(is_replaced) => Ok(Some(old)),
+            Err(other) if other.kind() == Kind::Unavailable => Err(other),
+            // (What no manifest names is of another program, and is not replaced.)
+            _ => Err(error),
+        },
         Err(error) => Err(error),
     }
 }
@@ -204,6 +230,27 @@ fn refuse_kept(root: &Path) -> Result<()> {
             .hint("another root")),
         None => Ok(()),
     }
+}
+
+/// Refuses tokens of a model in a root of o200k, which keeps no tokenizer.
+fn refuse_o200k(root: &Path) -> Result<()> {
+    for path in files::paths_if_there(&root.join("parts"))? {
+        if path.extension().is_none_or(|ending| ending != "json") {
+            continue;
+        }
+        let part: Option<KdPart> = understood(json_file::if_there(&path, KdPart::read))?.flatten();
+        let stated = part.as_ref().and_then(|part| part.source.tokenizer.as_ref());
+        match TokenizerName::of(stated) {
+            None => {}
+            Some(TokenizerName::O200k) => {
+                let cause = "has tokens of o200k, but these are of another tokenizer";
+                return Err(Error::usage(cause).at(path.as_path()).hint("another root"));
+            }
+            // (All parts of a root are of one tokenizer.)
+            Some(_) => break,
+        }
+    }
+    Ok(())
 }
 
 /// Returns the folder of the tokenizer that a root keeps; `None` if it keeps none.

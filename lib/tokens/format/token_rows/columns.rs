@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::manifest::Labels;
-use super::store::{OF_MODEL, Sequences, end_inside, no_end, not_at_end, outside, wrong_mask};
+use super::store::{
+    OF_MODEL, SequenceRule, Sequences, end_inside, no_end, not_at_end, outside, wrong_mask,
+};
 use crate::error::{Error, Result};
 use crate::model::Vocabulary;
 use crate::packing::{Overflow, Packing, Piece, RowUnit};
@@ -253,6 +255,34 @@ pub(super) struct GroupColumns {
     /// The messages of each piece, if the tokens do not show them.
     segments: Option<PieceBuilder>,
     totals: GroupTotals,
+    whole: WholeSequence,
+}
+
+/// A sequence that was read whole for its rule, with its end of document.
+#[derive(Default)]
+struct WholeSequence {
+    tokens: Vec<i32>,
+    mask: Vec<u8>,
+    spans: Vec<u8>,
+}
+
+impl WholeSequence {
+    /// Checks a sequence of `length` tokens.
+    fn check(
+        &mut self,
+        store: &dyn Sequences,
+        (sequence, length): (u64, u32),
+        rule: &mut SequenceRule,
+    ) -> Result<()> {
+        let WholeSequence { tokens, mask, spans } = self;
+        tokens.clear();
+        mask.clear();
+        spans.clear();
+        store.tokens(sequence, 0..length, tokens)?;
+        store.masks(sequence, 0..length, mask, Some(spans))?;
+        let checked = rule(tokens, (mask, spans), store.segments(sequence));
+        checked.map_err(|cause| Error::data(cause).at(store.place(sequence)))
+    }
 }
 
 impl GroupColumns {
@@ -274,11 +304,25 @@ impl GroupColumns {
             left: Vec::new(),
             segments: with_segments.then(PieceBuilder::default),
             totals: GroupTotals::default(),
+            whole: WholeSequence::default(),
         }
     }
 
-    pub fn row(&mut self, pieces: &[Piece], source: &Source<'_>) -> Result<()> {
-        pieces.iter().try_for_each(|piece| self.piece(piece, source))?;
+    /// Adds a row. Each sequence that begins in it must satisfy the rule.
+    pub fn row(
+        &mut self,
+        pieces: &[Piece],
+        source: &Source<'_>,
+        mut rule: Option<&mut SequenceRule>,
+    ) -> Result<()> {
+        for piece in pieces {
+            self.piece(piece, source)?;
+            if let Some(rule) = rule.as_deref_mut().filter(|_| piece.start == 0) {
+                let own = source.lengths[(piece.sequence - source.first) as usize];
+                let whole = (piece.sequence, own + u32::from(!source.keep_eod));
+                self.whole.check(source.store, whole, rule)?;
+            }
+        }
         self.row_ends.push(self.tokens.len() as i32);
         self.piece_ends.push(self.piece_lengths.len() as i32);
         Ok(())

@@ -48,7 +48,7 @@ pub use pack::{WindowSink, pack_datasets};
 pub use reader::OpenedRows;
 pub use segments::{PieceSegments, SegmentReader};
 pub use settings::{RowCompression, RowsSettings, RowsTarget};
-pub use store::PrefixStore;
+pub use store::{PrefixStore, SequenceRule};
 
 /// The most positions of a row.
 pub const MOST_POSITIONS: u32 = 1 << 24;

@@ -14,7 +14,7 @@ use super::manifest::{
 };
 use super::settings::{RowCompression, RowsSettings, RowsTarget};
 use super::sink::RowsFile;
-use super::store::{PrefixStore, Sequences, no_end};
+use super::store::{MakeSequenceRule, PrefixStore, Sequences, no_end};
 use super::window::Window;
 use crate::batch::{
     Batch, Counts, DroppedRecords, Header, RecordSource, Sink, SinkSummary, SkippedRecords,
@@ -73,6 +73,8 @@ struct SequenceGroup<'a> {
     lengths: &'a [u32],
     /// The name of their number in the error if one is too long.
     what: &'static str,
+    /// What each of them must satisfy, if it was not asked before.
+    rule: Option<MakeSequenceRule<'a>>,
 }
 
 impl Output {
@@ -95,7 +97,7 @@ impl Output {
         rejects: &mut Rejects,
         done: &mut dyn FnMut(u64, u64),
     ) -> Result<()> {
-        let &SequenceGroup { store, first, lengths: all, what } = together;
+        let &SequenceGroup { store, first, lengths: all, what, rule } = together;
         let RowsSettings { keep_eod, packing, no_check, vocabulary, pad, .. } = self.settings;
         let without_end: Vec<u32>;
         let lengths = match keep_eod {
@@ -151,7 +153,7 @@ impl Output {
             Some(file) => {
                 let source =
                     Source { store, first, lengths, keep_eod, no_check, vocabulary, pad, packing };
-                let written = file.write(&rows, source, self.settings.jobs, done)?;
+                let written = file.write(&rows, (source, rule), self.settings.jobs, done)?;
                 self.totals.group.add(&written);
             }
             None => done(rows.len() as u64, 0),
@@ -277,12 +279,13 @@ impl Totals {
     }
 }
 
-/// Packs datasets of Megatron triples, all sequences together.
+/// Packs datasets of Megatron triples, all sequences together. Each sequence in a row must satisfy the rule, if there
+/// is one.
 pub fn pack_datasets(
     paths: &[PathBuf],
     slice: Option<Slice>,
     (settings, target): (&RowsSettings, &RowsTarget),
-    header: Header,
+    (header, rule): (Header, Option<MakeSequenceRule<'_>>),
     (rejects, progress): (&mut Rejects, &mut Progress),
 ) -> Result<RowsManifest> {
     let unchanged = InputSnapshot::of(paths)?;
@@ -299,7 +302,7 @@ pub fn pack_datasets(
     comparison.begin();
     let mut output = Output::create(settings, target, header)?;
     let lengths = &store.lengths[range.start as usize..range.end as usize];
-    let together = SequenceGroup { store: &store, first: range.start, lengths, what: "" };
+    let together = SequenceGroup { store: &store, first: range.start, lengths, what: "", rule };
     // (All outputs are in one folder.)
     let folder = target.directory();
     let write =
@@ -375,7 +378,8 @@ impl WindowSink {
         let WindowSink { output, window, .. } = self;
         let what = " in a window";
         let (store, first, lengths) = (&*window, window.first, window.lengths.as_slice());
-        let together = SequenceGroup { store, first, lengths, what };
+        // (A window has asked the rule for each record.)
+        let together = SequenceGroup { store, first, lengths, what, rule: None };
         output.write(&together, rejects, &mut |_, _| {})?;
         window.clear();
         Ok(())

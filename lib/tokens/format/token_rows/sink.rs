@@ -20,6 +20,7 @@ use super::columns::{GroupColumns, GroupTotals, Layout, Source};
 use super::manifest::KEY;
 use super::pages::{Chunk, chunk, is_of_tokens};
 use super::segments::{self, Block, block};
+use super::store::{MakeSequenceRule, SequenceRule};
 use crate::error::{Error, Result, shown};
 use crate::format::hashed_file::HashedFile;
 use crate::format::parquet::{end_error, write_error, writer_properties};
@@ -85,11 +86,11 @@ impl RowsFile {
         Ok(RowsFile { writer, factory, schema, layout, compression, path, blocks })
     }
 
-    /// Appends rows; calls `done` with the rows and tokens that are written.
+    /// Appends rows whose sequences satisfy the rule; calls `done` with the rows and tokens that are written.
     pub fn write(
         &mut self,
         rows: &Rows,
-        source: Source<'_>,
+        (source, rule): (Source<'_>, Option<MakeSequenceRule<'_>>),
         jobs: NonZeroUsize,
         mut done: impl FnMut(u64, u64),
     ) -> Result<GroupTotals> {
@@ -98,39 +99,39 @@ impl RowsFile {
         let (layout, compression, path) = (*layout, *compression, path.as_str());
         let encoder = Encoder { factory, schema, columns, layout, compression, path };
         let failed = |e: ParquetError| write_error(path, e);
-        let encode = |group: Range<usize>| encoder.group(rows, group, &source);
+        let make_worker = || {
+            let mut rule = rule.map(|make| make()).transpose();
+            let (encoder, source) = (&encoder, &source);
+            one(move |group: Range<usize>| {
+                let rule = rule.as_mut().map_err(|error| error.clone())?;
+                encoder.group(rows, group, source, rule.as_mut())
+            })
+        };
         let mut sums = GroupTotals::default();
         let most = layout.form.group_rows();
         let groups = groups(rows, most, source.packing).map(Ok::<_, Error>);
         // (A group takes up to 14 MB: twice as many in memory make no more speed.)
         let threads = Threads::with_waiting(jobs, 2);
-        ordered_map(
-            threads,
-            groups,
-            || one(&encode),
-            |encoded: Result<EncodedGroup>| {
-                let EncodedGroup { chunks, rows, tokens, totals, segments } = encoded?;
-                let mut group = writer.next_row_group().map_err(failed)?;
-                for chunk in chunks {
-                    match chunk {
-                        Column::OfTokens(Chunk { bytes, close }) => {
-                            group.append_column(&bytes, close)
-                        }
-                        Column::Other(chunk) => chunk.append_to_row_group(&mut group),
-                    }
-                    .map_err(failed)?;
+        ordered_map(threads, groups, make_worker, |encoded: Result<EncodedGroup>| {
+            let EncodedGroup { chunks, rows, tokens, totals, segments } = encoded?;
+            let mut group = writer.next_row_group().map_err(failed)?;
+            for chunk in chunks {
+                match chunk {
+                    Column::OfTokens(Chunk { bytes, close }) => group.append_column(&bytes, close),
+                    Column::Other(chunk) => chunk.append_to_row_group(&mut group),
                 }
-                group.close().map_err(failed)?;
-                if let Some((block, raw_bytes)) = segments {
-                    let offset = writer.bytes_written() as u64;
-                    writer.write_all(&block).map_err(|e| Error::write(path, &e))?;
-                    blocks.push(Block::new(offset, (&block, raw_bytes)));
-                }
-                sums.add(&totals);
-                done(rows, tokens);
-                Ok(Flow::Continue)
-            },
-        )?;
+                .map_err(failed)?;
+            }
+            group.close().map_err(failed)?;
+            if let Some((block, raw_bytes)) = segments {
+                let offset = writer.bytes_written() as u64;
+                writer.write_all(&block).map_err(|e| Error::write(path, &e))?;
+                blocks.push(Block::new(offset, (&block, raw_bytes)));
+            }
+            sums.add(&totals);
+            done(rows, tokens);
+            Ok(Flow::Continue)
+        })?;
         Ok(sums)
     }
 
@@ -159,13 +160,21 @@ struct Encoder<'a> {
 }
 
 impl Encoder<'_> {
-    fn group(&self, rows: &Rows, group: Range<usize>, source: &Source<'_>) -> Result<EncodedGroup> {
+    fn group(
+        &self,
+        rows: &Rows,
+        group: Range<usize>,
+        source: &Source<'_>,
+        mut rule: Option<&mut SequenceRule>,
+    ) -> Result<EncodedGroup> {
         let failed = |e: ParquetError| write_error(self.path, e);
         let pieces = group.clone().flat_map(|row| rows.row(row));
         let tokens: u64 = pieces.map(|piece| stored(piece, &source.packing)).sum();
         let with_segments = source.store.has_segments();
         let mut columns = GroupColumns::new(self.layout, tokens as usize, with_segments);
-        group.clone().try_for_each(|row| columns.row(rows.row(row), source))?;
+        for row in group.clone() {
+            columns.row(rows.row(row), source, rule.as_deref_mut())?;
+        }
         let (columns, totals, segments) = columns.finish()?;
         let segments = segments.map(block).transpose()?;
         // (The number of a row group matters only to encryption.)

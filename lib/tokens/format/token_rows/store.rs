@@ -22,6 +22,14 @@ use crate::record::tokens::Segment;
 use crate::tokenizer::EOD;
 use crate::wording::exactly;
 
+/// What a sequence on disk must satisfy: its tokens, its masks, and its messages, if they are kept beside it. Returns
+/// the cause if it does not.
+pub type SequenceRule =
+    Box<dyn FnMut(&[i32], (&[u8], &[u8]), Option<Vec<Segment<'_>>>) -> Result<(), String> + Send>;
+
+/// Makes the rule; each thread has its own.
+pub type MakeSequenceRule<'a> = &'a (dyn Fn() -> Result<SequenceRule> + Sync);
+
 /// Sequences by their number. Ranges of positions must be inside the sequence.
 pub trait Sequences: Sync {
     /// Appends tokens.
