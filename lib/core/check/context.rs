@@ -30,7 +30,7 @@ pub struct CheckOptions {
     #[arg(hide_possible_values = true)]
     pub policy: Option<Policy>,
 
-    /// The model of the tokens, for streams that do not state it: a folder, or a tokenizer.json
+    /// The model of the tokens, for streams that do not state it: gpt-oss, a folder, or a tokenizer.json
     #[arg(long, value_name = "DIR", help_heading = "Checks")]
     pub model: Option<PathBuf>,
 
