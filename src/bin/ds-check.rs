@@ -56,7 +56,7 @@ pub struct Args {
     #[arg(hide_possible_values = true)]
     policy: Option<Policy>,
 
-    /// The model of the tokens, for streams that do not state it: a folder, or a tokenizer.json
+    /// The model of the tokens, for streams that do not state it: gpt-oss, a folder, or a tokenizer.json
     #[arg(long, value_name = "DIR", help_heading = "Checks")]
     model: Option<PathBuf>,
 

@@ -61,7 +61,7 @@ pub struct Args {
     #[command(flatten)]
     sink: SinkArgs,
 
-    /// The model of the tokens, which NDJSON does not state: a folder, or a tokenizer.json
+    /// The model of the tokens, which NDJSON does not state: gpt-oss, a folder, or a tokenizer.json
     #[arg(
         long,
         value_name = "DIR",

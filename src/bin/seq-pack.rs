@@ -81,7 +81,7 @@ pub struct Args {
     #[arg(long, add = ForPipelines, help_heading = "Rows")]
     keep_eod: bool,
 
-    /// The model of the tokens, which NDJSON does not state: a folder, or a tokenizer.json
+    /// The model of the tokens, which NDJSON does not state: gpt-oss, a folder, or a tokenizer.json
     #[arg(long, value_name = "DIR", help_heading = "Rows")]
     model: Option<PathBuf>,
 

@@ -464,7 +464,6 @@ fn what_is_wrong_is_said_in_one_line_before_any_work() {
         ("--raw --model m", 2, "--model is for --chat"),
         ("--chat --model", 2, "a value is required for '--model <DIR>'"),
         ("--turns fit", 2, "--turns is for --chat"),
-        ("--chat --set a=1", 2, "--set is for --model"),
         ("--chat --template x", 2, "--template is for --model"),
         ("--chat --allow-special", 2, "--allow-special is for --model"),
         ("--chat --reasoning keep", 2, "--reasoning is for --model"),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::Plan;
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
-use crate::model::model_files;
+use crate::model::{GPT_OSS, model_files};
 
 /// The options of a script that name a model's folder, and a template in place of the folder's.
 const MODEL: &str = "--model";
@@ -13,9 +13,10 @@ const TEMPLATE: &str = "--template";
 
 impl Plan {
     /// Returns the files of the model as they are now, with their paths from the plan's directory; none if the options
-    /// name no model.
+    /// name no model, or the one that is built in.
     pub(super) fn model_now(&self) -> Result<Vec<FileEntry>> {
-        let Some(model) = self.option(MODEL) else { return Ok(Vec::new()) };
+        let model = self.option(MODEL).filter(|model| *model != GPT_OSS);
+        let Some(model) = model else { return Ok(Vec::new()) };
         let mut paths = model_files(&self.directory.join(model))?;
         paths.extend(self.option(TEMPLATE).map(|template| self.directory.join(template)));
         let entry = |path: PathBuf| {
