@@ -126,7 +126,7 @@ stage_page() {
 stage_pages() {
     local page
     stage_page "$@"
-    sed 's/\\-/-/g' "$stage/share/man/man1/$1.1" | sed -n "s/^\.BR \($1-.*\) (1)\$/\1/p" | while read -r page; do
+    sed 's/\\-/-/g' "$stage/share/man/man1/$1.1" | sed -n "s/^\($1-.*\)(1)\$/\1/p" | while read -r page; do
         stage_pages "$page" "${@:2}" "${page#"$1"-}"
     done
 }

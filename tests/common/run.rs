@@ -256,7 +256,7 @@ impl Outcome {
         let is_shard = |line: &&str| {
             let mut words = line.split(": ");
             let script = words.next() == Some("ds-plan");
-            let ends = |rest: &str| rest == "kept" || rest.ends_with(')');
+            let ends = |rest: &str| rest == "kept" || rest.contains(" s (");
             script && words.next().is_some() && words.next().is_some_and(ends)
         };
         let rest = self.stderr.lines().filter(|line| !is_shard(line));

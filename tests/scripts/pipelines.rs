@@ -77,7 +77,7 @@ fn a_changed_line_is_refused() {
     let other = "ds-plan plan kd-root in many --valid-fraction 0.3 --tasks 5 -- harmony-tok '|' mmidx-write";
     run(&dir, other).fails(2, &["has a plan with another pipeline: harmony-tok "]);
     for (pipeline, cause) in [
-        ("span-mask '|' mmidx-write", "the pipeline begins with span-mask, not with harmony-tok"),
+        ("ds-cat '|' harmony-tok '|' mmidx-write", "the pipeline begins with ds-cat, not with"),
         ("harmony-tok '|' span-mask", "the pipeline ends with span-mask, not with mmidx-write"),
         ("harmony-tok '|' '|' mmidx-write", "a filter is missing beside '|'"),
     ] {
@@ -104,7 +104,7 @@ fn a_program_of_ones_own_is_a_filter() {
         "pipeline: \"mine\" is none of gristmill's filters; try: the lines of the task list";
     run(&dir, "ds-plan status many --todo").fails(2, &[cause]);
     run(&dir, "sed -n 's/ -- .*//; 3p' tasks | bash").fails(2, &[cause]);
-    run(&dir, "ds-plan status many tasks --todo > todo; bash todo; ds-plan finish many tasks -q")
+    run(&dir, "ds-plan status many tasks --todo > todo; bash todo; ds-plan finish many tasks -q --delete-parts")
         .ok();
     assert_eq!(dir.text("todo").lines().count(), 2);
     assert_same_datasets(&dir.path().join("many"), &dir.path().join("one"));

@@ -113,7 +113,7 @@ fn what_is_made_again_is_said() {
     let old = run(&dir, "bash $KD all.jsonl x --chat --model m --thinking split");
     old.fails(2, &["--thinking is not for --model"]);
     let help = run(&dir, "bash $KD --help").ok().in_a_line();
-    assert!(help.contains("--turns,") && help.contains("--id-field"), "{help}");
+    assert!(help.contains("--turns <WHICH>") && help.contains("--id-field"), "{help}");
 }
 
 /// What has not been finished does not look so.

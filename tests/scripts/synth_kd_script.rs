@@ -528,7 +528,7 @@ fn stopped(bench: &Bench, options: &str, signal: &str) -> (String, String) {
 fn a_signal_stops_every_phase() {
     for (name, words, keeps, signal, code) in [
         ("gristmill", "harmony-tok", true, "INT", 130),
-        ("ds-check", "out ", false, "TERM", 143),
+        ("ds-check", "--input-manifest", false, "TERM", 143),
         ("seq-pack", "out/train", false, "HUP", 129),
     ] {
         let bench = Bench::new();

@@ -77,10 +77,11 @@ pub struct BuildOptions {
 
     /// End at a bad record, or skip it [default: fail]
     #[arg(long, value_enum, value_name = "fail|skip", hide_possible_values = true)]
+    #[arg(help_heading = "Bad records")]
     on_error: Option<OnError>,
 
     /// Write skipped records and their reasons as NDJSON (none for what --resume keeps)
-    #[arg(long, value_name = "FILE", value_parser = on_disk())]
+    #[arg(long, value_name = "FILE", value_parser = on_disk(), help_heading = "Bad records")]
     rejects: Option<PathBuf>,
 
     /// Do not run ds-check on what was made
@@ -93,7 +94,7 @@ pub struct BuildOptions {
 
     /// Show progress: a line on a terminal, else a line for each shard
     #[arg(long, value_enum, default_value = "auto", value_name = "auto|always|never")]
-    #[arg(hide_possible_values = true)]
+    #[arg(hide_possible_values = true, help_heading = "Messages")]
     progress: When,
 
     /// About N tasks of equal size [default: tasks of about 1 GiB; on one machine whole shards]
@@ -191,6 +192,7 @@ impl BuildOptions {
 /// receives parts/, manifest.json and {train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = KD_ROOT_HELP)]
+#[command(override_usage = "ds-plan build kd-root INPUT... ROOT [OPTIONS] -- FILTER '|' FILTER...")]
 pub struct KdRootArgs {
     /// The inputs, then the root
     #[arg(value_name = "INPUT... ROOT")]
@@ -243,6 +245,7 @@ pub struct KdRootArgs {
 /// Shards of Harmony conversations in Parquet, and their manifest, of raw rows of SYNTH
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = CONVERSATIONS_HELP)]
+#[command(override_usage = "ds-plan build conversations RAW_DIR... OUT_DIR [OPTIONS] -- FILTER")]
 pub struct ConversationsArgs {
     /// Files, or folders with files in any depth, of raw rows (- is stdin); then the folder of the shards
     #[arg(value_name = "RAW_DIR... OUT_DIR")]
@@ -279,6 +282,7 @@ pub struct ConversationsArgs {
 /// steps-00000.npy, ...), valuation_types.json, metadata.db and manifest.json.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = PACK_HELP)]
+#[command(override_usage = "ds-plan build pack RAW_DIR PACK_DIR [OPTIONS] -- FILTER '|' FILTER")]
 pub struct PackArgs {
     /// The folder of the games, then the pack
     #[arg(value_name = "RAW_DIR PACK_DIR")]
@@ -301,6 +305,7 @@ pub struct PackArgs {
 /// OUT_DIR receives sudoku/, maze/, arc/ and domino/, each with train/, test/, identifiers.json and build.json.
 #[derive(Debug, Clone, Args)]
 #[command(after_long_help = PUZZLES_HELP)]
+#[command(override_usage = "ds-plan build puzzles OUT_DIR [OPTIONS] -- FILTER '|' FILTER")]
 pub struct PuzzlesArgs {
     /// The folder of the sets; sets of other domains may be there already
     #[arg(value_name = "OUT_DIR")]
@@ -612,7 +617,6 @@ impl KdRootArgs {
     /// Fails if an option is for another input, or for another pipeline.
     fn check(&self, input: RootInput, inputs: &[PathBuf], pipeline: &Pipelined) -> Result<()> {
         let name = inputs.first().map(|input| shown(input)).unwrap_or_default();
-        let tokenizes = |name: &&str| pipeline.has(name);
         let cause = match () {
             _ if input == RootInput::Shards && self.shards.is_some() => {
                 format!("--shards: {name} has shards of its own")
@@ -624,7 +628,7 @@ impl KdRootArgs {
             _ if self.model.is_some() != pipeline.has("chat-tok") => {
                 "--model DIR is for a pipeline with chat-tok, which needs it".to_string()
             }
-            _ if !TOKENIZERS.iter().any(|name| tokenizes(&name)) => {
+            _ if !TOKENIZERS.iter().any(|name| pipeline.has(name)) => {
                 "the pipeline has neither harmony-tok nor chat-tok".to_string()
             }
             _ => return Ok(()),

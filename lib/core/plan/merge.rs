@@ -68,11 +68,8 @@ pub struct MergeArgs {
     #[command(flatten)]
     pack: PackOptions,
 
-    #[command(flatten)]
-    on_error: OnErrorArgs,
-
     /// Threads of the checks [default: all processors]
-    #[arg(short, long, value_name = "N", visible_alias = "workers")]
+    #[arg(short, long, value_name = "N", visible_alias = "workers", help_heading = "Checks")]
     jobs: Option<NonZeroUsize>,
 
     /// Replace the pack in OUT
@@ -85,17 +82,20 @@ pub struct MergeArgs {
     delete_inputs: bool,
 
     /// Do not run ds-check, neither on the INs nor on OUT
-    #[arg(long)]
+    #[arg(long, help_heading = "Checks")]
     no_check: bool,
 
     /// Print only errors, and what ds-check finds
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = "Messages")]
     quiet: bool,
 
     /// Show progress
     #[arg(long, value_enum, default_value = "auto", value_name = "auto|always|never")]
-    #[arg(hide_possible_values = true)]
+    #[arg(hide_possible_values = true, help_heading = "Messages")]
     progress: When,
+
+    #[command(flatten, next_help_heading = "Bad games")]
+    on_error: OnErrorArgs,
 }
 
 impl MergeArgs {
@@ -122,7 +122,7 @@ impl MergeArgs {
             false => (&OF_STATED[..], "is not what its manifest says; nothing was merged"),
         };
         for input in inputs.iter().filter(|_| !self.no_check) {
-            check.run(&[input.clone()], rules, cause)?;
+            check.run(std::slice::from_ref(input), rules, cause)?;
         }
         run_filter("npy-pack", self.words(&inputs))?;
         if !self.no_check {

@@ -73,11 +73,11 @@ pub fn given(command: &Command, matches: &ArgMatches) -> Vec<PassedOption> {
         let id = argument.get_id().as_str();
         let flag = format!("--{id}");
         let is_switch = !argument.get_action().takes_values();
-        let Some(indices) = matches.indices_of(id) else { continue };
+        let Some(mut indices) = matches.indices_of(id) else { continue };
         if is_switch {
             if matches.get_flag(id) {
                 let option = PassedOption { words: vec![flag.clone()], flag };
-                all.extend(indices.last().map(|index| (index, option)));
+                all.extend(indices.next_back().map(|index| (index, option)));
             }
             continue;
         }
@@ -127,7 +127,7 @@ pub fn of_filters(
 /// Fails if a filter does not take the values of its options.
 fn check(filter: &Command, words: &[String]) -> Result<()> {
     let name = filter.get_name().to_string();
-    let line = [&[name.clone()], words, &["--help".to_string()]].concat();
+    let line = [std::slice::from_ref(&name), words, &["--help".to_string()]].concat();
     match as_used(filter.clone()).try_get_matches_from(line) {
         Err(error) if error.use_stderr() => {
             let text = error.to_string();

@@ -164,7 +164,12 @@ impl Task<'_> {
 
     /// Returns its pipeline as it is run here: what it says goes into the messages of the task, and its progress
     /// where it is wanted.
-    fn to_run(&self, root: &Path, overwrite: bool, options: &RunOptions) -> Result<Pipeline> {
+    fn pipeline_to_run(
+        &self,
+        root: &Path,
+        overwrite: bool,
+        options: &RunOptions,
+    ) -> Result<Pipeline> {
         let Pipeline(mut filters) = self.pipeline(root)?;
         let is_alone = filters.len() == 1;
         let known = std::path::absolute(plan_path(root)).map_err(|e| Error::io(root, &e))?;
@@ -204,7 +209,7 @@ impl Task<'_> {
         options: &RunOptions,
     ) -> Result<(u8, VecDeque<String>)> {
         let passing = PassedSignals::start().map_err(|e| Error::io("signals", &e))?;
-        let pipeline = self.to_run(root, overwrite, options)?;
+        let pipeline = self.pipeline_to_run(root, overwrite, options)?;
         let (reader, writer) = std::io::pipe().map_err(|e| Error::io("pipe", &e))?;
         let set = |command: &mut Command| {
             command.current_dir(&self.plan.directory).env("PATH", path_with_own_directory());

@@ -86,8 +86,14 @@ fn page(command: &Command, filter: &Command, name: Option<&str>) -> Result<Strin
     // `puzzle-encode sudoku` is a command, puzzle-encode-sudoku(1) its page.
     let typed = name.or(command.get_bin_name()).unwrap_or(command.get_name());
     let usage = command.clone().render_usage().to_string();
-    let usage = usage.trim_start_matches("Usage:").trim().to_string();
-    let own = name.map_or(command.clone(), |name| command.clone().name(name.to_string()));
+    let mut usage = usage.trim_start_matches("Usage:").trim().to_string();
+    let mut own = command.clone();
+    if let (Some(name), Some(called)) = (name, command.get_bin_name()) {
+        // The script gives what is behind `--`.
+        usage = usage.replacen(called, name, 1);
+        usage.truncate(usage.find(" -- ").unwrap_or(usage.len()));
+        own = own.name(name.to_string()).display_name(name.to_string());
+    }
     let part = own.override_usage(usage).version(None).after_long_help(None);
     let man = Man::new(part)
         .title(typed.replace(' ', "-").to_uppercase())
