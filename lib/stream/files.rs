@@ -225,6 +225,22 @@ pub fn paths_if_there(directory: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
+/// Removes a file, or a folder with all that is in it; links are removed, not followed. It is no error if nothing is
+/// there. The error names the path that could not be removed.
+pub fn remove_all(path: &Path) -> Result<()> {
+    let Some(found) = link_metadata(path)? else { return Ok(()) };
+    let removed = if found.is_dir() {
+        paths_if_there(path)?.iter().try_for_each(|path| remove_all(path))?;
+        std::fs::remove_dir(path)
+    } else {
+        std::fs::remove_file(path)
+    };
+    match removed {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed.map_err(|error| Error::write(path, &error)),
+    }
+}
+
 fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(directory)?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?;

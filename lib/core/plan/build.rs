@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use super::closing::ClosingCheck;
 use super::row_files::{self, RowFiles};
-use super::{Finish, Plan, PlanRequest, TASKS, Work, make, processors};
+use super::{Finish, Plan, PlanRequest, TASKS, Work, make, plan_path, processors};
 use crate::cli::{self, When, counted};
 use crate::error::{Error, Result};
 use crate::files;
@@ -91,8 +91,7 @@ impl BuildJob {
             since: Some(began),
         };
         finish.print(&plan, &root, self.quiet)?;
-        let tasks = root.join(TASKS);
-        fs::remove_dir_all(&tasks).map_err(|error| Error::write(tasks.as_path(), &error))?;
+        delete_tasks(&root)?;
         drop(lock);
         let check = ClosingCheck::new(jobs, self.progress, self.quiet);
         let check = Some(&check).filter(|_| self.check);
@@ -201,15 +200,19 @@ impl RootLock {
     }
 }
 
+/// Deletes the tasks of a root that is finished. The plan goes first: what is left if this is stopped are parts of
+/// nothing, and no tasks that are not done.
+fn delete_tasks(root: &Path) -> Result<()> {
+    files::remove_all(&plan_path(root))?;
+    files::remove_all(&root.join(TASKS))
+}
+
 /// Removes all tasks of a build before.
 fn remove_tasks(root: &Path) -> Result<()> {
     for path in files::paths_if_there(&root.join(TASKS))? {
-        if path.ends_with(HERE) {
-            continue;
+        if !path.ends_with(HERE) {
+            files::remove_all(&path)?;
         }
-        let is_folder = files::link_metadata(&path)?.is_some_and(|found| found.is_dir());
-        let removed = if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-        removed.map_err(|error| Error::write(path.as_path(), &error))?;
     }
     Ok(())
 }
@@ -251,7 +254,8 @@ impl FinishJob {
             super::Status::of(root, self.finish.list.as_deref(), jobs, false)?
                 .check(root, false)?;
             let check = Some(&check).filter(|_| self.check);
-            return self.rows.make(root, jobs, check, (self.quiet, When::Auto));
+            self.rows.make(root, jobs, check, (self.quiet, When::Auto))?;
+            return if self.delete_parts { delete_tasks(root) } else { Ok(()) };
         };
         let has_rows = plan.product.has_rows();
         if !has_rows && !self.rows.forms.is_empty() {
@@ -272,10 +276,6 @@ impl FinishJob {
         if has_rows {
             self.rows.make(root, jobs, check, (self.quiet, When::Auto))?;
         }
-        if self.delete_parts {
-            let tasks = root.join(TASKS);
-            fs::remove_dir_all(&tasks).map_err(|error| Error::write(tasks.as_path(), &error))?;
-        }
-        Ok(())
+        if self.delete_parts { delete_tasks(root) } else { Ok(()) }
     }
 }

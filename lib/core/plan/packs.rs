@@ -131,7 +131,7 @@ fn remove_merged(root: &Path) -> Result<()> {
     for path in files::paths_if_there(&root.join(TASKS))? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name == JOINED || name.starts_with(STEP) {
-            std::fs::remove_dir_all(&path).map_err(|e| Error::write(path.as_path(), &e))?;
+            files::remove_all(&path)?;
         }
     }
     Ok(())
@@ -151,10 +151,7 @@ fn merge_in_steps(plan: &Plan, root: &Path, to: &Path, parts: &[PathBuf]) -> Res
         merged.push(to);
     }
     merge_in_steps(plan, root, to, &merged)?;
-    for path in merged {
-        std::fs::remove_dir_all(&path).map_err(|e| Error::write(path.as_path(), &e))?;
-    }
-    Ok(())
+    merged.iter().try_for_each(|path| files::remove_all(path))
 }
 
 /// Returns how many packs npy-pack can have open: each needs a file or two, and the output needs

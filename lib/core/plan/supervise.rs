@@ -42,10 +42,7 @@ pub fn supervise(
     passing.end();
     match status.signal() {
         // (A reader of stdout has gone, or somebody has killed it.)
-        Some(signal) => {
-            signals::die_of(signal);
-            Ok(())
-        }
+        Some(signal) => signals::die_of(signal),
         None => passed_on("ds-plan", status),
     }
 }
