@@ -43,3 +43,6 @@ pub mod stage;
 pub mod subjects;
 
 pub use subjects::main;
+
+#[cfg(test)]
+mod diff_tests;

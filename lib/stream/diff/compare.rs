@@ -71,7 +71,7 @@ pub fn compare(
 }
 
 /// Compares all records of two readers; at most `window` records of a side wait for their partners.
-pub(super) fn compare_within(
+pub fn compare_within(
     window: usize,
     readers: [Reader; 2],
     options: DiffOptions,

@@ -19,11 +19,9 @@ mod moved;
 mod parts;
 mod report;
 mod side;
-#[cfg(test)]
-mod tests;
 mod waiting;
 
-pub use compare::{DiffOptions, DiffResult, compare};
+pub use compare::{DiffOptions, DiffResult, compare, compare_within};
 pub use parts::{
     ComparedRows, DiffKind, DiffRecord, DiffView, KINDS, PARTS, SideBatch, first_different, hash,
     in_a_line, pair, plain_json, shown_texts,

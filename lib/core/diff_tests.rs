@@ -5,9 +5,10 @@ use std::io::Write;
 
 use tempfile::NamedTempFile;
 
-use super::compare::{DiffOptions, DiffResult, compare_within};
 use crate::cli::{InputArgs, Progress, When};
+use crate::diff::{DiffOptions, DiffResult, compare_within};
 use crate::stream::{Reader, Request};
+use crate::subjects;
 
 type Records = Vec<(u64, u64)>;
 type Change<'a> = &'a dyn Fn(&mut Records);
@@ -41,6 +42,7 @@ fn counts(found: &DiffResult) -> BTreeMap<&str, u64> {
 
 #[test]
 fn what_waits_too_long_is_found_on_disk() {
+    subjects::install();
     let all: Records = (0..400).map(|n| (n, n)).collect();
     let changes: [(&str, Change); 7] = [
         ("nothing", &|_| ()),
