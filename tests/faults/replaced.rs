@@ -21,12 +21,14 @@ fn an_input_that_is_replaced_is_neither_bad_nor_missing() {
     fs::create_dir(&scratch).unwrap();
     let root = format!("{input}/root");
     let place = format!("rm -rf {root} {input}/out; cp -r {old} {root}");
-    // Another dataset of the same names: its sequences come in another order.
-    let replace = format!(
-        "set -e; rm -rf {root}
-         cat {input}/b.masked | mmidx-write -q --root {root} --shard a --valid-fraction 0.3
-         cat {input}/a.masked | mmidx-write -q --root {root} --shard b --valid-fraction 0.3"
-    );
+    // Another dataset of the same names, whose sequences come in another order; and one of another name, so that files
+    // are missing.
+    let write = |from: &str, shard: &str| {
+        let flags = "--valid-fraction 0.3 -q";
+        format!("cat {input}/{from}.masked | mmidx-write --root {root} --shard {shard} {flags}\n")
+    };
+    let replacements = [write("b", "a") + &write("a", "b"), write("a", "c")]
+        .map(|made| format!("set -e; rm -rf {root}\n{made}"));
     for (tool, arguments) in [
         (
             "seq-pack",
@@ -52,7 +54,7 @@ fn an_input_that_is_replaced_is_neither_bad_nor_missing() {
         assert!(command(None).output().unwrap().status.success());
         let opens = counts(&scratch).into_iter().find(|(call, _)| *call == "open").unwrap().1;
         let mut refused = 0;
-        for at in 1..=opens {
+        for (at, replace) in (1..=opens).flat_map(|at| replacements.iter().map(move |r| (at, r))) {
             bash_with(&place, &[]).ok();
             let what = What::Signal(libc::SIGSTOP);
             let child = command(Some(Fault { call: "open", at, what })).spawn().unwrap();
@@ -61,7 +63,7 @@ fn an_input_that_is_replaced_is_neither_bad_nor_missing() {
                 fs::read_to_string(&status)
                     .is_ok_and(|stat| stat.contains(") T ") || stat.contains(") Z "))
             });
-            bash_with(&replace, &[]).ok();
+            bash_with(replace, &[]).ok();
             send(child.id(), libc::SIGCONT);
             let run = child.wait_with_output().unwrap();
             let said = String::from_utf8_lossy(&run.stderr);

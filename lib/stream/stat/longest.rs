@@ -22,7 +22,8 @@ struct LongRecord {
 impl LongestRecords {
     pub fn add(&mut self, length: u64, id: Option<&str>) {
         let Some(id) = id else { return };
-        let id = &id[..id.floor_char_boundary(ID_BYTES)];
+        let end = (0..=id.len().min(ID_BYTES)).rev().find(|end| id.is_char_boundary(*end));
+        let id = &id[..end.unwrap_or(0)];
         let key = (Reverse(length), id);
         let is_longer = |last: &LongRecord| key < (Reverse(last.length), last.id.as_str());
         if self.0.len() < MOST || self.0.last().is_some_and(is_longer) {
