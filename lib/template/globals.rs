@@ -22,6 +22,7 @@ pub fn find(name: &str) -> Option<Value> {
         "raise_exception" => Function::RaiseException,
         "strftime_now" => Function::StrftimeNow,
         "lipsum" => Function::Lipsum,
+        "self" => Function::Blocks,
         _ => return None,
     }))
 }
@@ -67,6 +68,7 @@ pub fn call(run: &mut Run<'_>, function: Function, given: CallArguments) -> Resu
             }
         }
         Function::Lipsum => unsupported("lipsum differs from run to run"),
+        Function::Blocks => fault("'TemplateReference' object is not callable"),
     }
 }
 

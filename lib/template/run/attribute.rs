@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::Run;
 use super::arguments::index;
 use super::object::Object;
-use crate::error::{Result, fault};
+use crate::error::{Result, fault, unsupported};
 use crate::methods::{self, Safety};
 use crate::text::byte_of;
-use crate::value::{MissingFrom, MissingValue, Value, View, item_of_range, range_length};
+use crate::value::{Function, MissingFrom, MissingValue, Value, View, item_of_range, range_length};
 
 impl Run<'_> {
     /// `value.name`.
@@ -41,6 +41,11 @@ impl Run<'_> {
             && let Some(item) = items.named(name)
         {
             return Ok(Some(item.clone()));
+        }
+        if *value == Value::Function(Function::Blocks)
+            && self.program.blocks.iter().any(|block| block.name == *name)
+        {
+            return unsupported(format!("self.{name}: the text of a block is not supported"));
         }
         match methods::safety(value, name) {
             Safety::Safe => {}

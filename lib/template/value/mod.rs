@@ -71,6 +71,8 @@ pub enum Function {
     RaiseException,
     StrftimeNow,
     Lipsum,
+    /// `self`, which has the blocks of the template by name.
+    Blocks,
 }
 
 /// The part of a dict that a view shows.
