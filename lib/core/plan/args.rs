@@ -18,6 +18,7 @@ use crate::files;
 use crate::format::kd_root::{MANIFEST, ValidFraction};
 use crate::format::parquet::compare_inputs;
 use crate::format::synth_shards::{self, RecordedInput};
+use crate::wording::exactly;
 
 /// A product, and how it is to be made.
 #[derive(Debug, Clone, Subcommand)]
@@ -794,7 +795,7 @@ impl ConversationsArgs {
         for path in files::paths_if_there(out)? {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name.ends_with(".parquet") && !wanted.iter().any(|wanted| *wanted == name) {
-                let cause = format!("is none of the {} shards", self.shards);
+                let cause = format!("is none of {}", exactly(self.shards, "shard"));
                 let error = Error::usage(cause).at(path.as_path());
                 return Err(error.hint("another directory, or remove it"));
             }

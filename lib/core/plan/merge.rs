@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
+use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 
 use super::closing::{ClosingCheck, run_filter};
@@ -54,15 +55,16 @@ pub struct MergeArgs {
     inputs: Vec<PathBuf>,
 
     /// The merged pack; it must not overlap with any IN
-    #[arg(short, long, value_name = "OUT", value_parser = cli::on_disk())]
+    #[arg(short, long, value_name = "OUT", allow_hyphen_values = true)]
+    #[arg(value_parser = cli::on_disk().map(named))]
     output: PathBuf,
 
     /// The first of two packs
-    #[arg(long, value_name = "IN", requires = "right")]
+    #[arg(long, value_name = "IN", requires = "right", value_parser = cli::on_disk().map(named))]
     left: Option<PathBuf>,
 
     /// The second of two packs
-    #[arg(long, value_name = "IN", requires = "left")]
+    #[arg(long, value_name = "IN", requires = "left", value_parser = cli::on_disk().map(named))]
     right: Option<PathBuf>,
 
     #[command(flatten)]
@@ -96,6 +98,14 @@ pub struct MergeArgs {
 
     #[command(flatten, next_help_heading = "Bad games")]
     on_error: OnErrorArgs,
+}
+
+/// Returns a path that no filter takes for an option, although its name begins with a dash.
+fn named(path: PathBuf) -> PathBuf {
+    match path.as_os_str().as_encoded_bytes().first() {
+        Some(b'-') => Path::new(".").join(path),
+        _ => path,
+    }
 }
 
 impl MergeArgs {
@@ -137,13 +147,8 @@ impl MergeArgs {
 
     /// Returns the words of npy-pack.
     fn words(&self, inputs: &[PathBuf]) -> Vec<OsString> {
-        // (A name that begins with a dash is not an option.)
-        let named = |path: &PathBuf| match path.as_os_str().as_encoded_bytes().first() {
-            Some(b'-') => Path::new(".").join(path).into_os_string(),
-            _ => path.clone().into_os_string(),
-        };
-        let mut words: Vec<OsString> = inputs.iter().map(named).collect();
-        words.extend(["--output".into(), named(&self.output)]);
+        let mut words: Vec<OsString> = inputs.iter().map(OsString::from).collect();
+        words.extend(["--output".into(), self.output.clone().into()]);
         let rejects = self.on_error.rejects.as_ref();
         words.extend(rejects.into_iter().flat_map(|path| ["--rejects".into(), path.into()]));
         let mut add = |flag: &str, value: Option<String>| {

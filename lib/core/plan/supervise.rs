@@ -42,7 +42,10 @@ pub fn supervise(
     passing.end();
     match status.signal() {
         // (A reader of stdout has gone, or somebody has killed it.)
-        Some(signal) => signals::die_of(signal),
+        Some(signal) => {
+            signals::die_of(signal);
+            Ok(())
+        }
         None => passed_on("ds-plan", status),
     }
 }

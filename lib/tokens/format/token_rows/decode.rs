@@ -144,7 +144,7 @@ impl<'a> DecodedRows<'a> {
         })
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rows
     }
 
