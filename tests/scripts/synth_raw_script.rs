@@ -203,7 +203,7 @@ fn a_folder_is_finished_by_its_manifest() {
         (&json!(null), &json!(7))
     );
     let fewer = format!("synth-raw.sh {} out --shards 2 --overwrite", raw.display());
-    script(&dir, &fewer, &[]).fails(2, &["shard_02.parquet: is none of the 2 shards"]);
+    script(&dir, &fewer, &[]).fails(2, &["shard_02.parquet: is none of 2 shards"]);
     // A shard of other settings does not belong to it.
     fs::remove_file(dir.at("out/manifest.json")).unwrap();
     let flags = ["--shard", "0/7", "-o", &first, "--overwrite"];

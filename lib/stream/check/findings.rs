@@ -184,7 +184,7 @@ pub struct Outcome {
     pub what: String,
     /// The name of its records, in the plural, and their number.
     pub records: (&'static str, u64),
-    /// Its size in bytes. [`dataset::check`](crate::dataset::check) fills it in for a dataset on
+    /// Its size in bytes. `dataset::check` fills it in for a dataset on
     /// disk, as every filter does.
     pub bytes: u64,
     /// Notes for the user that are not defects.

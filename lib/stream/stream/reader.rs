@@ -118,7 +118,7 @@ impl RecordSelection {
 
 impl Reader {
     /// Opens files and streams, the first one at once, so that its header is known, and a wrong pipe noticed,
-    /// early. (For datasets on disk: [`crate::dataset::open`].)
+    /// early. (For datasets on disk: `dataset::open`.)
     pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
         Reader::open_typed(args, None, request)
     }
