@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# One crate takes most of the time of the build, on one processor: meanwhile the other one lints (in a folder of its own,
+# While the crates are built, one after another at times, the other processor lints (in a folder of its own,
 # since cargo lets nobody else into one that it works in; C is compiled there, too, so without optimizing), and what the tests need is installed.
 trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 tools/venv.sh &
@@ -19,18 +19,22 @@ venv=$!
 } &
 lints=$!
 cargo fmt --check
-# One profile for the tests and for daily use: the tested build is the one that is used. (For the unit tests of the core,
-# which would take four minutes more, it is optimized less.)
-all=(--release "$@") core=()
+# One profile for the tests and for daily use: the tested build is the one that is used. (For the unit tests of the crates
+# that take long, these are optimized less.)
+all=(--release "$@") units=()
 if (($# == 0)); then
-    all+=(--exclude gristmill-core --exclude gristmill-peers --workspace)
-    core=(--release --package gristmill-core)
-    for setting in opt-level=1 codegen-units=16; do
-        core+=(--config "profile.release.package.gristmill-core.$setting")
+    all+=(--exclude gristmill-peers --workspace)
+    units=(--release)
+    for crate in stream chats tokens games puzzles npy core; do
+        all+=(--exclude "gristmill-$crate")
+        units+=(--package "gristmill-$crate")
+        for setting in opt-level=1 codegen-units=16; do
+            units+=(--config "profile.release.package.gristmill-$crate.$setting")
+        done
     done
 fi
 cargo test --no-run "${all[@]}"
-((${#core[@]} == 0)) || cargo test --no-run "${core[@]}"
+((${#units[@]} == 0)) || cargo test --no-run "${units[@]}"
 wait "$venv"
 wait "$lints"
 
@@ -46,7 +50,7 @@ if [[ -z ${TMPDIR-} && -w /dev/shm && $(df --output=avail -k /dev/shm | tail -n 
 fi
 
 cargo test "${all[@]}"
-((${#core[@]} == 0)) || cargo test "${core[@]}"
+((${#units[@]} == 0)) || cargo test "${units[@]}"
 # With the filters that the tests have built: cargo build would compile the library once more, since of a
 # crate that tiktoken-rs needs, too, the tests have more features.
 GRISTMILL_BUILT=1 scripts/quickstart.sh target/quickstart-test >/dev/null
