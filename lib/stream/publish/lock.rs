@@ -29,15 +29,26 @@ pub struct TargetLock {
 impl TargetLock {
     /// Waits for the lock.
     pub fn take(directory: &Path) -> Result<TargetLock> {
+        TargetLock::taken_within(directory, PATIENCE)?.ok_or_else(|| {
+            Error::unavailable("another program has locked it for ten minutes").at(directory)
+        })
+    }
+
+    /// Returns the lock; `None` if somebody else has it.
+    pub fn take_if_free(directory: &Path) -> Result<Option<TargetLock>> {
+        TargetLock::taken_within(directory, Duration::ZERO)
+    }
+
+    fn taken_within(directory: &Path, patience: Duration) -> Result<Option<TargetLock>> {
         let failed = |error: &io::Error| Error::write(shown(directory), error);
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + patience;
         // (Opening a FIFO would wait for a writer.)
         let mut options = OpenOptions::new();
         let options = options.read(true).custom_flags(libc::O_DIRECTORY | libc::O_NONBLOCK);
         let handle = options.open(directory).map_err(|e| failed(&e))?;
         match wait(&handle, end) {
-            Ok(true) => return Ok(TargetLock { _directory: Some(handle), file: None }),
-            Ok(false) => return Err(busy(directory)),
+            Ok(true) => return Ok(Some(TargetLock { _directory: Some(handle), file: None })),
+            Ok(false) => return Ok(None),
             Err(error) if !cannot_lock(&error) => return Err(failed(&error)),
             Err(_) => {}
         }
@@ -49,14 +60,14 @@ impl TargetLock {
             match wait(&file, end) {
                 // The owner of the lock before may have removed it.
                 Ok(true) if files::is_at(&file, &path) => {
-                    return Ok(TargetLock { _directory: None, file: Some((path, file)) });
+                    return Ok(Some(TargetLock { _directory: None, file: Some((path, file)) }));
                 }
                 Ok(true) => {}
-                Ok(false) => return Err(busy(directory)),
+                Ok(false) => return Ok(None),
                 Err(error) if !cannot_lock(&error) => return Err(failed(&error)),
                 Err(_) => {
                     let _ = fs::remove_file(&path);
-                    return Ok(TargetLock { _directory: None, file: None });
+                    return Ok(Some(TargetLock { _directory: None, file: None }));
                 }
             }
         }
@@ -69,10 +80,6 @@ impl Drop for TargetLock {
             let _ = fs::remove_file(path);
         }
     }
-}
-
-fn busy(directory: &Path) -> Error {
-    Error::unavailable("another program has locked it for ten minutes").at(directory)
 }
 
 /// Takes a lock, if that is possible before `end`. (It asks again and again: a wait in the kernel

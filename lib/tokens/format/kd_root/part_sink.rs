@@ -183,8 +183,10 @@ impl PartSink {
     pub fn keeping(self, model: Option<&Path>, template: Option<&Path>) -> Result<PartSink> {
         let KdTarget::Root { root, .. } = &self.target else { return Ok(self) };
         let kept = KeptTokenizer::of_header(&self.header, model, template)?;
-        if files::is_directory(root)? {
-            let lock = TargetLock::take(root)?;
+        // (What somebody else publishes just now is looked at when this is published.)
+        if files::is_directory(root)?
+            && let Some(lock) = TargetLock::take_if_free(root)?
+        {
             refuse_another(root, kept.as_ref(), &self.replaced(), &lock)?;
         }
         Ok(PartSink { kept, ..self })
