@@ -22,7 +22,9 @@ fn main() -> ExitCode {
     let words = program::command_line();
     // (A link with the name of a filter is that filter, whatever follows.)
     let is_own = words.len() < std::env::args_os().len();
-    if is_own && words.iter().any(|word| word == PIPE) {
+    // (The pipes of ds-plan are those of its tasks.)
+    let has_pipes = words.iter().any(|word| word == PIPE) && words[0] != "ds-plan";
+    if is_own && has_pipes {
         return exit_code(chain(&words).map(ExitCode::from));
     }
     match filter(&words) {

@@ -1,7 +1,7 @@
 //! The options of a pipeline's filters as options of ds-plan. The filters declare them (`ForPipelines`); here they
 //! are added to a command, and what is given goes to the first filter of the pipeline that takes it.
 
-use clap::builder::{ArgExt, StyledStr};
+use clap::builder::{ArgExt, PossibleValuesParser, StyledStr};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::cli::{ForPipelines, as_used};
@@ -46,6 +46,12 @@ fn copied(argument: &Arg, long: &str, filter: &str) -> Arg {
             notes += &format!(" [default: {}]", values.join(" "));
         }
         let possible = argument.get_possible_values();
+        let are_single = argument.get_value_delimiter().is_none() && !argument.is_ignore_case_set();
+        if !possible.is_empty() && are_single {
+            // (For completions.)
+            copy = copy.value_parser(PossibleValuesParser::new(possible.clone()));
+            copy = copy.hide_possible_values(true);
+        }
         if !possible.is_empty() && !argument.is_hide_possible_values_set() {
             let names: Vec<&str> = possible.iter().map(|value| value.get_name()).collect();
             notes += &format!(" [possible values: {}]", names.join(", "));
