@@ -146,6 +146,9 @@ stage_scripts() {
     local script name date shell file subcommand
     cp -R "$root/scripts/example" "$stage/share/gristmill/"
     as_installed "$root/scripts/slurm/task.sbatch" >"$stage/share/gristmill/slurm/task.sbatch"
+    # (pip removes a folder only with a file that stands in it.)
+    printf '%s\n' 'example/: the data of gristmill-quickstart' 'slurm/: the script of tasks for Slurm' \
+        >"$stage/share/gristmill/README"
     date=$(cut -d' ' -f4 "$stage/share/man/man1/ds-cat.1" | head -n 1)
     for script in "${scripts[@]}"; do
         name=gristmill-$script
