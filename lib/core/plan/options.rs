@@ -1,7 +1,7 @@
 //! The options of a pipeline's filters as options of ds-plan. The filters declare them (`ForPipelines`); here they
 //! are added to a command, and what is given goes to the first filter of the pipeline that takes it.
 
-use clap::builder::{ArgExt, PossibleValuesParser, StyledStr};
+use clap::builder::{ArgExt, PossibleValue, StringValueParser, StyledStr, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::cli::{ForPipelines, as_used};
@@ -31,6 +31,27 @@ pub fn with_options_of(mut command: Command, filters: &[Command]) -> Command {
     command
 }
 
+/// Any text; completions offer these values.
+#[derive(Clone)]
+struct OfferedValues(Vec<PossibleValue>);
+
+impl TypedValueParser for OfferedValues {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().cloned()))
+    }
+}
+
 /// Returns an option as its filter explains it. Its values are for the filter to judge.
 fn copied(argument: &Arg, long: &str, filter: &str) -> Arg {
     let copy = Arg::new(long.to_string()).long(long.to_string()).add(OfFilter);
@@ -49,7 +70,7 @@ fn copied(argument: &Arg, long: &str, filter: &str) -> Arg {
         let are_single = argument.get_value_delimiter().is_none() && !argument.is_ignore_case_set();
         if !possible.is_empty() && are_single {
             // (For completions.)
-            copy = copy.value_parser(PossibleValuesParser::new(possible.clone()));
+            copy = copy.value_parser(OfferedValues(possible.clone()));
             copy = copy.hide_possible_values(true);
         }
         if !possible.is_empty() && !argument.is_hide_possible_values_set() {
