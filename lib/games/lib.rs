@@ -20,4 +20,6 @@ pub mod check;
 pub mod format;
 pub mod game2048;
 pub mod kind;
+#[cfg(test)]
+mod random;
 pub mod record;

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::super::fast;
 use super::*;
+use crate::random::Random;
 
 /// What serde_json makes of a line; numbers stay text, to be parsed by the standard library.
 #[derive(Deserialize)]
@@ -104,20 +105,7 @@ fn oracle(line: &str) -> Option<Plain> {
     ))
 }
 
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % limit
-    }
-
-    fn one_in(&mut self, chance: u64) -> bool {
-        self.below(chance) == 0
-    }
-
     fn of<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
         choices[self.below(choices.len() as u64) as usize]
     }

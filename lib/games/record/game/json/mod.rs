@@ -39,3 +39,6 @@ impl QuickItems for QuickSteps {
         Some(Box::new(StepTexts::of(array)?))
     }
 }
+
+#[cfg(test)]
+mod tests;

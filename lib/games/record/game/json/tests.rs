@@ -5,25 +5,21 @@ use std::fmt::Write;
 
 use arrow_array::RecordBatch;
 
-use super::ndjson_reader::NdjsonDecoder;
-use super::ndjson_writer::NdjsonEncoder;
-use crate::game2048::{Board, CELLS, Game, Step};
-use crate::record::game::{GAME, Games, GamesBuilder};
+use gristmill_stream::stream::{NdjsonDecoder, NdjsonEncoder};
 
-struct Random(u64);
+use crate::game2048::{Board, CELLS, Game, Step};
+use crate::random::Random;
+use crate::record::game::{GAME, Games, GamesBuilder};
+use crate::record::{RECORD_TYPES, RecordType, quick_items};
+
+/// Makes the quick reader and the quick writer known, as the program does.
+fn with_quick_steps() {
+    static GAMES: [&RecordType; 1] = [&GAME];
+    RECORD_TYPES.set(&GAMES);
+    assert!(quick_items(super::step_fields()).is_some());
+}
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % limit
-    }
-
-    fn one_in(&mut self, chance: u64) -> bool {
-        self.below(chance) == 0
-    }
-
     /// A value as in games, or sometimes any value.
     fn value(&mut self) -> f64 {
         let size = 10_u64.pow(self.below(8) as u32);
@@ -151,6 +147,7 @@ fn expected(game: &Game) -> String {
 
 #[test]
 fn steps_are_written_as_serde_json_writes_them_and_read_again() {
+    with_quick_steps();
     let mut random = Random(0x1234_5678_9abc_def1);
     for round in 0..300 {
         let games = random.games(round % 3 == 0);
@@ -170,6 +167,7 @@ fn steps_are_written_as_serde_json_writes_them_and_read_again() {
 /// Numbers in other forms than ours: what is read is what the standard library reads.
 #[test]
 fn numbers_of_any_form_are_read_as_the_general_reader_reads_them() {
+    with_quick_steps();
     let mut random = Random(0xfeed_5678_9abc_def1);
     let forms = |random: &mut Random| -> String {
         let sign = if random.one_in(3) { "-" } else { "" };
@@ -223,6 +221,7 @@ fn numbers_of_any_form_are_read_as_the_general_reader_reads_them() {
 
 #[test]
 fn damaged_steps_are_read_or_refused_as_the_general_reader_does() {
+    with_quick_steps();
     let mut random = Random(0xdead_5678_9abc_def1);
     let (mut right, mut wrong) = (0, 0);
     let others = [
@@ -285,6 +284,7 @@ fn damaged_steps_are_read_or_refused_as_the_general_reader_does() {
 /// Games of any length of board text, so that a cut falls everywhere.
 #[test]
 fn cells_and_lists_of_other_lengths_are_left_to_the_general_reader() {
+    with_quick_steps();
     let step = |board: &str, branches: &str| {
         format!(
             "{{\"step_index\":1,\"board\":{board},\"board_eval\":-7,\"move_dir\":0,\
