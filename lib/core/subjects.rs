@@ -56,46 +56,30 @@ static FORMATS: &[&Format] = &[
     &synth_shards::FORMAT,
 ];
 
-/// Every kind of records that has numbers of its own.
-static COUNTED: &[&dyn StatKind] = &[
-    &TokensKind,
-    &ConversationKind,
-    #[cfg(feature = "games")]
-    &kinds::GameKind,
-    #[cfg(feature = "puzzles")]
-    &kinds::PuzzleKind,
-];
+/// Lists the kinds of records behind one interface.
+macro_rules! kinds {
+    ($($(#[$attribute:meta])* $name:ident: $interface:ident [$($own:ident),*];)+) => {$(
+        $(#[$attribute])*
+        static $name: &[&dyn $interface] = &[
+            $(&$own,)*
+            #[cfg(feature = "games")]
+            &kinds::GameKind,
+            #[cfg(feature = "puzzles")]
+            &kinds::PuzzleKind,
+        ];
+    )+};
+}
 
-/// Every kind of records that is compared in parts of its own.
-static COMPARED: &[&dyn DiffKind] = &[
-    &TokensKind,
-    &ConversationKind,
-    #[cfg(feature = "games")]
-    &kinds::GameKind,
-    #[cfg(feature = "puzzles")]
-    &kinds::PuzzleKind,
-];
-
-/// Every kind of records that has rules of its own.
-static CHECKED: &[&dyn CheckKind] = &[
-    &TokensKind,
-    &ConversationKind,
-    #[cfg(feature = "games")]
-    &kinds::GameKind,
-    #[cfg(feature = "puzzles")]
-    &kinds::PuzzleKind,
-];
-
-/// Every kind of records that is not shown as fields.
-static SHOWN: &[&dyn ViewKind] = &[
-    &TokensKind,
-    &DecodedKind,
-    &ConversationKind,
-    #[cfg(feature = "games")]
-    &kinds::GameKind,
-    #[cfg(feature = "puzzles")]
-    &kinds::PuzzleKind,
-];
+kinds! {
+    /// Every kind of records that has numbers of its own.
+    COUNTED: StatKind [TokensKind, ConversationKind];
+    /// Every kind of records that is compared in parts of its own.
+    COMPARED: DiffKind [TokensKind, ConversationKind];
+    /// Every kind of records that has rules of its own.
+    CHECKED: CheckKind [TokensKind, ConversationKind];
+    /// Every kind of records that is not shown as fields.
+    SHOWN: ViewKind [TokensKind, DecodedKind, ConversationKind];
+}
 
 /// Hands the lists down. Everything that reads records, and is not called by [`main`], calls this first.
 pub fn install() {
