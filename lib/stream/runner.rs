@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use arrow_array::cast::AsArray;
 
-use crate::batch::{Batch, Counts, DroppedRecords, Sink, SinkSummary, SkippedRecords};
+use crate::batch::{Batch, Counts, DroppedRecords, Sink, SkippedRecords};
 use crate::cli::{self, CommonArgs, OnErrorArgs, Rejects, Tool};
 use crate::error::Result;
 use crate::ordered::{Flow, one, ordered_map};
@@ -192,12 +192,9 @@ impl<S: Sink> State<S> {
         };
         let counts = Counts::of_run(self.read, &before, &own);
         self.rejects.publish()?;
-        let SinkSummary { made, left, warnings } = self.sink.finish(counts)?;
+        let summary = self.sink.finish(counts)?;
         self.progress.finish();
-        runner.tool.tell_made(made.as_deref(), runner.common);
-        runner.tool.warn(&warnings, runner.common);
-        self.rejects.report(runner.tool.name());
-        runner.tool.tell_left(left.as_deref(), runner.common);
+        summary.tell(runner.tool, runner.common, self.rejects);
         if !self.skipped.is_empty() && !runner.common.quiet {
             let (skipped, unit) = (self.skipped.records(), of_plural(self.read, runner.unit));
             let line = format!("{skipped} of {} {unit} skipped: {}", self.read, self.skipped);

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use gristmill::batch::{Counts, DroppedRecords, Sink, SinkSummary, WantedRecords};
+use gristmill::batch::{Counts, DroppedRecords, RecordSource, Sink, WantedRecords};
 use gristmill::check::{GameGate, PuzzleGate};
 use gristmill::cli::{
     self, CommonArgs, InputArgs, OnErrorArgs, Rejects, SinkArgs, Tool, WithoutEffect,
@@ -109,16 +109,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
         (true, Some(flag), _) => Err(Error::usage(format!("{flag} is for games; got puzzles"))),
         (false, _, Some(flag)) => Err(Error::usage(format!("{flag} is for puzzles; got games"))),
         (true, ..) => write_puzzles(args, reader, tool),
-        (false, ..) if reader.is_dataset() => match merge(&args, reader, false, tool) {
-            // Nothing is published yet.
-            Err(CopyError::Misplaced(_)) => Ok(merge(&args, open(&args)?, true, tool)?),
-            done => Ok(done?),
-        },
-        (false, ..) => {
-            let sink = pack_sink(&args, &reader, None, tool)?;
-            let runner = Runner::new(tool, &args.common, "games").on_error(&args.on_error);
-            runner.expect(args.sink.expect_records).copy(reader, sink)
-        }
+        (false, ..) => write_games(&args, reader, tool),
     }
 }
 
@@ -126,11 +117,25 @@ fn open(args: &Args) -> Result<Reader> {
     plan::open(&args.input, Request::OneOf([&GAME, &PUZZLE].map(WantedRecords::records).to_vec()))
 }
 
-/// Copies the games of pools. `counted`: whether all rows are looked at to find the games before the first is read;
-/// otherwise games are found by the statements of the pools.
-fn merge(args: &Args, mut reader: Reader, counted: bool, tool: &Tool) -> Result<(), CopyError> {
-    let mut pools = PoolReader::open(&args.input.files, args.input.slice)?;
-    let mut sink = pack_sink(args, &reader, pools.steps(), tool)?;
+fn write_games(args: &Args, mut reader: Reader, tool: &Tool) -> Result<()> {
+    let is_merged = match merge(args, &mut reader, false, tool) {
+        // Nothing is published yet.
+        Err(CopyError::Misplaced(_)) => merge(args, &mut open(args)?, true, tool),
+        done => done,
+    };
+    if is_merged? {
+        return Ok(());
+    }
+    let sink = pack_sink(args, &reader, None, tool)?;
+    let runner = Runner::new(tool, &args.common, "games").on_error(&args.on_error);
+    runner.expect(args.sink.expect_records).copy(reader, sink)
+}
+
+/// Copies the games of pools; returns false if the input is no pool. `counted`: whether all rows are looked at to find
+/// the games before the first is read; otherwise games are found by the statements of the pools.
+fn merge(args: &Args, reader: &mut Reader, counted: bool, tool: &Tool) -> Result<bool, CopyError> {
+    let Some(mut pools) = reader.take_source::<PoolReader>() else { return Ok(false) };
+    let mut sink = pack_sink(args, reader, pools.steps(), tool)?;
     let mut rejects = Rejects::open(&args.on_error)?;
     let mut progress = args.common.progress(tool, "games", reader.total(), false)?;
     let form = args.games.game_form(counted);
@@ -145,15 +150,12 @@ fn merge(args: &Args, mut reader: Reader, counted: bool, tool: &Tool) -> Result<
     })?;
     cli::expect_records(args.sink.expect_records, read)?;
     let own = DroppedRecords { rejected: Some(rejects.count()), ..DroppedRecords::default() };
-    let counts = Counts::of_run(read, &reader.dropped(), &own);
+    let counts = Counts::of_run(read, &pools.dropped(), &own);
     rejects.publish()?;
-    let SinkSummary { made, left, warnings } = sink.finish(counts)?;
+    let summary = sink.finish(counts)?;
     progress.finish();
-    tool.tell_made(made.as_deref(), &args.common);
-    tool.warn(&warnings, &args.common);
-    rejects.report(tool.name());
-    tool.tell_left(left.as_deref(), &args.common);
-    Ok(())
+    summary.tell(tool, &args.common, rejects);
+    Ok(true)
 }
 
 /// Begins a pack; `rows` is how many there will be, if that is known.

@@ -7,6 +7,7 @@ mod pieces;
 mod sink;
 mod skipped;
 
+use std::any::Any;
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -394,7 +395,7 @@ pub struct SelectedRecords {
 
 /// An open input that is read as records: a file or stream in one of the encodings, or all datasets
 /// of one format that are read together.
-pub trait RecordSource: Send {
+pub trait RecordSource: Any + Send {
     /// Returns the type of the records, by the first record or the header; `default` if these do not show it;
     /// `None` if there is neither a record nor a header. It must be called before `begin`.
     fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>>;

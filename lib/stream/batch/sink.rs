@@ -1,7 +1,7 @@
 //! Where batches are written.
 
 use super::{Batch, Counts};
-use crate::cli::Rejects;
+use crate::cli::{CommonArgs, Rejects, Tool};
 use crate::error::Result;
 use crate::ordered::Flow;
 
@@ -35,4 +35,14 @@ pub struct SinkSummary {
     /// What of the records it has left out on purpose, in one line.
     pub left: Option<String>,
     pub warnings: Vec<String>,
+}
+
+impl SinkSummary {
+    /// Says what was made, what was rejected, and what was left out.
+    pub fn tell(&self, tool: &Tool, common: &CommonArgs, rejects: Rejects) {
+        tool.tell_made(self.made.as_deref(), common);
+        tool.warn(&self.warnings, common);
+        rejects.report(tool.name());
+        tool.tell_left(self.left.as_deref(), common);
+    }
 }

@@ -1,5 +1,6 @@
 //! Reads records: inputs of any encoding, one after another, as batches of one schema.
 
+use std::any::Any;
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -437,6 +438,17 @@ impl Reader {
             }
             failed => self.unchanged.confirm(failed),
         }
+    }
+
+    /// Takes the datasets out of the reader, to be read in another way than record by record, if they are of this
+    /// format; see [`Reader::read_beside`].
+    pub fn take_source<T: RecordSource>(&mut self) -> Option<Box<T>> {
+        let current: &dyn Any = self.current.as_deref()?;
+        if !current.is::<T>() {
+            return None;
+        }
+        let source: Box<dyn Any> = self.current.take()?;
+        source.downcast().ok()
     }
 
     /// Reads the datasets in another way than record by record: `read` is called between the checks that they are
