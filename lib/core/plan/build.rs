@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use super::closing::ClosingCheck;
 use super::row_files::{self, RowFiles};
+use super::state::RECEIPT;
 use super::{Finish, Plan, PlanRequest, TASKS, Work, make, plan_path, processors};
 use crate::cli::{self, When, counted};
 use crate::error::{Error, Result};
@@ -15,7 +16,6 @@ use crate::files;
 
 /// The file that is locked while one machine makes all of a plan.
 const HERE: &str = "here";
-const RECEIPT: &str = "done.json";
 
 /// What is to be built, and how.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use crate::walk;
 use crate::wording::exactly;
 
 const RECEIPT_SCHEMA: &str = "gristmill_task_v1";
-const RECEIPT: &str = "done.json";
+pub(super) const RECEIPT: &str = "done.json";
 const FAILED: &str = "failed.json";
 const LOCK: &str = "lock";
 
