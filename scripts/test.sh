@@ -25,7 +25,7 @@ all=(--release "$@") units=()
 if (($# == 0)); then
     all+=(--exclude gristmill-peers --workspace)
     units=(--release)
-    for crate in stream chats tokens games puzzles npy core; do
+    for crate in stream chats tokens games puzzles plans npy core; do
         all+=(--exclude "gristmill-$crate")
         units+=(--package "gristmill-$crate")
         for setting in opt-level=1 codegen-units=16; do

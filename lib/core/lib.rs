@@ -10,14 +10,17 @@
 //! | `gristmill-tokens` | token sequences, their files, rows, packing | `stream`, `chats` |
 //! | `gristmill-games` | 2048: logs, packs, pools | `stream`, `npy` |
 //! | `gristmill-puzzles` | ARC, Sudoku, Maze, Domino: puzzle sets | `stream`, `npy` |
+//! | `gristmill-plans` | pipelines divided into tasks for many machines, and what they make | all of these |
 //!
 //! Here stands what needs all of them: [`subjects`] hands their lists down, [`dataset`] opens whatever holds records,
-//! [`pages`] reads inputs for a page, [`plan`] divides a pipeline into tasks for many machines.
+//! [`pages`] reads inputs for a page.
 
 pub use gristmill_chats::{chat, harmony, model};
 #[cfg(feature = "games")]
 pub use gristmill_games::game2048;
 pub use gristmill_npy as npy;
+#[cfg(feature = "plans")]
+pub use gristmill_plans as plan;
 #[cfg(feature = "puzzles")]
 pub use gristmill_puzzles::puzzle;
 pub use gristmill_stream::{
@@ -33,11 +36,6 @@ pub mod dataset;
 pub mod format;
 pub mod kinds;
 pub mod pages;
-#[cfg(feature = "plans")]
-pub mod plan;
-#[cfg(not(feature = "plans"))]
-#[path = "without_plans.rs"]
-pub mod plan;
 pub mod record;
 pub mod stage;
 pub mod subjects;

@@ -7,8 +7,8 @@ use clap::Parser;
 
 use gristmill::batch::Batch;
 use gristmill::cli::{self, CommonArgs, InputArgs, NoStream, SelectArgs, Tool};
+use gristmill::dataset;
 use gristmill::error::{Error, Result};
-use gristmill::plan;
 use gristmill::record::{Grids, RECORD_TYPES};
 use gristmill::runner::Runner;
 use gristmill::stage::check_json_members;
@@ -105,7 +105,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
 }
 
 fn open(args: &Args) -> Result<Reader> {
-    plan::open(&args.input, Request::Any)?.choose(&args.select)
+    dataset::open_with_plans(&args.input, Request::Any)?.choose(&args.select)
 }
 
 /// Returns a stage that turns batches of puzzles into grids.

@@ -7,9 +7,9 @@ use clap::Parser;
 
 use gristmill::check::ReportFormat;
 use gristmill::cli::{self, CommonArgs, InputArgs, Tool};
+use gristmill::dataset;
 use gristmill::diff::{self, DiffOptions};
 use gristmill::error::{Error, Result, shown};
-use gristmill::plan;
 use gristmill::stream::{Reader, Request};
 
 /// Compare two datasets or streams: the same records, or where they differ
@@ -94,5 +94,5 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
 
 fn open(path: &Path) -> Result<Reader> {
     let input = InputArgs { files: vec![path.to_path_buf()], ..InputArgs::default() };
-    plan::open(&input, Request::Any)
+    dataset::open_with_plans(&input, Request::Any)
 }

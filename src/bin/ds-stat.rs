@@ -8,7 +8,6 @@ use gristmill::check::ReportFormat;
 use gristmill::cli::{self, CommonArgs, InputArgs, JobsArgs, SelectArgs, Tool};
 use gristmill::dataset;
 use gristmill::error::{Result, shown};
-use gristmill::plan;
 use gristmill::stat::{self, Answer, StatOptions};
 use gristmill::stream::Request;
 
@@ -104,7 +103,7 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
 }
 
 fn measure(args: &Args, tool: &Tool, options: &StatOptions) -> Result<Answer> {
-    let reader = plan::open(&args.input, Request::Any)?.choose(&args.select)?;
+    let reader = dataset::open_with_plans(&args.input, Request::Any)?.choose(&args.select)?;
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
     }

@@ -14,7 +14,6 @@ use gristmill::error::{Error, Result};
 use gristmill::harmony::Alignment;
 use gristmill::kinds::conversation::refuse_chats;
 use gristmill::pages::PageArgs;
-use gristmill::plan;
 use gristmill::said::Said;
 use gristmill::stream::{Reader, Request};
 use gristmill::view::Viewer;
@@ -91,7 +90,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         return args.page.run(path, of, &said, &args.common, tool);
     }
     args.input.is_shown = true;
-    let mut reader = plan::open(&args.input, Request::Any)?.uncompared();
+    let mut reader = dataset::open_with_plans(&args.input, Request::Any)?.uncompared();
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
     }

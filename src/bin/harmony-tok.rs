@@ -9,11 +9,11 @@ use gristmill::batch::{Header, WEIGHTS, WantedRecords, input_manifest};
 use gristmill::cli::{
     self, CommonArgs, ForPipelines, InputCheckArgs, JobsArgs, OnErrorArgs, OutputArgs, Tool,
 };
+use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::parquet::compare_inputs;
 use gristmill::harmony::{Alignment, IgnoredFields, Policy, Renderer};
 use gristmill::model::{Vocabulary, is_assumed, open_of_header};
-use gristmill::plan;
 use gristmill::record::{CONVERSATION, DECODED, TOKENS, conversation, tokens};
 use gristmill::runner::Runner;
 use gristmill::stage::{Budget, SourceArgs, TokensOf, decode, render};
@@ -128,7 +128,7 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     let reader = if args.source.is_of_files() {
         args.source.open(wanted)?
     } else {
-        plan::open(&args.source.input, wanted)?.limited(args.source.limit())
+        dataset::open_with_plans(&args.source.input, wanted)?.limited(args.source.limit())
     };
     let reader = reader.feeding(args.jobs.jobs);
     let stated = reader.header().text(conversation::POLICY).and_then(Policy::from_name);
@@ -154,7 +154,7 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
 fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
     args.source.input.is_compared = args.input_check.no_input_check;
     args.source.input.is_shown = args.output.shows();
-    let reader = plan::open(&args.source.input, WantedRecords::records(&TOKENS))?;
+    let reader = dataset::open_with_plans(&args.source.input, WantedRecords::records(&TOKENS))?;
     let reader = reader.limited(args.source.limit());
     let stated = reader.header().parameters.get("tokenizer");
     let tokenizer = match open_of_header(reader.header(), args.model.as_deref())? {

@@ -9,6 +9,7 @@ use clap::Parser;
 use gristmill::batch::{Batch, Header, WantedRecords};
 use gristmill::check::SequenceGate;
 use gristmill::cli::{self, CommonArgs, ForPipelines, InputArgs, OnErrorArgs, SinkArgs, Tool};
+use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::kd_root::{
     AssertedSource, KdPart, KdTarget, KdTargetArgs, NO_MASKS, PartSink, concatenate, keep_joined,
@@ -16,7 +17,6 @@ use gristmill::format::kd_root::{
 };
 use gristmill::format::mmidx::{MmidxDtype, PrefixLayout};
 use gristmill::model::{Vocabulary, is_assumed, state_end, state_model};
-use gristmill::plan;
 use gristmill::provenance::BuildRun;
 use gristmill::publish::refuse_existing;
 use gristmill::record::TOKENS;
@@ -117,7 +117,7 @@ pub fn main() -> ExitCode {
 fn write(args: Args, tool: &Tool) -> Result<()> {
     let target = args.target.target()?;
     refuse_existing(&target, args.sink.overwrite)?;
-    let reader = plan::open(&args.input, WantedRecords::records(&TOKENS))?;
+    let reader = dataset::open_with_plans(&args.input, WantedRecords::records(&TOKENS))?;
     if reader.lacks_header() {
         tool.advise_arrow(&args.common);
     }

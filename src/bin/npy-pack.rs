@@ -11,13 +11,13 @@ use gristmill::check::{GameGate, PuzzleGate};
 use gristmill::cli::{
     self, CommonArgs, InputArgs, OnErrorArgs, Rejects, SinkArgs, Tool, WithoutEffect,
 };
+use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::pack::{PackOptions, PackSink};
 use gristmill::format::pools::PoolReader;
 use gristmill::format::puzzle_dir::{AssertedConstants, PuzzleWriter};
 use gristmill::game2048::CopyError;
 use gristmill::inputs;
-use gristmill::plan;
 use gristmill::record::{GAME, PUZZLE};
 use gristmill::runner::Runner;
 use gristmill::stream::{Reader, Request};
@@ -114,7 +114,10 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
 }
 
 fn open(args: &Args) -> Result<Reader> {
-    plan::open(&args.input, Request::OneOf([&GAME, &PUZZLE].map(WantedRecords::records).to_vec()))
+    dataset::open_with_plans(
+        &args.input,
+        Request::OneOf([&GAME, &PUZZLE].map(WantedRecords::records).to_vec()),
+    )
 }
 
 fn write_games(args: &Args, mut reader: Reader, tool: &Tool) -> Result<()> {

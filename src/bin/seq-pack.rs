@@ -12,6 +12,7 @@ use gristmill::cli::{
     self, CommonArgs, ForPipelines, InputArgs, JobsArgs, OnErrorArgs, Rejects, SinkArgs, Tool,
     WithoutEffect,
 };
+use gristmill::dataset;
 use gristmill::error::{Error, Result, shown};
 use gristmill::files;
 use gristmill::format::kd_root;
@@ -22,7 +23,6 @@ use gristmill::format::token_rows::{
 use gristmill::inputs;
 use gristmill::model::{Vocabulary, eos_of, state_model};
 use gristmill::packing::{Algorithm, Overflow, Packing};
-use gristmill::plan;
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
 use gristmill::stream::Reader;
@@ -157,7 +157,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     inputs::name(&args.input.files);
     settings.check(&target)?;
     named(&target)?;
-    let reader = plan::open(&args.input, WantedRecords::records(&TOKENS))?;
+    let reader = dataset::open_with_plans(&args.input, WantedRecords::records(&TOKENS))?;
     let mut header = reader.header().through(&TOKENS, Some(tool.entry()));
     let model = state_model(&mut header, args.model.as_deref())?;
     settings.vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));

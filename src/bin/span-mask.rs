@@ -6,9 +6,9 @@ use clap::Parser;
 
 use gristmill::batch::WantedRecords;
 use gristmill::cli::{self, CommonArgs, ForPipelines, InputArgs, OnErrorArgs, OutputArgs, Tool};
+use gristmill::dataset;
 use gristmill::error::Result;
 use gristmill::harmony::{Alignment, ChannelSpan};
-use gristmill::plan;
 use gristmill::record::TOKENS;
 use gristmill::record::tokens::{masked_schema, unmasked_schema};
 use gristmill::runner::Runner;
@@ -63,7 +63,7 @@ pub fn main() -> ExitCode {
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
     args.input.is_shown = args.output.shows();
     let masking = MaskRules::new(&args.span, args.align);
-    let mut reader = plan::open(&args.input, WantedRecords::records(&TOKENS))?;
+    let mut reader = dataset::open_with_plans(&args.input, WantedRecords::records(&TOKENS))?;
     if reader.is_dataset() {
         // The masks of a triple are made again.
         reader.select(unmasked_schema().into());

@@ -70,6 +70,28 @@ pub fn each_dataset(path: &Path) -> Result<Vec<PathBuf>> {
     if found.is_empty() { Ok(vec![path.to_path_buf()]) } else { Ok(found) }
 }
 
+/// Opens the inputs of a filter as [`open`] does; says of a root how far its plan is, if the plan is not finished.
+pub fn open_with_plans(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
+    let mut notes = Vec::new();
+    for path in args.files.iter().filter(|path| path.as_os_str() != "-") {
+        notes.extend(unfinished_plan(path)?);
+    }
+    Ok(open(args, request)?.noting(notes))
+}
+
+#[cfg(feature = "plans")]
+use crate::plan::unfinished as unfinished_plan;
+
+/// Names the plan of a root, which this build cannot look at.
+#[cfg(not(feature = "plans"))]
+fn unfinished_plan(root: &Path) -> Result<Option<String>> {
+    if !files::is_directory(root)? || !files::exists(&root.join("tasks/plan.json"))? {
+        return Ok(None);
+    }
+    let root = shown(root);
+    Ok(Some(format!("{root}: has a plan, which may not be finished; this build has no ds-plan")))
+}
+
 /// Opens the inputs of the arguments: datasets of one format, or files and streams.
 pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
     let (mut args, request) = (args.clone(), request.into());

@@ -34,7 +34,7 @@ checks! {
         "<|endoftext|> within a sequence: the trainer cuts the document there";
     STRUCTURE: Error Content "kd.harmony.structure",
         "the tokens are not a Harmony conversation: a control token is missing or in a wrong place";
-    TEXT: Error Content "kd.token.text",
+    pub(super) TEXT: Error Content "kd.token.text",
         "the tokens of a message together are not UTF-8: no text encodes to them";
     END: Error Content "kd.harmony.return",
         "<|return|> must end a last final message, and no other: it teaches the model when to stop";

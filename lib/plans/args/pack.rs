@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{BuildOptions, Pipelined};
+use crate::Product;
 use crate::error::{Error, Result};
 use crate::format::MANIFEST;
-use crate::plan::Product;
-use crate::plan::build::BuildJob;
+use crate::jobs::BuildJob;
 
 const PACK_HELP: &str = "\
 Examples:

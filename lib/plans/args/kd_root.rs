@@ -11,9 +11,9 @@ use crate::files;
 use crate::format::MANIFEST;
 use crate::format::kd_root::ValidFraction;
 use crate::format::parquet::compare_inputs;
-use crate::plan::build::BuildJob;
-use crate::plan::row_files::{RowFiles, RowForm, refused};
-use crate::plan::{Pipeline, PlanLimits, Product, row_files};
+use crate::jobs::BuildJob;
+use crate::row_files::{RowFiles, RowForm, refused};
+use crate::{Pipeline, PlanLimits, Product, row_files};
 
 const KD_ROOT_HELP: &str = "\
 Examples:

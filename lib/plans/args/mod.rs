@@ -15,12 +15,12 @@ use crate::cli::{OnError, When, on_disk};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::format::synth_shards::RecordedInput;
-use crate::plan::build::{BuildJob, Stop};
-use crate::plan::make::TASK_BYTES;
-use crate::plan::options::{PassedOption, of_filters};
-use crate::plan::pipeline::Pipeline;
-use crate::plan::row_files::RowFiles;
-use crate::plan::{PlanLimits, PlanRequest, Product, Sizing};
+use crate::jobs::{BuildJob, Stop};
+use crate::make::TASK_BYTES;
+use crate::options::{PassedOption, of_filters};
+use crate::pipeline::Pipeline;
+use crate::row_files::RowFiles;
+use crate::{PlanLimits, PlanRequest, Product, Sizing};
 
 pub use conversations::ConversationsArgs;
 pub use kd_root::KdRootArgs;
@@ -352,7 +352,7 @@ fn divided(paths: &[PathBuf], names: &str, asked: &Asked<'_>) -> Result<(Vec<Pat
     match (stdin.as_mut_slice(), asked.stdin) {
         ([], _) => {}
         ([_], None) => return Err(Error::usage("plan -: tasks read files")),
-        ([input], Some(folder)) => **input = super::build::keep_stdin(folder)?,
+        ([input], Some(folder)) => **input = super::jobs::keep_stdin(folder)?,
         _ => return Err(Error::usage("- is given twice")),
     }
     Ok((inputs, output.clone()))

@@ -6,12 +6,12 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
 use super::{Asked, BuildOptions, Pipelined, divided, named_sources, words};
+use crate::Product;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::format::synth_shards;
 use crate::format::synth_shards::RecordedInput;
-use crate::plan::Product;
-use crate::plan::build::BuildJob;
+use crate::jobs::BuildJob;
 use crate::wording::exactly;
 
 const CONVERSATIONS_HELP: &str = "\

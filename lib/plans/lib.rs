@@ -4,12 +4,26 @@
 //!
 //! The files of a plan are described in `FORMAT.md`.
 
+// The crates below, by the names that their modules have in all of them.
+use gristmill_puzzles::puzzle;
+use gristmill_stream::{
+    batch, chain, cli, digest, error, failure, file_entry, files, known_files, ordered, program,
+    provenance, publish, raw_files, signals, stream, visible, walk, wording,
+};
+
+/// The formats of all products.
+mod format {
+    pub use gristmill_games::format::{pack, raw_games};
+    pub use gristmill_puzzles::format::puzzle_dir;
+    pub use gristmill_tokens::format::*;
+}
+
 mod args;
-mod build;
 mod closing;
 mod conversations;
 mod cuts;
 mod finish;
+mod jobs;
 mod kept;
 mod list;
 mod make;
@@ -41,8 +55,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use args::{Asked, FindFilter, ProductArgs, filters_of};
-pub use build::{BuildJob, FinishJob};
-pub use finish::{Finish, is_finished, open, parts};
+pub use finish::{Finish, is_finished, parts, unfinished};
+pub use jobs::{BuildJob, FinishJob};
 pub use list::{TaskList, line};
 pub use make::{PlanRequest, Sizing, make};
 pub use merge::MergeArgs;
@@ -61,7 +75,6 @@ use crate::cli::Slice;
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 use crate::file_entry::FileEntry;
-use crate::files;
 use crate::format::json_file;
 use crate::format::synth_shards::RecordedInput;
 use crate::known_files::KnownFiles;
@@ -189,7 +202,7 @@ impl Plan {
     }
 
     /// Fails if the pipeline has a program that is no filter beside this program: a plan may come from anybody.
-    pub(super) fn refuse_foreign(&self) -> Result<()> {
+    pub(crate) fn refuse_foreign(&self) -> Result<()> {
         let Some(name) = self.pipeline.foreign()? else { return Ok(()) };
         let cause = format!("pipeline: {name:?} is none of gristmill's filters");
         let error = Error::usage(cause).at(plan_path(&self.root).as_path());
@@ -233,7 +246,7 @@ impl Plan {
     }
 
     /// Returns where datasets are made: the root, or folders in it.
-    pub(super) fn targets(&self, root: &Path) -> Vec<PathBuf> {
+    pub(crate) fn targets(&self, root: &Path) -> Vec<PathBuf> {
         let mut targets: Vec<PathBuf> =
             self.sources.iter().map(|source| source.target(self, root)).collect();
         targets.dedup();

@@ -12,15 +12,13 @@ use serde_json::Value;
 
 use super::state::{State, states};
 use super::{Plan, PlanSource, TaskList, plan_path};
-use crate::cli::{self, InputArgs};
-use crate::dataset;
+use crate::cli;
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::json_file;
 use crate::format::kd_root::{MANIFEST, ROOT_SCHEMA};
 use crate::format::{pack, synth_shards};
 use crate::ordered::{Flow, one, ordered_map};
-use crate::stream::{Reader, Request};
 use crate::wording::exactly;
 
 /// How many unfinished tasks an error names.
@@ -206,17 +204,8 @@ fn reasons(paths: &[PathBuf]) -> Result<Vec<(String, u64)>> {
     Ok(all)
 }
 
-/// Opens inputs as [`dataset::open`] does; says so of a root whose plan is not finished.
-pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
-    let mut notes = Vec::new();
-    for path in args.files.iter().filter(|path| path.as_os_str() != "-") {
-        notes.extend(unfinished(path)?);
-    }
-    Ok(dataset::open(args, request)?.noting(notes))
-}
-
 /// Returns how far the plan of a root is; `None` if the root has no plan, or is finished.
-fn unfinished(root: &Path) -> Result<Option<String>> {
+pub fn unfinished(root: &Path) -> Result<Option<String>> {
     if !files::is_directory(root)? || !files::exists(&plan_path(root))? {
         return Ok(None);
     }

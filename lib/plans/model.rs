@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::Plan;
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
-use crate::model::{GPT_OSS, model_files};
+use gristmill_chats::model::{GPT_OSS, model_files};
 
 /// The options of a script that name a model's folder, and a template in place of the folder's.
 const MODEL: &str = "--model";

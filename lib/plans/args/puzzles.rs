@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{BuildOptions, Pipelined, words};
+use crate::Product;
 use crate::error::{Error, Result};
-use crate::plan::Product;
-use crate::plan::build::BuildJob;
+use crate::jobs::BuildJob;
 
 const PUZZLES_HELP: &str = "\
 Examples:
