@@ -67,10 +67,10 @@ pub fn main() -> ExitCode {
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
     args.old.put_into(&mut args.chat)?;
     let (read, settings) = (args.chat.read_settings(), args.chat.harmony_settings()?);
-    let known_by = read.fields.names();
+    let user_fields = read.fields.names();
     let wanted =
-        WantedRecords { schema: chat::schema(), known_by, ..WantedRecords::records(&CHAT) };
-    args.source.input.is_shown = args.output.output.shows();
+        WantedRecords { schema: chat::schema(), user_fields, ..WantedRecords::records(&CHAT) };
+    args.source.input.shows_at_once = args.output.output.shows();
     let reader = args.source.open(wanted)?;
     let stated = json!({
         "chat": read.stated_with(settings.to_json()),

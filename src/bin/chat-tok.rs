@@ -72,10 +72,10 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         tool.tell(&model.note);
     }
     let read = model.rendering.read_settings();
-    let known_by = read.fields.names();
+    let user_fields = read.fields.names();
     let wanted =
-        WantedRecords { schema: chat::schema(), known_by, ..WantedRecords::records(&CHAT) };
-    args.source.input.is_shown = args.output.shows();
+        WantedRecords { schema: chat::schema(), user_fields, ..WantedRecords::records(&CHAT) };
+    args.source.input.shows_at_once = args.output.shows();
     let reader = args.source.open(wanted)?.feeding(args.jobs.jobs);
     let mut header = reader.header().through(&TOKENS, args.output.entry(tool));
     let stated = json!({"chat": model.stated, "id_field": args.chat.id_field});

@@ -71,7 +71,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
-    args.input.is_shown = args.output.shows();
+    args.input.shows_at_once = args.output.shows();
     let mut reader = open(&args)?;
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
@@ -79,7 +79,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let mut schema = reader.schema().clone();
     if !args.columns.is_empty() {
         schema = SchemaRef::new(project(&schema, &args.columns).map_err(Error::usage)?);
-        reader.select(schema.clone());
+        reader.keep_columns(schema.clone());
     }
     let mut header = reader.header().clone();
     let record = RECORD_TYPES.iter().find(|record| args.grid && record.schema() == schema);
@@ -105,7 +105,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
 }
 
 fn open(args: &Args) -> Result<Reader> {
-    dataset::open_with_plans(&args.input, Request::Any)?.choose(&args.select)
+    dataset::open_with_plans(&args.input, Request::Any)?.selected(&args.select)
 }
 
 /// Returns a stage that turns batches of puzzles into grids.

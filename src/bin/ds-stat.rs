@@ -103,7 +103,7 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
 }
 
 fn measure(args: &Args, tool: &Tool, options: &StatOptions) -> Result<Answer> {
-    let reader = dataset::open_with_plans(&args.input, Request::Any)?.choose(&args.select)?;
+    let reader = dataset::open_with_plans(&args.input, Request::Any)?.selected(&args.select)?;
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
     }

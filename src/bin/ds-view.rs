@@ -89,7 +89,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         let of = (&args.input, &args.select);
         return args.page.run(path, of, &said, &args.common, tool);
     }
-    args.input.is_shown = true;
+    args.input.shows_at_once = true;
     let mut reader = dataset::open_with_plans(&args.input, Request::Any)?.uncompared();
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
@@ -102,7 +102,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let mut summary = Head::of(&reader, &viewer, &args.input.files, bytes);
     summary.verdict = args.page.verdict(&args.input, &args.common, tool)?;
     let numbers = args.select.numbers(reader.total())?;
-    let reader = reader.choose(&args.select)?;
+    let reader = reader.selected(&args.select)?;
     print(&args, reader, &viewer, summary, numbers)
 }
 

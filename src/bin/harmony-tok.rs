@@ -119,16 +119,16 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
         compare_inputs(&args.source.input.files)?;
     }
     args.source.input.is_compared = true;
-    args.source.input.is_shown = args.output.shows();
+    args.source.input.shows_at_once = args.output.shows();
     let ids = conversation::id_fields(args.id_field.as_deref());
     let schema = conversation::schema(&ids);
     // A user who states a policy knows that the records are conversations.
-    let known_by = args.policy.map(|_| "messages".to_string()).into_iter().collect();
-    let wanted = WantedRecords { schema, known_by, ..WantedRecords::records(&CONVERSATION) };
+    let user_fields = args.policy.map(|_| "messages".to_string()).into_iter().collect();
+    let wanted = WantedRecords { schema, user_fields, ..WantedRecords::records(&CONVERSATION) };
     let reader = if args.source.is_of_files() {
         args.source.open(wanted)?
     } else {
-        dataset::open_with_plans(&args.source.input, wanted)?.limited(args.source.limit())
+        dataset::open_with_plans(&args.source.input, wanted)?.take(args.source.limit())
     };
     let reader = reader.feeding(args.jobs.jobs);
     let stated = reader.header().text(conversation::POLICY).and_then(Policy::from_name);
@@ -153,9 +153,9 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
 
 fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
     args.source.input.is_compared = args.input_check.no_input_check;
-    args.source.input.is_shown = args.output.shows();
+    args.source.input.shows_at_once = args.output.shows();
     let reader = dataset::open_with_plans(&args.source.input, WantedRecords::records(&TOKENS))?;
-    let reader = reader.limited(args.source.limit());
+    let reader = reader.take(args.source.limit());
     let stated = reader.header().parameters.get("tokenizer");
     let tokenizer = match open_of_header(reader.header(), args.model.as_deref())? {
         Some(folder) => Some(folder.tokenizer().clone()),

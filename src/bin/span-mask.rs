@@ -61,12 +61,12 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
-    args.input.is_shown = args.output.shows();
+    args.input.shows_at_once = args.output.shows();
     let masking = MaskRules::new(&args.span, args.align);
     let mut reader = dataset::open_with_plans(&args.input, WantedRecords::records(&TOKENS))?;
     if reader.is_dataset() {
         // The masks of a triple are made again.
-        reader.select(unmasked_schema().into());
+        reader.keep_columns(unmasked_schema().into());
     }
     let mut header = reader.header().through(&TOKENS, args.output.entry(tool));
     masking.describe(&mut header);

@@ -10,7 +10,7 @@ pub const CHAT: RecordType = RecordType {
     name: "chat",
     singular: "chat",
     plural: "chats",
-    known_by: &[
+    marking_fields: &[
         &["messages"],
         &["conversations"],
         &["conversation"],

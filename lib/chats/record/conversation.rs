@@ -22,7 +22,7 @@ pub const CONVERSATION: RecordType = RecordType {
     plural: "conversations",
     has_others: true,
     fields: ConversationFields::declared,
-    known_by: &[&["messages"], &["messages_json"]],
+    marking_fields: &[&["messages"], &["messages_json"]],
     made_by: "chat-harmony, or Parquet or NDJSON with an id and messages",
     made_into: &[("tokens", "harmony-tok | span-mask")],
     stated: Some(StatedMember {

@@ -7,7 +7,7 @@ pub const DECODED: RecordType = RecordType {
     singular: "sequence",
     plural: "decoded sequences",
     fields: DecodedFields::declared,
-    known_by: &[&["text", "messages"]],
+    marking_fields: &[&["text", "messages"]],
     made_by: "harmony-tok --decode",
     made_into: &[],
     is_derived: true,

@@ -9,7 +9,7 @@ pub const RAW_SYNTH: RecordType = RecordType {
     name: "raw SYNTH",
     singular: "raw SYNTH row",
     plural: "raw SYNTH rows",
-    known_by: &[&[QUERY], &[REASONING], &[ANSWER]],
+    marking_fields: &[&[QUERY], &[REASONING], &[ANSWER]],
     made_by: "rows of PleIAs/SYNTH, or chat-harmony for other chats",
     made_into: &[("conversation", "synth-harmony")],
     is_of_people: true,

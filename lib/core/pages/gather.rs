@@ -75,8 +75,8 @@ pub fn gather(
             }
         }
         None => {
-            let mut reader = dataset::open(input, Request::Any)?.uncompared().choose(&select)?;
-            taking.viewer.select(&mut reader);
+            let mut reader = dataset::open(input, Request::Any)?.uncompared().selected(&select)?;
+            taking.viewer.keep_columns(&mut reader);
             while taking.sample.len() < MOST_RECORDS
                 && let Some(batch) = reader.next_batch()?
             {

@@ -14,7 +14,7 @@ pub const PUZZLE: RecordType = RecordType {
     singular: "example",
     plural: "puzzles",
     fields: || [NameFields::declared(), ExampleFields::declared()].concat(),
-    known_by: &[&["inputs", "labels"]],
+    marking_fields: &[&["inputs", "labels"]],
     made_by: "puzzle-encode, or ds-cat of a puzzle set",
     made_into: &[],
     is_derived: true,

@@ -298,19 +298,19 @@ pub struct WantedRecords {
     /// Null if it is not stated: then it is the type in the first input, or else text.
     pub stated: Vec<Field>,
     /// Fields that the user names: a record that has one of them is of this type.
-    pub known_by: Vec<String>,
+    pub user_fields: Vec<String>,
 }
 
 impl WantedRecords {
     pub fn records(record: &'static RecordType) -> WantedRecords {
         let schema = record.schema();
-        let (stated, known_by) = (Vec::new(), Vec::new());
-        WantedRecords { record, schema, any_types: false, stated, known_by }
+        let (stated, user_fields) = (Vec::new(), Vec::new());
+        WantedRecords { record, schema, any_types: false, stated, user_fields }
     }
 
     /// Whether a record with these fields is known to be a wanted one.
     pub fn is_known_by(&self, has: impl Fn(&str) -> bool) -> bool {
-        self.known_by.iter().any(|name| has(name)) || self.record.is_known_by(has)
+        self.user_fields.iter().any(|name| has(name)) || self.record.is_known_by(has)
     }
 
     /// Whether a record with these fields lacks an id and is therefore a look-alike. (Who names the field of the id says
@@ -319,7 +319,7 @@ impl WantedRecords {
         let Some(other) = &self.record.look_alike else { return false };
         let names = self.schema.fields().iter().map(|field| field.name());
         let mut ids = names.take_while(|name| *name != other.column);
-        self.known_by.is_empty() && !ids.any(|name| has(name))
+        self.user_fields.is_empty() && !ids.any(|name| has(name))
     }
 
     /// Refuses columns of any types if they are clearly the columns of another record type: a wrong pipe.
@@ -436,7 +436,7 @@ pub trait RecordSource: Any + Send {
 
     /// Reads only the records with these ids from now on, if they can be found without reading the others; returns
     /// `None` if not.
-    fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<SelectedRecords>> {
+    fn select_ids(&mut self, _ids: &HashSet<&str>) -> Result<Option<SelectedRecords>> {
         Ok(None)
     }
 

@@ -254,7 +254,7 @@ fn header(
         findings.add(&FORM, path, message);
     }
     // Columns that the type does not have are checked, too, if they stand beside messages.
-    reader.select_whole(record);
+    reader.keep_whole_columns(record);
     if let Some(kind) = kind_of(record) {
         kind.header(path, reader.header(), findings);
     }

@@ -130,7 +130,7 @@ pub struct InputArgs {
     /// Whether records of a pipe are shown as they come. This is so if the output is NDJSON on stdout, whose bytes do
     /// not depend on when they are written.
     #[arg(skip)]
-    pub is_shown: bool,
+    pub shows_at_once: bool,
 }
 
 /// The most bytes of a record by default. (Text of 2^31 bytes would not fit a column.)
@@ -146,7 +146,7 @@ impl Default for InputArgs {
             shard: None,
             known: KnownFiles::default(),
             is_compared: false,
-            is_shown: false,
+            shows_at_once: false,
         }
     }
 }

@@ -33,7 +33,7 @@ impl Side {
     pub fn open(mut reader: Reader) -> Result<Side> {
         let record = reader.fitting_type();
         if let Some(record) = record {
-            reader.select_whole(record);
+            reader.keep_whole_columns(record);
         }
         let batch = RecordBatch::new_empty(reader.schema().clone());
         let record = record.unwrap_or(OtherKind::RECORD).name;

@@ -50,7 +50,7 @@ pub struct RecordType {
     pub fields: fn() -> Vec<DeclaredField>,
     /// Lists of fields: an NDJSON record is recognised as this type if it has all fields of one
     /// list.
-    pub known_by: &'static [&'static [&'static str]],
+    pub marking_fields: &'static [&'static [&'static str]],
     /// The filter or source of such records, for error messages.
     pub made_by: &'static str,
     /// The types that filters make from such records: the name of each type, and the filters.
@@ -109,7 +109,7 @@ impl RecordType {
         version: 1,
         has_others: false,
         fields: Vec::new,
-        known_by: &[],
+        marking_fields: &[],
         made_by: "",
         made_into: &[],
         is_derived: false,
@@ -122,7 +122,7 @@ impl RecordType {
 
     /// Whether a record with these fields is known to be of this type.
     pub fn is_known_by(&self, has: impl Fn(&str) -> bool) -> bool {
-        self.known_by.iter().any(|names| names.iter().all(|name| has(name)))
+        self.marking_fields.iter().any(|names| names.iter().all(|name| has(name)))
     }
 
     /// Returns the filters, one after another, that make records of another type from these; `None`
@@ -173,7 +173,7 @@ pub fn record_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordTyp
 /// the type of the input.
 pub fn named_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordType> {
     let has_all = |raw: &&&RecordType| {
-        raw.known_by.iter().flat_map(|names| names.iter()).all(|name| has(name))
+        raw.marking_fields.iter().flat_map(|names| names.iter()).all(|name| has(name))
     };
     record_type_with(&has).or_else(|| RAW_TYPES.iter().find(has_all).copied())
 }

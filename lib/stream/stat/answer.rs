@@ -357,6 +357,6 @@ fn select(
         return Err(Error::usage(format!("--by: {} is a list or a struct", field.name())));
     }
     let place = place.map(|(place, _)| place);
-    reader.select(schema);
+    reader.keep_columns(schema);
     Ok(place)
 }

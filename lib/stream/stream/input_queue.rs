@@ -44,7 +44,7 @@ pub(super) struct InputQueue {
     /// The most bytes of a record.
     most: u64,
     /// Whether the lines of pipes are shown as they come.
-    is_shown: bool,
+    shows_at_once: bool,
     /// How many threads decode an input, if it can use several.
     pub threads: NonZeroUsize,
     allow_empty: bool,
@@ -80,7 +80,7 @@ impl Default for InputQueue {
             sources: Vec::new(),
             known: None,
             most: u64::MAX,
-            is_shown: false,
+            shows_at_once: false,
             threads: NonZeroUsize::MIN,
             allow_empty: false,
             spooled: Vec::new(),
@@ -124,7 +124,7 @@ impl InputQueue {
             files: args.files.clone(),
             sources,
             most: args.max_record_bytes,
-            is_shown: args.is_shown,
+            shows_at_once: args.shows_at_once,
             allow_empty: args.allow_empty,
             ..InputQueue::default()
         };
@@ -238,7 +238,7 @@ impl InputQueue {
             self.spooled.push(format!("{name}: {bytes} of {what}, kept in {folder} meanwhile"));
         }
         let name = opened.name.clone();
-        let pipe = opened.pipe.take().filter(|_| self.is_shown);
+        let pipe = opened.pipe.take().filter(|_| self.shows_at_once);
         let mut source = open(opened, input, self.most, pipe)?;
         if let Some(known) = &self.known
             && let Some(surplus) = surplus(source.begin(None)?.1.as_ref(), known)

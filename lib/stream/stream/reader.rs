@@ -250,7 +250,7 @@ impl Reader {
     }
 
     /// Hands out the first `records` records only.
-    pub fn limited(mut self, records: Option<u64>) -> Reader {
+    pub fn take(mut self, records: Option<u64>) -> Reader {
         self.selection.left = records.unwrap_or(u64::MAX);
         self.selection.is_whole &= records.is_none();
         self.total = self.total.map(|total| total.min(self.selection.left));
@@ -268,9 +268,9 @@ impl Reader {
 
     /// Hands out only the records that the arguments choose. Other records are not even read if the number of
     /// records is known beforehand and each can be found (datasets, Parquet).
-    pub fn choose(mut self, args: &SelectArgs) -> Result<Reader> {
+    pub fn selected(mut self, args: &SelectArgs) -> Result<Reader> {
         if !args.id.is_empty() {
-            return self.only(&args.id);
+            return self.with_ids(&args.id);
         }
         let choice = args.choice();
         if let Choice::All = choice {
@@ -305,13 +305,13 @@ impl Reader {
 
     /// Hands out only the records with these ids; a reader of a dataset that knows where they are reads no
     /// others. A missing id is an error, at once or after the last record.
-    pub fn only(mut self, ids: &[String]) -> Result<Reader> {
+    pub fn with_ids(mut self, ids: &[String]) -> Result<Reader> {
         if ids.is_empty() {
             return Ok(self);
         }
         self.selection.is_whole = false;
         let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
-        let selected = self.current.as_mut().map(|current| current.select(&wanted)).transpose()?;
+        let selected = self.current.as_mut().map(|current| current.select_ids(&wanted)).transpose()?;
         match selected.flatten() {
             Some(selected) => {
                 all_found(ids, &selected.found)?;
@@ -320,7 +320,7 @@ impl Reader {
             None => {
                 self.total = None;
                 self.selection.ids = Some(IdFilter::new(ids, &self.schema)?);
-                self.select(self.schema.clone());
+                self.keep_columns(self.schema.clone());
             }
         }
         Ok(self)
@@ -328,14 +328,14 @@ impl Reader {
 
     /// Hands out these columns only, a part of [`Reader::schema`]. It must be called before the
     /// first batch.
-    pub fn select(&mut self, schema: SchemaRef) {
+    pub fn keep_columns(&mut self, schema: SchemaRef) {
         // Fields without a column of their own are known only if all columns are read.
         let read = if JsonForm::takes_all(&schema) { &self.schema } else { &schema };
         self.read_as(read.clone(), schema);
     }
 
     /// Hands out whole records of a type, in its columns. It must be called before the first batch.
-    pub fn select_whole(&mut self, record: &RecordType) {
+    pub fn keep_whole_columns(&mut self, record: &RecordType) {
         let schema = record.whole_schema();
         self.read_as(schema.clone(), schema);
     }

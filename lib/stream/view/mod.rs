@@ -123,7 +123,7 @@ impl Viewer {
     /// that are shown.
     pub fn of(reader: &mut Reader, said: &Said) -> Result<Viewer> {
         let viewer = Viewer::new(reader, said)?;
-        viewer.select(reader);
+        viewer.keep_columns(reader);
         Ok(viewer)
     }
 
@@ -136,9 +136,9 @@ impl Viewer {
     }
 
     /// Selects the columns that are shown.
-    pub fn select(&self, reader: &mut Reader) {
+    pub fn keep_columns(&self, reader: &mut Reader) {
         if let Some(record) = self.record {
-            reader.select_whole(record);
+            reader.keep_whole_columns(record);
         }
     }
 

@@ -27,7 +27,7 @@ pub const TOKENS: RecordType = RecordType {
     singular: "sequence",
     plural: "token sequences",
     fields: || [SequenceFields::declared(), MaskFields::declared()].concat(),
-    known_by: &[&["tokens"]],
+    marking_fields: &[&["tokens"]],
     made_by: "harmony-tok",
     made_into: &[("conversation", "harmony-tok --decode")],
     is_derived: true,

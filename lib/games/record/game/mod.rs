@@ -17,7 +17,7 @@ pub const GAME: RecordType = RecordType {
     singular: "game",
     plural: "games of 2048",
     fields: GameFields::declared,
-    known_by: &[&["steps"]],
+    marking_fields: &[&["steps"]],
     made_by: "mx-decode",
     made_into: &[],
     is_derived: true,

@@ -262,7 +262,7 @@ impl RecordSource for KdReader {
     }
 
     /// Finds the sequences in the ids files, so that only they are read.
-    fn select(&mut self, ids: &HashSet<&str>) -> Result<Option<SelectedRecords>> {
+    fn select_ids(&mut self, ids: &HashSet<&str>) -> Result<Option<SelectedRecords>> {
         let mut selected = SelectedRecords::default();
         let turns: Vec<String> = ids.iter().map(|id| turn_id(id, 1)).collect();
         let looked_for = ids.iter().copied().chain(turns.iter().map(String::as_str)).collect();
