@@ -111,8 +111,9 @@ impl BuildJob {
     /// Returns the error of a task, which has printed its messages, with what is kept.
     fn of_task(&self, root: &Path, error: Error) -> Error {
         let stop = Stop { root, unit: self.unit, overwrites: self.request.overwrite };
-        let (kept, count) = stop.kept();
-        let way = if count == 0 { String::new() } else { format!(" for {}", stop.way()) };
+        let (kept, count) = stop.finished();
+        let way =
+            if count == 0 { String::new() } else { format!(" for {}", stop.option_to_go_on()) };
         let cause = format!("a {} failed; {kept}{way}", self.unit);
         match error.failure().map(|failure| failure.exit_code) {
             Some(1) => Error::data(cause),
@@ -136,7 +137,7 @@ pub(super) struct Stop<'a> {
 
 impl Stop<'_> {
     /// Returns how much of it is finished and kept, in words and as a number.
-    fn kept(&self) -> (String, usize) {
+    fn finished(&self) -> (String, usize) {
         let tasks = files::paths_if_there(&self.root.join(TASKS)).unwrap_or_default();
         let count = tasks.iter().filter(|task| task.join(RECEIPT).exists()).count();
         let unit = format!("finished {}", self.unit);
@@ -148,7 +149,7 @@ impl Stop<'_> {
         (kept, count)
     }
 
-    fn way(&self) -> &'static str {
+    fn option_to_go_on(&self) -> &'static str {
         // (Both at once are refused.)
         if self.overwrites { "--resume in place of --overwrite" } else { "--resume" }
     }
@@ -156,7 +157,7 @@ impl Stop<'_> {
     /// Returns what is said when a signal has stopped it; nothing if it has not begun, or was complete.
     pub fn line(&self, signal: &str) -> Option<String> {
         let is_begun = self.root.join(TASKS).join(HERE).exists();
-        let (kept, way) = (self.kept().0, self.way());
+        let (kept, way) = (self.finished().0, self.option_to_go_on());
         is_begun.then(|| {
             format!("ds-plan: stopped by {signal}; {kept}; try: the same command with {way}")
         })

@@ -12,7 +12,7 @@ use crate::files;
 use crate::format::json_file;
 use crate::format::kd_root::{
     FORMAT, KdFiles, KdPart, KdRootManifest, KeptTokenizer, RootSettings, ShardJoin, Surplus,
-    are_one_tokenizer, configs_agree, make_way, manifest_in_root,
+    are_one_tokenizer, configs_agree, manifest_in_root, remove_other_tokenizer,
 };
 use crate::provenance::{Build, BuildRun, DatasetOrigin};
 use crate::publish::TargetLock;
@@ -141,7 +141,7 @@ fn keep_tokenizer(root: &Path, job: &JoinJob<'_>) -> Result<()> {
     let part = KdPart::read(&task.manifest(root))?;
     let kept = KeptTokenizer::of_root(&task.part(root), part.tokenizer_files.as_ref())?;
     let is_joined = |name: &str| job.sources.iter().any(|source| source.name == name);
-    make_way(root, kept.as_ref(), &|name| job.options.again || is_joined(name))?;
+    remove_other_tokenizer(root, kept.as_ref(), &|name| job.options.again || is_joined(name))?;
     // (Shards are joined side by side, and find it there.)
     kept.map_or(Ok(()), |kept| kept.publish(root, false))
 }

@@ -37,8 +37,10 @@ pub fn refuse_several(folder: &Path, files: &[PathBuf]) -> Result<()> {
         format!("has files of several splits ({}), but only one is for training", names.join(", "));
     let of_first: Vec<&(StatedSplit, PathBuf)> =
         said.iter().filter(|(said, _)| said.split == first).collect();
-    let way = way(&of_first, files);
-    Err(Error::usage(cause).at(folder).hint(way.unwrap_or_else(|| "name the FILEs".to_string())))
+    let pattern = pattern_for(&of_first, files);
+    Err(Error::usage(cause)
+        .at(folder)
+        .hint(pattern.unwrap_or_else(|| "name the FILEs".to_string())))
 }
 
 /// Returns what a path below the folder states: its name, or else the nearest folder above it that
@@ -69,7 +71,7 @@ fn word_in(name: &str) -> Option<(usize, usize)> {
 }
 
 /// Returns a shell word for these files alone: their folder, the file, or a pattern.
-fn way(chosen: &[&(StatedSplit, PathBuf)], files: &[PathBuf]) -> Option<String> {
+fn pattern_for(chosen: &[&(StatedSplit, PathBuf)], files: &[PathBuf]) -> Option<String> {
     let (said, first) = chosen.first()?;
     if said.is_folder {
         let is_below = |path: &PathBuf| path.starts_with(&said.path);

@@ -12,8 +12,8 @@ use gristmill::cli::{self, CommonArgs, ForPipelines, InputArgs, OnErrorArgs, Sin
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::kd_root::{
-    AssertedSource, KdPart, KdTarget, KdTargetArgs, NO_MASKS, PartSink, concatenate, keep_joined,
-    publish_part,
+    AssertedSource, KdPart, KdTarget, KdTargetArgs, NO_MASKS, PartSink, concatenate, publish_part,
+    publish_tokenizer_of_parts,
 };
 use gristmill::format::mmidx::{MmidxDtype, PrefixLayout};
 use gristmill::model::{Vocabulary, is_assumed, state_end, state_model};
@@ -184,7 +184,7 @@ fn concat(args: &Args, tool: &Tool) -> Result<()> {
         let hint = "span-mask --span CHANNEL=ID";
         return Err(Error::data(cause).at(target.name()).hint(hint));
     }
-    keep_joined(&args.concat, &target, &mut part)?;
+    publish_tokenizer_of_parts(&args.concat, &target, &mut part)?;
     files.push(part.pending(&target.manifest())?);
     let mut warnings = Vec::from_iter(nothing);
     warnings.extend(publish_part(&target, files, args.sink.overwrite)?);

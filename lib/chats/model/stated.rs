@@ -315,7 +315,7 @@ const END: &str = "eod_token_id";
 const MODEL: &str = "--model DIR, the folder of their model";
 
 /// Returns the files that a root keeps of a model: their names below the folder and their paths, `tokenizer.json` last.
-fn kept(location: &TokenizerLocation) -> Result<Vec<(String, PathBuf)>> {
+fn files_to_keep(location: &TokenizerLocation) -> Result<Vec<(String, PathBuf)>> {
     let mut files = files_of(&location.folder)?;
     if let Some(template) = &location.template {
         // That template took the place of all templates of the folder.
@@ -328,7 +328,7 @@ fn kept(location: &TokenizerLocation) -> Result<Vec<(String, PathBuf)>> {
 
 /// States the files of a model as they are, for those who keep them later. (A template that is a pipe cannot be kept.)
 pub(super) fn state_files(location: &mut TokenizerLocation) -> Result<()> {
-    for (name, path) in kept(location)? {
+    for (name, path) in files_to_keep(location)? {
         if files::is_file(&path)? {
             location.sha256.extend(FileEntry::of(&path)?.sha256.map(|sha256| (name, sha256)));
         }
@@ -343,7 +343,7 @@ pub fn stated_files(
     stated: Option<&Value>,
 ) -> Result<Vec<(String, FileEntry)>> {
     let TokenizerLocation { folder, template, sha256 } = location;
-    let files = kept(location)?;
+    let files = files_to_keep(location)?;
     if let Some(gone) = sha256.keys().find(|name| files.iter().all(|(other, _)| other != *name)) {
         let cause = "is not there any more; the tokens were made with it";
         return Err(Error::usage(cause).at(folder.join(gone).as_path()).hint(MODEL));

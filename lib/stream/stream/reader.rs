@@ -311,7 +311,8 @@ impl Reader {
         }
         self.selection.is_whole = false;
         let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
-        let selected = self.current.as_mut().map(|current| current.select_ids(&wanted)).transpose()?;
+        let selected =
+            self.current.as_mut().map(|current| current.select_ids(&wanted)).transpose()?;
         match selected.flatten() {
             Some(selected) => {
                 all_found(ids, &selected.found)?;

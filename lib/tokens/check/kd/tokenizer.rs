@@ -61,7 +61,7 @@ pub(super) fn check(
 
 /// Reports files that no manifest states: readers would take a template among them for the template of the tokens.
 fn surplus(root: &Path, manifests: &Manifests, findings: &mut Findings<'_>) -> Result<()> {
-    let stated: BTreeSet<&Path> = manifests.kept().map(|file| &*file.path).collect();
+    let stated: BTreeSet<&Path> = manifests.tokenizer_files().map(|file| &*file.path).collect();
     for path in kept_files(root)?.iter().filter(|path| !stated.contains(path.as_path())) {
         findings.add(&OTHER, path, "no manifest names it");
     }

@@ -53,7 +53,7 @@ impl ShardJoin<'_> {
         let seconds: f64 = part.run.seconds;
         let run = BuildRun::since(start);
         let run = BuildRun { seconds: ((run.seconds + seconds) * 1000.0).round() / 1000.0, ..run };
-        if let Some(kept) = self.kept(&part)? {
+        if let Some(kept) = self.tokenizer_of_parts(&part)? {
             kept.publish(self.root, false)?;
         }
         let mut files = files;
@@ -63,7 +63,7 @@ impl ShardJoin<'_> {
     }
 
     /// Returns the tokenizer that the parts keep: each has the same.
-    fn kept(&self, part: &KdPart) -> Result<Option<KeptTokenizer>> {
+    fn tokenizer_of_parts(&self, part: &KdPart) -> Result<Option<KeptTokenizer>> {
         let Some(root) = self.parts.first() else { return Ok(None) };
         KeptTokenizer::of_root(root, part.tokenizer_files.as_ref())
     }

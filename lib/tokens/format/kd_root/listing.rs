@@ -98,7 +98,7 @@ impl KdListing {
         self.refuse_stray()?;
         let (stated, is_complete) = self.all_stated()?;
         refuse_other_sizes(&files_of(&stated))?;
-        refuse_other_sizes(&self.kept()?)?;
+        refuse_other_sizes(&self.tokenizer_files()?)?;
         if is_complete {
             let known = stated.into_iter().map(|stated| stated.prefix).collect();
             self.refuse_unknown(&known, "manifest.json does not name it")?;
@@ -109,11 +109,11 @@ impl KdListing {
     /// Returns the files as the manifests state them.
     pub fn stated(&self) -> Result<Vec<FileEntry>> {
         let (stated, _) = self.all_stated()?;
-        Ok([files_of(&stated), self.kept()?].concat())
+        Ok([files_of(&stated), self.tokenizer_files()?].concat())
     }
 
     /// Returns the files of the tokenizer that a root keeps, as its manifests state them.
-    fn kept(&self) -> Result<Vec<FileEntry>> {
+    fn tokenizer_files(&self) -> Result<Vec<FileEntry>> {
         let stated = match self.is_root {
             true => match root_manifest(&self.base)? {
                 Some(root) => root.tokenizer_files,

@@ -171,7 +171,7 @@ impl KdRootManifest {
             config,
             input: input(settings, source.manifest.as_ref(), &parts),
             renderer,
-            tokenizer_files: kept(root, &parts)?,
+            tokenizer_files: stated_tokenizer_files(root, &parts)?,
             tokenizer: source.tokenizer.clone().unwrap_or(Value::Null),
             limits,
             records: Some(records.ok_or_else(overflow)?),
@@ -344,7 +344,7 @@ fn check_same(found: &FoundPart, first: &FoundPart) -> Result<()> {
 }
 
 /// Returns the files of the tokenizer that the parts state, which must be there.
-fn kept(root: &Path, parts: &[FoundPart]) -> Result<Option<KdFiles>> {
+fn stated_tokenizer_files(root: &Path, parts: &[FoundPart]) -> Result<Option<KdFiles>> {
     let stated = parts.iter().find_map(|found| Some((found, found.part.tokenizer_files.clone()?)));
     let Some((FoundPart { path, .. }, files)) = stated else { return Ok(None) };
     match files.missing(root)? {

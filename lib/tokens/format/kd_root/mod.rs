@@ -40,8 +40,8 @@ pub use split::{FractionError, ValidFraction};
 pub use surplus::Surplus;
 pub use target_args::KdTargetArgs;
 pub use tokenizer::{
-    KeptTokenizer, TOKENIZER, keep_joined, kept_files, make_way, tokenizer_beside,
-    tokenizer_of_root,
+    KeptTokenizer, TOKENIZER, kept_files, publish_tokenizer_of_parts, remove_other_tokenizer,
+    tokenizer_beside, tokenizer_of_root,
 };
 
 /// The splits of a root, in the order in which their rows are read back.

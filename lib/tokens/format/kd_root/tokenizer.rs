@@ -152,7 +152,11 @@ impl KeptTokenizer {
 
 /// Keeps the tokenizer of prefixes that are joined to one prefix in a root, if their own roots keep one. `part` is the
 /// part manifest of the joined prefix.
-pub fn keep_joined(prefixes: &[PathBuf], target: &KdTarget, part: &mut KdPart) -> Result<()> {
+pub fn publish_tokenizer_of_parts(
+    prefixes: &[PathBuf],
+    target: &KdTarget,
+    part: &mut KdPart,
+) -> Result<()> {
     let Some(root) = target.above() else { return Ok(()) };
     for prefix in prefixes {
         let Some((manifest, _)) = find_manifest(prefix)? else { continue };
@@ -173,12 +177,12 @@ pub fn refuse_another(
     is_replaced: &dyn Fn(&str) -> bool,
     _: &TargetLock,
 ) -> Result<()> {
-    way(root, own, is_replaced).map(|_| ())
+    replaceable_shards(root, own, is_replaced).map(|_| ())
 }
 
 /// Removes from a root any other tokenizer than this one (`None` is o200k), and all shards of that other tokenizer.
 /// Fails, and removes nothing, if one of these shards may not be replaced.
-pub fn make_way(
+pub fn remove_other_tokenizer(
     root: &Path,
     own: Option<&KeptTokenizer>,
     is_replaced: &dyn Fn(&str) -> bool,
@@ -187,7 +191,7 @@ pub fn make_way(
         return Ok(());
     }
     let lock = TargetLock::take(root)?;
-    let Some(old) = way(root, own, is_replaced)? else { return Ok(()) };
+    let Some(old) = replaceable_shards(root, own, is_replaced)? else { return Ok(()) };
     old.withdraw(&lock)?;
     remove_kept(root, &lock)
 }
@@ -201,7 +205,7 @@ pub fn remove_kept(root: &Path, lock: &TargetLock) -> Result<()> {
 }
 
 /// Returns the shards of a root that are of another tokenizer, if the root keeps one.
-fn way<'a>(
+fn replaceable_shards<'a>(
     root: &'a Path,
     own: Option<&KeptTokenizer>,
     is_replaced: &dyn Fn(&str) -> bool,

@@ -114,7 +114,8 @@ impl Manifests {
 
     fn files(&self, context: &mut CheckContext<'_>, findings: &mut Findings<'_>) -> Result<()> {
         let checks = inventory::FileChecks { missing: &FILE, bytes: &BYTES, sha256: &SHA256 };
-        let claims = self.claims.iter().flat_map(|claim| &claim.files).chain(self.kept());
+        let claims =
+            self.claims.iter().flat_map(|claim| &claim.files).chain(self.tokenizer_files());
         inventory::compare(claims, &checks, context, findings)
     }
 

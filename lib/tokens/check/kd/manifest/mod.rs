@@ -232,7 +232,7 @@ impl Manifests {
     }
 
     /// Returns the files of the tokenizer that the manifests state; none if the tokenizer is not kept.
-    pub fn kept(&self) -> impl Iterator<Item = &FileEntry> {
+    pub fn tokenizer_files(&self) -> impl Iterator<Item = &FileEntry> {
         self.kept.iter()
     }
 
