@@ -141,7 +141,7 @@ fn records(path: &std::path::Path, record: &'static RecordType, stage: Stage<'_>
 
 /// Reads all, and writes it in both encodings. As many records must come as `--count` says.
 pub fn copy(open: impl Fn() -> Result<Reader>, stage: Stage<'_>) -> Result<()> {
-    let reader = open()?.take(Some(MOST_RECORDS));
+    let reader = open()?.first(Some(MOST_RECORDS));
     let header = reader.header().clone();
     // Without a total, to count is to read all.
     let has_total = reader.total().is_some();
@@ -168,7 +168,7 @@ pub fn copy(open: impl Fn() -> Result<Reader>, stage: Stage<'_>) -> Result<()> {
         writers.iter_mut().try_for_each(|writer| writer.write(&batch.records))?;
     }
     if has_total {
-        let counted = open()?.take(Some(MOST_RECORDS)).count_records()?;
+        let counted = open()?.first(Some(MOST_RECORDS)).count_records()?;
         assert!(counted == records, "{records} records, not {counted}");
     }
     writers.into_iter().flatten().try_for_each(|writer| writer.finish(&Counts::default()).map(drop))

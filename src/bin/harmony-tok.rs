@@ -128,7 +128,7 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     let reader = if args.source.is_of_files() {
         args.source.open(wanted)?
     } else {
-        dataset::open_with_plans(&args.source.input, wanted)?.take(args.source.limit())
+        dataset::open_with_plans(&args.source.input, wanted)?.first(args.source.limit())
     };
     let reader = reader.feeding(args.jobs.jobs);
     let stated = reader.header().text(conversation::POLICY).and_then(Policy::from_name);
@@ -155,7 +155,7 @@ fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
     args.source.input.is_compared = args.input_check.no_input_check;
     args.source.input.shows_at_once = args.output.shows();
     let reader = dataset::open_with_plans(&args.source.input, WantedRecords::records(&TOKENS))?;
-    let reader = reader.take(args.source.limit());
+    let reader = reader.first(args.source.limit());
     let stated = reader.header().parameters.get("tokenizer");
     let tokenizer = match open_of_header(reader.header(), args.model.as_deref())? {
         Some(folder) => Some(folder.tokenizer().clone()),

@@ -104,7 +104,7 @@ impl SourceArgs {
             }
         };
         let reader = Reader::open_typed(&self.input, first.map(PathBuf::as_path), wanted)?;
-        Ok(reader.take(self.limit.limit))
+        Ok(reader.first(self.limit.limit))
     }
 
     /// Returns the header of the output; `settings` states how it is made from the inputs.

@@ -13,7 +13,7 @@ use crate::files;
 use crate::format::data_files::LINES;
 use crate::format::stated::{Comparison, refuse_other_sizes};
 use crate::format::unchanged::InputSnapshot;
-use crate::format::{FORMATS, Format, Opener, parquet};
+use crate::format::{FORMATS, FindFiles, Format, OpenRecords, Opener, parquet};
 use crate::splits;
 use crate::stream::{Reader, Request};
 use crate::walk;
@@ -104,50 +104,64 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
         return Reader::open(&args, request);
     };
     match format.open {
-        Opener::Records(open) => {
-            if let Some(other) = files::find(&args.files, |path| Ok(!is_of(path, format)?))? {
-                let cause = format!("{} and other files cannot be read together", format.name);
-                return Err(Error::usage(cause).at(other.as_path()));
-            }
-            let unchanged = InputSnapshot::of(&args.files)?;
-            let source = unchanged.confirm(open(&args.files, args.slice))?;
-            let mut all = args.files.iter();
-            unchanged.confirm(all.try_for_each(|path| (format.refuse_missing)(path)))?;
-            let stated: Result<Vec<_>> =
-                args.files.iter().map(|path| (format.stated)(path)).collect();
-            let stated = unchanged.confirm(stated)?.concat();
-            unchanged.confirm(refuse_other_sizes(&stated))?;
-            let name = args.files.first().map(|path| shown(path)).unwrap_or_default();
-            let reader = Reader::of_datasets(source, name, request)?.with_unchanged(unchanged);
-            Ok(match args.slice {
-                None | Some(Slice::Part { count: 1, .. }) => {
-                    reader.comparing(Comparison::of(stated))
-                }
-                Some(_) => reader,
-            })
-        }
+        Opener::Records(open) => open_records(format, open, &args, request),
         Opener::Files(files_of) => {
             let unchanged = InputSnapshot::of(&args.files)?;
-            let mut all = Vec::new();
-            for path in &args.files {
-                if is_of(path, format)? {
-                    if !args.is_compared {
-                        unchanged.confirm(compare_folder(path))?;
-                    }
-                    let files = files_of(path)?;
-                    if !is_looked_at {
-                        splits::refuse_several(path, &files)?;
-                    }
-                    all.extend(files);
-                } else {
-                    all.push(path.clone())
-                }
-            }
-            args.files = all;
+            args.files = unchanged.confirm(files_in(format, files_of, &args, is_looked_at))?;
             refuse_others(&args.files, is_looked_at)?;
             Ok(Reader::open(&args, request)?.with_unchanged(unchanged))
         }
     }
+}
+
+/// Opens datasets of a format that reads its records itself.
+fn open_records(
+    format: &Format,
+    open: OpenRecords,
+    args: &InputArgs,
+    request: Request,
+) -> Result<Reader> {
+    if let Some(other) = files::find(&args.files, |path| Ok(!is_of(path, format)?))? {
+        let cause = format!("{} and other files cannot be read together", format.name);
+        return Err(Error::usage(cause).at(other.as_path()));
+    }
+    let unchanged = InputSnapshot::of(&args.files)?;
+    let source = unchanged.confirm(open(&args.files, args.slice))?;
+    unchanged.confirm(args.files.iter().try_for_each(|path| (format.refuse_missing)(path)))?;
+    let stated: Result<Vec<_>> = args.files.iter().map(|path| (format.stated)(path)).collect();
+    let stated = unchanged.confirm(stated)?.concat();
+    unchanged.confirm(refuse_other_sizes(&stated))?;
+    let name = args.files.first().map(|path| shown(path)).unwrap_or_default();
+    let reader = Reader::of_datasets(source, name, request)?.with_unchanged(unchanged);
+    Ok(match args.slice {
+        None | Some(Slice::Part { count: 1, .. }) => reader.comparing(Comparison::of(stated)),
+        Some(_) => reader,
+    })
+}
+
+/// Returns the files with the records: those in datasets of a format, and the others as they are.
+fn files_in(
+    format: &Format,
+    files_of: FindFiles,
+    args: &InputArgs,
+    is_looked_at: bool,
+) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for path in &args.files {
+        if !is_of(path, format)? {
+            all.push(path.clone());
+            continue;
+        }
+        if !args.is_compared {
+            compare_folder(path)?;
+        }
+        let files = files_of(path)?;
+        if !is_looked_at {
+            splits::refuse_several(path, &files)?;
+        }
+        all.extend(files);
+    }
+    Ok(all)
 }
 
 /// Compares a folder with the manifest in it. (Files that the user names one by one are not compared.)

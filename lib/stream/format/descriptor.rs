@@ -52,14 +52,18 @@ pub struct Format {
     pub refuse_missing: fn(&Path) -> Result<()>,
 }
 
-type OpenRecords = fn(&[PathBuf], Option<Slice>) -> Result<Box<dyn RecordSource>>;
+/// Opens datasets of a format together, or a slice of them.
+pub type OpenRecords = fn(&[PathBuf], Option<Slice>) -> Result<Box<dyn RecordSource>>;
+
+/// Returns the files with the records of a directory.
+pub type FindFiles = fn(&Path) -> Result<Vec<PathBuf>>;
 
 /// How a format is opened.
 pub enum Opener {
     /// The format's own reader reads all datasets together, or a slice of them.
     Records(OpenRecords),
     /// Returns the files of a directory, which are read one by one.
-    Files(fn(&Path) -> Result<Vec<PathBuf>>),
+    Files(FindFiles),
 }
 
 impl Format {

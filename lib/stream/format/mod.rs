@@ -14,7 +14,7 @@ use std::{fmt, fs, io};
 
 use serde::{Deserialize, Serialize};
 
-pub use descriptor::{Format, MANIFEST, Opener, refuse_other_formats};
+pub use descriptor::{FindFiles, Format, MANIFEST, OpenRecords, Opener, refuse_other_formats};
 
 use crate::batch::{Counts, SkippedRecords};
 use crate::error::{Error, Result};

@@ -108,6 +108,36 @@ impl NdjsonSource {
         Ok(self.pending.front().map(Vec::as_slice).unwrap_or_default())
     }
 
+    /// Returns the header and the columns that the first record states.
+    fn recognise(&mut self, wanted: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
+        let block = self.pending.front().map(Vec::as_slice).unwrap_or_default();
+        let Some((number, line)) = first_filled(block) else {
+            let header = self.decoding.header(wanted.map(|wanted| wanted.record));
+            return Ok((header, SchemaRef::new(Schema::empty())));
+        };
+        let BlockDecoder { name, next_line, starts, most, is_piped, .. } = &self.decoding;
+        let made = starts.as_ref().and_then(Starts::peek);
+        let place = self.decoding.place(made.unwrap_or(next_line + number));
+        if line.len() as u64 > *most {
+            return Err(TooLarge::error(*most).at(place));
+        }
+        if is_cut(line) {
+            return Err(cut(place, *is_piped, CUT));
+        }
+        let names = member_names(line).map_err(|cause| Error::data(cause).at(&place))?;
+        let Some(record) = record_type_with(among(&names)) else {
+            let other = wanted.and_then(|wanted| other_than(wanted, name, &names, line));
+            return Err(other.unwrap_or_else(|| not_known(name, &names, line).at(place)));
+        };
+        self.dropped = DroppedRecords::without_header(Some(record), *is_piped);
+        let mut header = Header {
+            record: Some((record.name.to_string(), record.version)),
+            ..self.decoding.header(Some(record))
+        };
+        announce(&mut header, record, block);
+        Ok((header, record.whole_schema()))
+    }
+
     /// Returns the columns with these names that the first lines have (in a file: that any line
     /// has), with the types of their values. Lines that will be read are returned again.
     fn infer(&mut self, wanted: &WantedRecords) -> Result<SchemaRef> {
@@ -258,47 +288,21 @@ impl RecordSource for NdjsonSource {
     }
 
     fn begin(&mut self, wanted: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
-        if wanted.is_none() {
-            self.peek()?;
+        match wanted {
+            Some(wanted) if wanted.any_types => {
+                let header = self.decoding.header(Some(wanted.record));
+                return Ok((header, self.infer(wanted)?));
+            }
+            // The columns are those that are wanted: the records may come later.
+            Some(wanted) if self.pending.is_empty() => {
+                let mut header = self.decoding.header(Some(wanted.record));
+                announce(&mut header, wanted.record, self.peek()?);
+                return Ok((header, SchemaRef::new(Schema::empty())));
+            }
+            Some(_) => {}
+            None => drop(self.peek()?),
         }
-        if let Some(wanted) = wanted.filter(|wanted| wanted.any_types) {
-            let header = self.decoding.header(Some(wanted.record));
-            return Ok((header, self.infer(wanted)?));
-        }
-        if let Some(wanted) = wanted
-            && self.pending.is_empty()
-        {
-            let mut header = self.decoding.header(Some(wanted.record));
-            let block = self.peek()?;
-            announce(&mut header, wanted.record, block);
-            return Ok((header, SchemaRef::new(Schema::empty())));
-        }
-        let block = self.pending.front().map(Vec::as_slice).unwrap_or_default();
-        let Some((number, line)) = first_filled(block) else {
-            let header = self.decoding.header(wanted.map(|wanted| wanted.record));
-            return Ok((header, SchemaRef::new(Schema::empty())));
-        };
-        let BlockDecoder { name, next_line, starts, most, is_piped, .. } = &self.decoding;
-        let made = starts.as_ref().and_then(Starts::peek);
-        let place = self.decoding.place(made.unwrap_or(next_line + number));
-        if line.len() as u64 > *most {
-            return Err(TooLarge::error(*most).at(place));
-        }
-        if is_cut(line) {
-            return Err(cut(place, *is_piped, CUT));
-        }
-        let names = member_names(line).map_err(|cause| Error::data(cause).at(&place))?;
-        let Some(record) = record_type_with(among(&names)) else {
-            let other = wanted.and_then(|wanted| other_than(wanted, name, &names, line));
-            return Err(other.unwrap_or_else(|| not_known(name, &names, line).at(place)));
-        };
-        self.dropped = DroppedRecords::without_header(Some(record), *is_piped);
-        let mut header = Header {
-            record: Some((record.name.to_string(), record.version)),
-            ..self.decoding.header(Some(record))
-        };
-        announce(&mut header, record, block);
-        Ok((header, record.whole_schema()))
+        self.recognise(wanted)
     }
 
     fn next(

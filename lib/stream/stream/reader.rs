@@ -250,7 +250,7 @@ impl Reader {
     }
 
     /// Hands out the first `records` records only.
-    pub fn take(mut self, records: Option<u64>) -> Reader {
+    pub fn first(mut self, records: Option<u64>) -> Reader {
         self.selection.left = records.unwrap_or(u64::MAX);
         self.selection.is_whole &= records.is_none();
         self.total = self.total.map(|total| total.min(self.selection.left));

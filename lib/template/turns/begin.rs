@@ -110,7 +110,7 @@ impl Asked<'_> {
 }
 
 /// The last place up to `at` that is between two characters.
-fn floor(text: &Parts<'_>, mut at: usize) -> usize {
+pub fn floor(text: &Parts<'_>, mut at: usize) -> usize {
     let [first, rest] = text.parts;
     let is_boundary = |at: usize| match at.checked_sub(first.len()) {
         None => first.is_char_boundary(at),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::begin::Asked;
+use super::begin::{Asked, floor};
 use super::channels::channels;
 use super::difference::{Places, cause, head, kinds};
 use super::mark::{self, Kind};
@@ -131,7 +131,15 @@ impl<'c> Search<'c> {
         Ok(GeneratedTurn { said, has_stop, prompt })
     }
 
-    /// Finds where a turn begins in the rendering that ends with it.
+    /// Finds where a turn begins in the rendering that ends with it. `own` are the places of its texts.
+    ///
+    /// ```text
+    /// text      <user> asked <end> <assistant> answer <end>    the rendering that ends with the turn
+    /// prompted  <user> asked <end> <assistant>                 the chat before it, with a prompt: the text begins so
+    /// switched  <user> asked <end> <assistant> <no thinking>   the same, with the template's own switch turned
+    /// bare      <user> asked <end>                             the chat before it: where the text begins neither way,
+    ///                                                          what the prompt adds is looked for before `answer`
+    /// ```
     fn begin(
         &mut self,
         message: usize,
@@ -139,10 +147,28 @@ impl<'c> Search<'c> {
     ) -> Result<Option<(usize, Prompt)>, Error> {
         let failed = |error: Error| cause(message, &error);
         let text = self.plain.of(message + 1, false).map_err(failed)?;
-        let asked = self.plain.of(message, true).map_err(failed)?;
-        if asked.common(&text, 0) == asked.len() {
-            return Ok(Some((asked.len(), Prompt::Whole)));
+        let prompted = self.plain.of(message, true).map_err(failed)?;
+        if prompted.common(&text, 0) == prompted.len() {
+            return Ok(Some((prompted.len(), Prompt::Whole)));
         }
+        if let Some(end) = self.behind_switched(message)? {
+            return Ok(Some((end, Prompt::Switched)));
+        }
+        self.need_bare()?;
+        let text = self.plain.of(message + 1, false).map_err(failed)?;
+        let first = own.iter().min_by_key(|(_, place)| place.start);
+        let texts = first.map_or(text.len(), |(kind, place)| {
+            let spaces = mark::leading_spaces(&self.chat.messages()[message], *kind);
+            let before = floor(&text, place.start.saturating_sub(spaces.len()));
+            // (White space that is printed belongs to the text; most texts have none.)
+            let is_printed = !spaces.is_empty() && text.after(before).starts_with(spaces);
+            if is_printed { before } else { place.start }
+        });
+        Ok(self.asked(message)?.begin(&text, texts, &self.finder.specials))
+    }
+
+    /// Returns where a turn begins behind a prompt for which the template's own switch is turned.
+    fn behind_switched(&mut self, message: usize) -> Result<Option<usize>, Error> {
         if self.switched.is_empty() {
             let before = self.turns.iter().filter(|turn| **turn > 0);
             let wanted: Vec<Prefix> =
@@ -151,23 +177,11 @@ impl<'c> Search<'c> {
                 self.switched.push(Texts::new(template, self.chat, wanted.clone())?);
             }
         }
-        for switched in &self.switched {
-            // (A template may refuse the other value.)
-            let Ok(asked) = switched.of(message, true) else { continue };
-            if asked.common(&text, 0) == asked.len() {
-                return Ok(Some((asked.len(), Prompt::Switched)));
-            }
-        }
-        self.need_bare()?;
-        let text = self.plain.of(message + 1, false).map_err(failed)?;
-        let first = own.iter().min_by_key(|(_, place)| place.start);
-        let texts = first.map_or(text.len(), |(kind, place)| {
-            let spaces = mark::leading_spaces(&self.chat.messages()[message], *kind);
-            let before = text.after(0);
-            let is_printed = before[..place.start].ends_with(spaces);
-            place.start - if is_printed { spaces.len() } else { 0 }
-        });
-        Ok(self.asked(message)?.begin(&text, texts, &self.finder.specials))
+        let text = self.plain.of(message + 1, false).map_err(|error| cause(message, &error))?;
+        // (A template may refuse the other value.)
+        let mut prompted = self.switched.iter().filter_map(|of| of.of(message, true).ok());
+        let found = prompted.find(|prompted| prompted.common(&text, 0) == prompted.len());
+        Ok(found.map(|prompted| prompted.len()))
     }
 
     /// Returns why a turn is not found: a text that is not shown, or else the error.

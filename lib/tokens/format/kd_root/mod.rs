@@ -1,6 +1,6 @@
 //! The root of a KD dataset: `{train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}`, the ids of the
 //! sequences in `ids/{train,valid}/shard_NN.parquet`, the part manifests in `parts/`, the tokenizer of
-//! another model in `tokenizer/`, and `manifest.json`. Source: seeds/synth-kd-pipeline.md and FORMAT.md
+//! another model in `tokenizer/`, and `manifest.json`. Source: FORMAT.md
 //! beside this file.
 
 mod caches;

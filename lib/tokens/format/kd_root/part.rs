@@ -80,7 +80,7 @@ pub struct KdConfig {
 }
 
 impl KdConfig {
-    /// The config of the contract (seeds/synth-kd-pipeline.md), for the default policy.
+    /// The config of the contract (FORMAT.md), for the default policy.
     pub fn synth_kd_v1(valid_fraction: Option<&ValidFraction>) -> KdConfig {
         let list = |names: &[&str]| Some(names.iter().map(|name| name.to_string()).collect());
         KdConfig {
@@ -105,27 +105,18 @@ impl KdConfig {
         self.is_known().then(|| self.sha256()).transpose()
     }
 
-    /// Whether the two configs cannot be of one dataset. Unknown values contradict nothing.
+    /// Whether the two configs cannot be of one dataset. Unknown values contradict nothing. (Where the channels are not
+    /// known, spans and the field of ids are not, either.)
     pub fn contradicts(&self, other: &KdConfig) -> bool {
-        let Self { assistant_channels, roles_preserved, .. } = self;
-        let are_known = assistant_channels.is_some() && other.assistant_channels.is_some();
-        let spans = |of: &KdConfig| of.spans.clone().filter(|_| are_known);
-        let id_field = |of: &KdConfig| of.id_field.clone().filter(|_| are_known);
-        let filled = KdConfig {
-            spans: spans(other),
-            id_field: id_field(other),
-            assistant_channels: if_known(&other.assistant_channels, assistant_channels),
-            roles_preserved: if_known(&other.roles_preserved, roles_preserved),
-            ..other.clone()
+        let of_channels = |of: &KdConfig| {
+            of.assistant_channels.clone().map(|all| (all, of.spans.clone(), of.id_field.clone()))
         };
-        let own = KdConfig {
-            spans: spans(self),
-            id_field: id_field(self),
-            assistant_channels: if_known(assistant_channels, &other.assistant_channels),
-            roles_preserved: if_known(roles_preserved, &other.roles_preserved),
-            ..self.clone()
+        let others = |of: &KdConfig| {
+            (of.eod_token_id, of.hash.clone(), of.loss_mask_alignment.clone(), of.valid_fraction)
         };
-        own != filled
+        !agree_if_known(&of_channels(self), &of_channels(other))
+            || !agree_if_known(&self.roles_preserved, &other.roles_preserved)
+            || others(self) != others(other)
     }
 
     /// Returns the common config of both: a value is unknown if one of them lacks it.
@@ -411,11 +402,6 @@ fn is_member(rest: &str) -> bool {
     members.any(|(suffix, ..)| {
         rest.strip_prefix(suffix).is_some_and(|ending| [".bin", ".idx"].contains(&ending))
     })
-}
-
-/// Returns `value`, or `other` if it is unknown.
-fn if_known<T: Clone>(value: &Option<T>, other: &Option<T>) -> Option<T> {
-    value.as_ref().or(other.as_ref()).cloned()
 }
 
 /// Whether two values are equal, as far as both are known.
