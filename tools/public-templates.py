@@ -2,8 +2,10 @@
 
     tools/venv.sh
     target/venv/bin/python tools/public-templates.py CACHE [--chat-tok target/release/chat-tok] [--only NAME] [--rows FILE]
+    target/venv/bin/python tools/public-templates.py CACHE --used lib/template/used.txt
 
-CACHE is a folder, in which the packages of PyPI are kept; it is made. Nothing of it belongs into this repository. Each
+CACHE is a folder, in which the packages of PyPI are kept; it is made. Nothing of it belongs into this repository. With --used it only writes
+which filters, tests, methods and functions the templates use, and how many templates use each. Else each
 template is run over a tokenizer of single bytes, with the special tokens that the template spells and the stop tokens
 that a model with such a template has. (`{% generation %}` is taken out: what a template names is another question.)
 
@@ -31,6 +33,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests/oracle"))
+
+from jinja2 import nodes  # noqa: E402
 
 import fit  # noqa: E402
 import fit_cases  # noqa: E402
@@ -123,6 +127,32 @@ def public(cache):
                 name = f"{package}/{name}"
                 found[name if name not in found else f"{name}~{len(found)}"] = source
     return found
+
+
+def used(sources):
+    """The filters, tests, methods and functions of templates, with the number of templates that use each."""
+    counts = collections.Counter()
+    for source in sources:
+        try:
+            tree = fit.Environment(extensions=["jinja2.ext.loopcontrols"]).parse(source)
+        except Exception:  # noqa: BLE001 (a fragment of a program)
+            continue
+        macros = {node.name for node in tree.find_all(nodes.Macro)}
+        found = {("filter", node.name) for node in tree.find_all(nodes.Filter)}
+        found |= {("test", node.name) for node in tree.find_all(nodes.Test)}
+        # What `map`, `select` and their like are given by name.
+        for node in tree.find_all(nodes.Filter):
+            at = {"map": 0, "select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}.get(node.name)
+            if at is not None and len(node.args) > at and isinstance(node.args[at], nodes.Const):
+                found.add(("filter" if node.name == "map" else "test", node.args[at].value))
+        for node in tree.find_all(nodes.Call):
+            if isinstance(node.node, nodes.Getattr):
+                found.add(("method", node.node.attr))
+            elif isinstance(node.node, nodes.Name) and node.node.name not in macros:
+                found.add(("function", node.node.name))
+        found |= {("loop", node.attr) for node in tree.find_all(nodes.Getattr) if node.node == nodes.Name("loop", "load")}
+        counts.update(found)
+    return counts
 
 
 def words():
@@ -276,10 +306,15 @@ def main():
     parser.add_argument("--chat-tok")
     parser.add_argument("--only", default="")
     parser.add_argument("--rows", type=Path, help="writes what the reference gives, as lines of JSON")
+    parser.add_argument("--used", type=Path, help="writes what the templates use, and ends")
     arguments = parser.parse_args()
     arguments.cache.mkdir(parents=True, exist_ok=True)
     fetch(arguments.cache)
     sources = {name: source for name, source in public(arguments.cache).items() if arguments.only in name}
+    if arguments.used:
+        lines = [f"{kind} {name} {count}\n" for (kind, name), count in sorted(used(sources.values()).items())]
+        arguments.used.write_text("".join(lines))
+        return
     kinds = [chat["id"] for chat in chats()]
     totals, reasons, rules, broken = collections.defaultdict(collections.Counter), collections.Counter(), collections.Counter(), []
     print(f"{'':52}" + "".join(f"{kind:12}" for kind in kinds))

@@ -107,6 +107,13 @@ pub(crate) fn unsupported<T>(cause: impl Into<String>) -> Result<T> {
     Err(Box::new(Error::Unsupported { line: 0, cause: cause.into() }))
 }
 
+/// Refuses a part of Jinja or Python that no chat template uses as far as we know (`used.txt`).
+pub(crate) fn unused<T>(what: &str) -> Result<T> {
+    unsupported(format!(
+        "{what} is not supported, since no chat template that we know uses it; tell us"
+    ))
+}
+
 pub(crate) fn limit<T>(cause: &'static str) -> Result<T> {
     Err(Box::new(Error::Limit { line: 0, cause }))
 }

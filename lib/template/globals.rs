@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result, fault, unsupported};
+use crate::error::{Error, Result, fault, unsupported, unused};
 use crate::run::Run;
 use crate::run::arguments::{CallArguments, index};
 use crate::run::object::{Object, check_attribute};
@@ -17,11 +17,11 @@ pub fn find(name: &str) -> Option<Value> {
         "range" => Function::Range,
         "dict" => Function::Dict,
         "namespace" => Function::Namespace,
-        "cycler" => Function::Cycler,
-        "joiner" => Function::Joiner,
+        "cycler" => Function::Unused("cycler"),
+        "joiner" => Function::Unused("joiner"),
         "raise_exception" => Function::RaiseException,
         "strftime_now" => Function::StrftimeNow,
-        "lipsum" => Function::Lipsum,
+        "lipsum" => Function::Unused("lipsum"),
         "self" => Function::Blocks,
         _ => return None,
     }))
@@ -38,17 +38,6 @@ pub fn call(run: &mut Run<'_>, function: Function, given: CallArguments) -> Resu
                 name.as_text().map_or(Ok(()), check_attribute)?;
             }
             run.object(Object::Namespace(dict.entries().to_vec()))
-        }
-        Function::Cycler => {
-            if !given.named.is_empty() || given.list.is_empty() {
-                return fault("at least one item has to be provided");
-            }
-            run.object(Object::Cycler { items: given.list, at: 0 })
-        }
-        Function::Joiner => {
-            let [separator] = given.bind("joiner", ["sep"], 0)?;
-            let separator = separator.unwrap_or_else(|| Value::text(", "));
-            run.object(Object::Joiner { separator, is_used: false })
         }
         Function::RaiseException => {
             let [message] = given.bind("raise_exception", ["message"], 1)?;
@@ -67,7 +56,7 @@ pub fn call(run: &mut Run<'_>, function: Function, given: CallArguments) -> Resu
                 None => unsupported("the template asks for the date, which is not given"),
             }
         }
-        Function::Lipsum => unsupported("lipsum differs from run to run"),
+        Function::Unused(name) => unused(name),
         Function::Blocks => fault("'TemplateReference' object is not callable"),
     }
 }

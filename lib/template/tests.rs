@@ -72,6 +72,84 @@ fn what_is_not_supported_is_refused() {
     }
 }
 
+/// What is kept though no public template uses it: each takes a few lines.
+const KEPT: [&str; 26] = [
+    "filter attr",
+    "filter count",
+    "filter d",
+    "filter e",
+    "filter escape",
+    "filter float",
+    "filter max",
+    "filter reverse",
+    "filter select",
+    "method count",
+    "method copy",
+    "method find",
+    "method fromkeys",
+    "method index",
+    "method join",
+    "method keys",
+    "method lower",
+    "method partition",
+    "method removeprefix",
+    "method removesuffix",
+    "method rfind",
+    "method rindex",
+    "method rpartition",
+    "method rsplit",
+    "method splitlines",
+    "method values",
+];
+
+/// A filter or method is there exactly if a public template uses it (`used.txt`, which scripts/public-templates.py
+/// writes) or if it is among the kept ones.
+#[test]
+fn what_no_public_template_uses_is_refused_by_name() {
+    let used: Vec<(&str, &str)> = include_str!("used.txt")
+        .lines()
+        .filter_map(|line| line.rsplit_once(' ')?.0.split_once(' '))
+        .chain(KEPT.iter().filter_map(|kept| kept.split_once(' ')))
+        .collect();
+    assert!(used.len() > 80);
+    let filters = "abs attr batch capitalize center count d default dictsort e escape filesizeformat first float \
+                   forceescape format groupby indent int items join last length list lower map max min pprint random \
+                   reject rejectattr replace reverse round safe select selectattr slice sort string striptags sum title \
+                   tojson trim truncate unique upper urlencode urlize wordcount wordwrap xmlattr";
+    let methods = "capitalize casefold center count encode endswith expandtabs find format format_map index isalnum \
+                   isalpha isascii isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper \
+                   join ljust lower lstrip maketrans partition removeprefix removesuffix replace rfind rindex rjust \
+                   rpartition rsplit rstrip split splitlines startswith strip swapcase title translate upper zfill";
+    let functions = "cycler dict joiner lipsum namespace raise_exception range strftime_now";
+    for (kind, names, call) in [
+        ("filter", filters, "{{ 'a' | NAME }}"),
+        ("method", methods, "{{ 'a'.NAME() }}"),
+        ("function", functions, "{{ NAME() }}"),
+    ] {
+        for name in names.split(' ').filter(|name| !name.is_empty() && *name != "dict") {
+            let made = render(&call.replace("NAME", name));
+            let cause = made.err().map(|error| error.to_string()).unwrap_or_default();
+            let is_refused = cause.contains("no chat template that we know uses it; tell us");
+            assert_eq!(is_refused, !used.contains(&(kind, name)), "{kind} {name}: {cause}");
+            assert!(!is_refused || cause.contains(name), "{cause}");
+        }
+    }
+    for source in [
+        "{{ '%d' % 1 }}",
+        "{{ '%(a)s' % {'a': 1} }}",
+        "{{ '{a}'.format(a=1) }}",
+        "{{ '{:>3}'.format(1) }}",
+    ] {
+        assert!(error(source).contains("tell us"), "{source}");
+    }
+    assert_eq!(render("{{ '%s|%%' % 1 }}{{ '<{}{{}}{}>'.format('a', 2) }}").unwrap(), "1|%<a{}2>");
+    // A list that is none of the template's own business: what it is asked for is undefined.
+    assert_eq!(render("{{ self.SYSTEM }}|{{ self is defined }}").unwrap(), "|True");
+    assert!(
+        error("{% block a %}x{% endblock %}{{ self.a() }}").contains("self.a: the text of a block")
+    );
+}
+
 /// Hostile templates end with an error: on a small stack, in bounded time and memory.
 #[test]
 fn hostile_templates_end() {

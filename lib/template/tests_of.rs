@@ -125,9 +125,6 @@ impl Run<'_> {
     }
 
     fn is_callable(&self, value: &Value) -> bool {
-        matches!(
-            self.object_of(value),
-            Some(Object::Macro { .. } | Object::Joiner { .. } | Object::Loop(_))
-        )
+        matches!(self.object_of(value), Some(Object::Macro { .. } | Object::Loop(_)))
     }
 }

@@ -72,32 +72,6 @@ pub fn title(text: &str) -> String {
     characters.collect()
 }
 
-/// `text.swapcase()`.
-pub fn swapped(text: &str) -> String {
-    let characters = lowered(text).map(|(c, lower)| match c {
-        c if c.is_uppercase() => lower,
-        c if c.is_lowercase() => c.to_uppercase().collect(),
-        c => c.into(),
-    });
-    characters.collect()
-}
-
-/// `text.casefold()`.
-pub fn folded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            'ı' => out.push(c),
-            'ẞ' => out.push_str("ss"),
-            // Cherokee is folded to capitals.
-            'Ꭰ'..='Ᏽ' => out.push(c),
-            'ᏸ'..='ᏽ' | 'ꭰ'..='ꮿ' => out.extend(c.to_uppercase()),
-            c => out.extend(c.to_uppercase().flat_map(char::to_lowercase)),
-        }
-    }
-    out
-}
-
 /// The title case of a character, which differs from upper case for ligatures and digraphs.
 fn titled(c: char) -> String {
     match c {

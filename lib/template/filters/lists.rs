@@ -10,9 +10,8 @@ use crate::run::arguments::{CallArguments, index};
 use crate::run::iterate::{Source, Stage, attribute_parts, ignore_case};
 use crate::run::object::{Generator, Object};
 use crate::tests_of;
-use crate::value::compare::{equal, order, sorted};
-use crate::value::number::Operator;
-use crate::value::{Items, Value, View};
+use crate::value::compare::{order, sorted};
+use crate::value::{Value, View};
 
 fn is(value: Option<Value>) -> bool {
     value.is_some_and(|value| value.is_true())
@@ -283,32 +282,6 @@ pub fn dictsort(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result
     run.list(pairs)
 }
 
-pub fn groupby(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
-    let names = ["attribute", "default", "case_sensitive"];
-    let [attribute, default, case] = given.bind("groupby", names, 1)?;
-    let items = run.collect(&value)?;
-    let default = default.filter(|value| *value != Value::None);
-    let found = keys(run, &items, attribute.clone(), true, default)?;
-    let case = is(case);
-    let keys: Vec<Value> =
-        found.iter().map(|key| if case { key.clone() } else { ignore_case(key.clone()) }).collect();
-    let places = sorted(&keys, false)?;
-    let mut groups: Vec<(Value, Value, Vec<Value>)> = Vec::new();
-    for place in places {
-        match groups.last_mut() {
-            Some((key, _, group)) if equal(key, &keys[place]) => group.push(items[place].clone()),
-            _ => {
-                groups.push((keys[place].clone(), found[place].clone(), vec![items[place].clone()]))
-            }
-        }
-    }
-    let mut list = Vec::with_capacity(groups.len());
-    for (_, key, group) in groups {
-        list.push(Value::Tuple(Arc::new(Items::group(key, Value::list_of(group)?)?)));
-    }
-    run.list(list)
-}
-
 fn extreme(
     run: &mut Run<'_>,
     value: Value,
@@ -335,70 +308,4 @@ pub fn min(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Valu
 
 pub fn max(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     extreme(run, value, given, Ordering::Greater)
-}
-
-pub fn sum(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
-    let [attribute, start] = given.bind("sum", ["attribute", "start"], 0)?;
-    let parts = attribute.map(|attribute| attribute_parts(&attribute)).unwrap_or_default();
-    let mut total = start.unwrap_or(Value::Int(0));
-    if total.as_text().is_some() {
-        return fault("sum() can't sum strings [use ''.join(seq) instead]");
-    }
-    let mut source = run.iter(&value)?;
-    while let Some(item) = run.next(&mut source)? {
-        let item = run.attribute_path(item, &parts, None)?;
-        total = run.binary(Operator::Add, &total, &item)?;
-    }
-    Ok(total)
-}
-
-pub fn batch(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
-    let [count, fill] = given.bind("batch", ["linecount", "fill_with"], 1)?;
-    // (Jinja2 only compares it, so that other values are no error.)
-    let count = index(&count.unwrap_or_default()).unwrap_or(0);
-    let items = run.collect(&value)?;
-    let Ok(count @ 1..) = usize::try_from(count) else {
-        // (Jinja2 never finds a full line.)
-        let rest = if items.is_empty() { Vec::new() } else { vec![Value::list_of(items)?] };
-        let rest = run.list(rest)?;
-        return run.generator(&rest, Stage::Plain);
-    };
-    let fill = fill.filter(|fill| *fill != Value::None);
-    let mut lines = Vec::new();
-    for line in items.chunks(count) {
-        let mut line = line.to_vec();
-        if let Some(fill) = &fill {
-            run.charge((count - line.len()).saturating_mul(24))?;
-            line.resize(count, fill.clone());
-        }
-        lines.push(Value::list_of(line)?);
-    }
-    let lines = run.list(lines)?;
-    run.generator(&lines, Stage::Plain)
-}
-
-pub fn slice(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
-    let [count, fill] = given.bind("slice", ["slices", "fill_with"], 1)?;
-    let count = index(&count.unwrap_or_default())?;
-    let items = run.collect(&value)?;
-    if count == 0 {
-        return lazy_fault(run, "integer division or modulo by zero");
-    }
-    let count = usize::try_from(count).unwrap_or(0);
-    run.charge(count.saturating_mul(24))?;
-    let fill = fill.filter(|fill| *fill != Value::None);
-    let (size, extra) = (items.len() / count.max(1), items.len() % count.max(1));
-    let mut slices = Vec::new();
-    let mut at = 0;
-    for place in 0..count {
-        let end = at + size + usize::from(place < extra);
-        let mut part = items[at..end].to_vec();
-        at = end;
-        if let (Some(fill), true) = (&fill, place >= extra) {
-            part.push(fill.clone());
-        }
-        slices.push(Value::list_of(part)?);
-    }
-    let slices = run.list(slices)?;
-    run.generator(&slices, Stage::Plain)
 }

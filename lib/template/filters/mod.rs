@@ -4,7 +4,7 @@ mod lists;
 mod numbers;
 mod texts;
 
-use crate::error::{Result, unsupported};
+use crate::error::{Result, unused};
 use crate::json;
 use crate::run::Run;
 use crate::run::arguments::CallArguments;
@@ -13,24 +13,24 @@ use crate::value::Value;
 /// Applies a filter to a value.
 pub type Filter = fn(&mut Run<'_>, Value, CallArguments) -> Result<Value>;
 
+macro_rules! unused {
+    ($name:literal) => {
+        |_, _, _| unused(concat!("the filter '", $name, "'"))
+    };
+}
+
 /// The filter with this name.
 pub fn find(name: &str) -> Option<Filter> {
     Some(match name {
-        "abs" => numbers::abs,
         "attr" => lists::attr,
-        "batch" => lists::batch,
         "capitalize" => texts::capitalize,
-        "center" => texts::center,
         "count" | "length" => lists::length,
         "d" | "default" => default,
         "dictsort" => lists::dictsort,
         "e" | "escape" => texts::escape,
-        "forceescape" => texts::force_escape,
-        "filesizeformat" => numbers::file_size,
         "first" => lists::first,
         "float" => numbers::float,
         "format" => texts::format,
-        "groupby" => lists::groupby,
         "indent" => texts::indent,
         "int" => numbers::int,
         "items" => lists::items,
@@ -45,28 +45,34 @@ pub fn find(name: &str) -> Option<Filter> {
         "rejectattr" => |run, value, given| lists::select(run, value, given, true, false),
         "replace" => texts::replace,
         "reverse" => lists::reverse,
-        "round" => numbers::round,
         "safe" => texts::safe,
         "select" => |run, value, given| lists::select(run, value, given, false, true),
         "selectattr" => |run, value, given| lists::select(run, value, given, true, true),
-        "slice" => lists::slice,
         "sort" => lists::sort,
         "string" => texts::string,
-        "sum" => lists::sum,
         "title" => texts::title,
         "tojson" => tojson,
         "trim" => texts::trim,
-        "truncate" => texts::truncate,
         "unique" => lists::unique,
         "upper" => texts::upper,
-        "urlencode" => texts::url_encode,
-        "wordcount" => texts::word_count,
-        "xmlattr" => texts::xml_attributes,
-        "pprint" => |_, _, _| unsupported("the filter 'pprint' is not supported"),
-        "random" => |_, _, _| unsupported("the filter 'random' differs from run to run"),
-        "striptags" => |_, _, _| unsupported("the filter 'striptags' is not supported"),
-        "urlize" => |_, _, _| unsupported("the filter 'urlize' is not supported"),
-        "wordwrap" => |_, _, _| unsupported("the filter 'wordwrap' is not supported"),
+        "abs" => unused!("abs"),
+        "batch" => unused!("batch"),
+        "center" => unused!("center"),
+        "filesizeformat" => unused!("filesizeformat"),
+        "forceescape" => unused!("forceescape"),
+        "groupby" => unused!("groupby"),
+        "pprint" => unused!("pprint"),
+        "random" => unused!("random"),
+        "round" => unused!("round"),
+        "slice" => unused!("slice"),
+        "striptags" => unused!("striptags"),
+        "sum" => unused!("sum"),
+        "truncate" => unused!("truncate"),
+        "urlencode" => unused!("urlencode"),
+        "urlize" => unused!("urlize"),
+        "wordcount" => unused!("wordcount"),
+        "wordwrap" => unused!("wordwrap"),
+        "xmlattr" => unused!("xmlattr"),
         _ => return None,
     })
 }

@@ -5,21 +5,8 @@ use num_bigint::BigInt;
 use crate::error::{Result, fault};
 use crate::run::Run;
 use crate::run::arguments::{CallArguments, index};
-use crate::value::number::{self, Number, Operator, from_float};
+use crate::value::number::{Number, from_float};
 use crate::value::{Value, integer};
-
-pub fn abs(_: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
-    given.positional::<0>("abs", 0)?;
-    match (&value, Number::of(&value)) {
-        (Value::Float(value), _) => Ok(Value::Float(value.abs())),
-        (_, Some(number)) => {
-            let is_negative = number::order(&number, &Number::Int(0)).is_some_and(|o| o.is_lt());
-            let operator = if is_negative { Operator::Subtract } else { Operator::Add };
-            number::apply(operator, &Number::Int(0), &number)
-        }
-        _ => fault(format!("bad operand type for abs(): '{}'", value.type_name())),
-    }
-}
 
 /// `float(value)`; none if the value is no number.
 fn float_of(value: &Value) -> Result<Option<f64>> {
@@ -126,113 +113,4 @@ pub fn float(_: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Valu
         Some(value) => Value::Float(value),
         None => default.unwrap_or(Value::Float(0.0)),
     })
-}
-
-pub fn round(_: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
-    let [precision, method] = given.bind("round", ["precision", "method"], 0)?;
-    let method = method.unwrap_or_else(|| Value::text("common"));
-    let precision = precision.unwrap_or(Value::Int(0));
-    match method.as_text() {
-        Some("common") => rounded(&value, &precision),
-        Some(method @ ("ceil" | "floor")) => {
-            let of = |value: &Value| match Number::of(value) {
-                Some(_) => Ok(value.clone()),
-                None => fault(format!("must be real number, not {}", value.type_name())),
-            };
-            let (value, precision) = (of(&value)?, of(&precision)?);
-            let apply = |operator, a: &Value, b: &Value| match (Number::of(a), Number::of(b)) {
-                (Some(a), Some(b)) => number::apply(operator, &a, &b),
-                _ => fault("must be real number"),
-            };
-            let scale = apply(Operator::Power, &Value::Int(10), &precision)?;
-            let scaled = match apply(Operator::Multiply, &value, &scale)? {
-                Value::Float(value) => {
-                    let whole = if method == "ceil" { value.ceil() } else { value.floor() };
-                    match from_float(whole) {
-                        Some(whole) => integer(whole),
-                        None => return fault("cannot convert float to integer"),
-                    }
-                }
-                other => other,
-            };
-            apply(Operator::Divide, &scaled, &scale)
-        }
-        _ => fault("method must be common, ceil or floor"),
-    }
-}
-
-/// `round(value, precision)`, half to even.
-fn rounded(value: &Value, precision: &Value) -> Result<Value> {
-    let digits = match precision {
-        Value::None => None,
-        other => Some(index(other)?),
-    };
-    match (value, digits) {
-        (Value::Float(value), None) => match from_float(value.round_ties_even()) {
-            Some(whole) => Ok(integer(whole)),
-            None => fault("cannot convert float to integer"),
-        },
-        (Value::Float(value), Some(digits)) => {
-            if !value.is_finite() || digits > 323 {
-                return Ok(Value::Float(*value));
-            }
-            if digits < -309 {
-                return Ok(Value::Float(0.0f64.copysign(*value)));
-            }
-            let text = match usize::try_from(digits) {
-                // (Rust rounds the exact decimal value, half to even, as CPython does.)
-                Ok(digits) => format!("{value:.digits$}"),
-                Err(_) => {
-                    let scale = 10f64.powi(-digits as i32);
-                    let whole = (value / scale).round_ties_even();
-                    return Ok(Value::Float(whole * scale));
-                }
-            };
-            Ok(Value::Float(text.parse().unwrap_or(*value)))
-        }
-        (value, None | Some(0..)) if Number::of(value).is_some() => {
-            let number = Number::of(value).unwrap_or(Number::Int(0));
-            number::apply(Operator::Add, &number, &Number::Int(0))
-        }
-        (value, Some(digits)) if Number::of(value).is_some() => {
-            let power = BigInt::from(10).pow(digits.unsigned_abs().min(5000) as u32);
-            let whole = match Number::of(value) {
-                Some(Number::Int(value)) => BigInt::from(value),
-                Some(Number::Big(value)) => value.into_owned(),
-                _ => BigInt::ZERO,
-            };
-            let half = &power / 2;
-            let mut quotient = &whole / &power;
-            let mut rest = &whole % &power;
-            if rest < BigInt::ZERO {
-                quotient -= 1;
-                rest += &power;
-            }
-            if rest > half || (rest == half && quotient.bit(0)) {
-                quotient += 1;
-            }
-            Ok(integer(quotient * power))
-        }
-        (Value::Undefined(_), _) => fault("type Undefined doesn't define __round__ method"),
-        (other, _) => fault(format!("type {} doesn't define __round__ method", other.type_name())),
-    }
-}
-
-pub fn file_size(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
-    let [binary] = given.bind("filesizeformat", ["binary"], 0)?;
-    let Some(bytes) = float_of(&value)? else { return fault("could not convert to float") };
-    let is_binary = binary.is_some_and(|binary| binary.is_true());
-    let base: f64 = if is_binary { 1024.0 } else { 1000.0 };
-    let text = if bytes == 1.0 {
-        "1 Byte".into()
-    } else if bytes < base {
-        format!("{} Bytes", bytes.trunc())
-    } else {
-        let prefixes = ["k", "M", "G", "T", "P", "E", "Z", "Y"];
-        let power = (1..8).find(|power| bytes < base.powi(power + 1)).unwrap_or(8);
-        let prefix = prefixes[power as usize - 1];
-        let prefix = if is_binary { format!("{}i", prefix.to_uppercase()) } else { prefix.into() };
-        format!("{:.1} {prefix}B", base * bytes / base.powi(power + 1))
-    };
-    run.text(text)
 }

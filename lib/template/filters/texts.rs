@@ -3,8 +3,8 @@
 use crate::error::{Result, fault};
 use crate::methods::{self, marked};
 use crate::run::Run;
-use crate::run::arguments::{CallArguments, index, text as text_of};
-use crate::text::{byte_of, escaped, length, lines};
+use crate::run::arguments::{CallArguments, index};
+use crate::text::{escaped, lines};
 use crate::value::Value;
 
 /// `soft_str(value)`: returns a text unchanged, and `str` of other values.
@@ -49,11 +49,6 @@ pub fn escape(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<V
     if matches!(value, Value::Markup(_)) {
         return Ok(value);
     }
-    force_escape(run, value, CallArguments::default())
-}
-
-pub fn force_escape(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
-    given.positional::<0>("forceescape", 0)?;
     let text = run.printed(&value)?;
     run.text(escaped(&text)).map(marked)
 }
@@ -66,12 +61,6 @@ pub fn trim(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Val
         "strip",
         CallArguments { list: chars.into_iter().collect(), ..CallArguments::default() },
     )
-}
-
-pub fn center(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
-    let [width] = given.bind("center", ["width"], 0)?;
-    let list = vec![width.unwrap_or(Value::Int(80))];
-    method(run, value, "center", CallArguments { list, ..CallArguments::default() })
 }
 
 pub fn replace(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
@@ -144,109 +133,4 @@ pub fn indent(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<V
         out.push_str(line);
     }
     run.text(out).map(|text| if matches!(value, Value::Markup(_)) { marked(text) } else { text })
-}
-
-pub fn truncate(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
-    let names = ["length", "killwords", "end", "leeway"];
-    let [most, kills, end, leeway] = given.bind("truncate", names, 0)?;
-    let most = most.map_or(Ok(255), |most| index(&most))?;
-    let leeway = match leeway {
-        None | Some(Value::None) => 5,
-        Some(leeway) => index(&leeway)?,
-    };
-    let end = end.unwrap_or_else(|| Value::text("..."));
-    let end = text_of(&end)?;
-    let room = most.saturating_sub(length(end) as i64);
-    if room < 0 {
-        return fault(format!("expected length >= {}, got {most}", length(end)));
-    }
-    if leeway < 0 {
-        return fault(format!("expected leeway >= 0, got {leeway}"));
-    }
-    if value.length()? as i64 <= most.saturating_add(leeway) {
-        return Ok(value);
-    }
-    let text = text_of(&value)?;
-    let part = &text[..byte_of(text, room as usize)];
-    let part = match kills.is_some_and(|kills| kills.is_true()) {
-        true => part,
-        false => part.rfind(' ').map_or(part, |at| &part[..at]),
-    };
-    run.text(format!("{part}{end}"))
-}
-
-pub fn word_count(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
-    given.positional::<0>("wordcount", 0)?;
-    let text = soft(run, value)?;
-    let text = text.as_text().unwrap_or_default();
-    run.look_through(text)?;
-    let is_word = |c: char| c == '_' || c.is_alphanumeric();
-    Ok(Value::from(text.split(|c| !is_word(c)).filter(|word| !word.is_empty()).count()))
-}
-
-fn quoted_for_url(text: &str, is_query: bool) -> String {
-    let mut out = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'-' | b'~' => {
-                out.push(char::from(byte));
-            }
-            b'/' if !is_query => out.push('/'),
-            b' ' if is_query => out.push('+'),
-            byte => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
-}
-
-pub fn url_encode(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
-    given.positional::<0>("urlencode", 0)?;
-    let pairs = match &value {
-        Value::Dict(dict) => dict.entries().to_vec(),
-        other if other.as_text().is_none() && run.iter(other).is_ok() => {
-            let mut pairs = Vec::new();
-            for pair in run.collect(other)? {
-                match <[Value; 2]>::try_from(run.collect(&pair)?) {
-                    Ok([key, value]) => pairs.push((key, value)),
-                    Err(_) => return fault("a pair is wanted"),
-                }
-            }
-            pairs
-        }
-        other => {
-            let text = run.printed(other)?;
-            return run.text(quoted_for_url(&text, false));
-        }
-    };
-    let mut out = String::new();
-    for (place, (key, value)) in pairs.iter().enumerate() {
-        out.push_str(if place > 0 { "&" } else { "" });
-        out.push_str(&quoted_for_url(&run.printed(key)?, true));
-        out.push('=');
-        out.push_str(&quoted_for_url(&run.printed(value)?, true));
-    }
-    run.text(out)
-}
-
-pub fn xml_attributes(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
-    let [space] = given.bind("xmlattr", ["autospace"], 0)?;
-    let Value::Dict(dict) = &value else { return fault("xmlattr wants a mapping") };
-    let mut out = String::new();
-    for (key, value) in dict.entries() {
-        if matches!(value, Value::None | Value::Undefined(_)) {
-            continue;
-        }
-        let key = text_of(key)?;
-        if key.contains(|c: char| c.is_ascii_whitespace() || "/>=\x0b".contains(c)) {
-            return fault(format!("Invalid character in attribute name: '{key}'"));
-        }
-        let value = match value {
-            Value::Markup(text) => text.to_string(),
-            other => escaped(&run.printed(other)?),
-        };
-        out.push_str(if out.is_empty() { "" } else { " " });
-        out.push_str(&format!("{}=\"{value}\"", escaped(key)));
-    }
-    let has_space = space.is_none_or(|space| space.is_true()) && !out.is_empty();
-    run.text(if has_space { format!(" {out}") } else { out })
 }

@@ -1,6 +1,5 @@
 //! The methods of Python's types that a sandboxed template may call.
 
-mod characters;
 mod text;
 
 use std::sync::Arc;

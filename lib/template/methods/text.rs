@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{characters, marked};
-use crate::error::{Result, fault, unsupported};
+use super::marked;
+use crate::error::{Result, fault, unused};
 use crate::format;
 use crate::run::Run;
 use crate::run::arguments::{CallArguments, count, index, text as text_of};
-use crate::text::{
-    StripSet, byte_of, capitalized, escaped, folded, is_space, length, lines, swapped, title,
-};
+use crate::text::{StripSet, byte_of, capitalized, escaped, is_space, length, lines, title};
 use crate::value::Value;
 
 /// Calls a method of a text.
@@ -22,20 +20,14 @@ pub fn call(
 ) -> Result<Value> {
     let mark = |value: Value| if is_markup { marked(value) } else { value };
     run.look_through(text)?;
-    if let Some(value) = characters::test(name, text) {
-        given.positional::<0>(name, 0)?;
-        return Ok(Value::Bool(value));
-    }
     let made: String = match name {
-        "lower" | "upper" | "title" | "capitalize" | "casefold" | "swapcase" => {
+        "lower" | "upper" | "title" | "capitalize" => {
             given.positional::<0>(name, 0)?;
             match name {
                 "lower" => text.to_lowercase(),
                 "upper" => text.to_uppercase(),
                 "title" => title(text),
-                "capitalize" => capitalized(text),
-                "casefold" => folded(text),
-                _ => swapped(text),
+                _ => capitalized(text),
             }
         }
         "strip" | "lstrip" | "rstrip" => {
@@ -128,24 +120,8 @@ pub fn call(
             };
             rest.unwrap_or(text).into()
         }
-        "zfill" | "center" | "ljust" | "rjust" => padded(run, text, name, given)?,
-        "expandtabs" => {
-            let [size] = given.bind(name, ["tabsize"], 0)?;
-            expanded(run, text, size.map_or(Ok(8), |size| count(&size))?)?
-        }
-        "format" => format::braces(run, text, given.list, given.named, is_markup)?,
-        "format_map" => {
-            let [map] = given.positional(name, 1)?;
-            let Some(Value::Dict(dict)) = map else {
-                return fault("format_map() wants a mapping");
-            };
-            let named = dict.entries().iter().filter_map(|(key, value)| match key {
-                Value::Text(key) | Value::Markup(key) => Some((key.clone(), value.clone())),
-                _ => None,
-            });
-            format::braces(run, text, Vec::new(), named.collect(), is_markup)?
-        }
-        _ => return unsupported(format!("str.{name} is not supported")),
+        "format" if given.named.is_empty() => format::braces(run, text, &given.list, is_markup)?,
+        _ => return unused(&format!("str.{name}")),
     };
     run.text(made).map(mark)
 }
@@ -303,68 +279,4 @@ pub fn replaced(run: &mut Run<'_>, text: &str, old: &str, new: &str, count: i64)
         usize::MAX => text.replace(old, new),
         count => text.replacen(old, new, count),
     })
-}
-
-fn padded(run: &mut Run<'_>, text: &str, name: &str, given: CallArguments) -> Result<String> {
-    let [width, fill] = given.positional(name, 1)?;
-    let width = usize::try_from(count(&width.unwrap_or_default())?).unwrap_or(0);
-    let fill = match &fill {
-        Some(_) if name == "zfill" => return fault("zfill() takes exactly one argument"),
-        Some(fill) => {
-            let mut chars = text_of(fill)?.chars();
-            match (chars.next(), chars.next()) {
-                (Some(fill), None) => fill,
-                _ => return fault("The fill character must be exactly one character long"),
-            }
-        }
-        None => ' ',
-    };
-    let pad = width.saturating_sub(length(text));
-    run.charge(pad.saturating_mul(4))?;
-    if pad == 0 {
-        return Ok(text.into());
-    }
-    let fill = |count: usize| String::from(fill).repeat(count);
-    Ok(match name {
-        "ljust" => format!("{text}{}", fill(pad)),
-        "rjust" => format!("{}{text}", fill(pad)),
-        "zfill" => {
-            let (sign, digits) = match text.strip_prefix(['+', '-']) {
-                Some(digits) => (&text[..1], digits),
-                None => ("", text),
-            };
-            format!("{sign}{}{digits}", "0".repeat(pad))
-        }
-        _ => {
-            // As CPython: an odd space goes to the left if the width is odd.
-            let left = pad / 2 + (pad & width & 1);
-            format!("{}{text}{}", fill(left), fill(pad - left))
-        }
-    })
-}
-
-fn expanded(run: &mut Run<'_>, text: &str, size: i64) -> Result<String> {
-    let size = usize::try_from(size).unwrap_or(0);
-    let mut out = String::new();
-    let mut column = 0;
-    for c in text.chars() {
-        match c {
-            '\t' if size > 0 => {
-                let pad = size - column % size;
-                run.charge(pad)?;
-                out.push_str(&" ".repeat(pad));
-                column += pad;
-            }
-            '\t' => {}
-            '\n' | '\r' => {
-                out.push(c);
-                column = 0;
-            }
-            c => {
-                out.push(c);
-                column += 1;
-            }
-        }
-    }
-    Ok(out)
 }

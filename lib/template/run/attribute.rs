@@ -37,10 +37,10 @@ impl Run<'_> {
         if let Value::Object(place) = value {
             return self.attribute_of_object(*place, name);
         }
-        if let Value::Tuple(items) = value
-            && let Some(item) = items.named(name)
+        if *value == Value::Function(Function::Blocks)
+            && self.program.blocks.iter().any(|block| block.name == *name)
         {
-            return Ok(Some(item.clone()));
+            return unsupported(format!("self.{name}: the text of a block is not supported"));
         }
         if *value == Value::Function(Function::Blocks)
             && self.program.blocks.iter().any(|block| block.name == *name)
@@ -79,15 +79,6 @@ impl Run<'_> {
                 "caller" => Some(Value::Bool(of.caller.is_some())),
                 "catch_kwargs" => Some(Value::Bool(of.kwargs.is_some())),
                 "catch_varargs" => Some(Value::Bool(of.varargs.is_some())),
-                _ => None,
-            },
-            Object::Cycler { items, at } => match &**name {
-                "current" => Some(items[*at % items.len().max(1)].clone()),
-                "next" | "reset" => {
-                    Some(Value::Method(Arc::new((Value::Object(place), name.clone()))))
-                }
-                "items" => Some(Value::tuple_of(items.clone())?),
-                "pos" => Some(Value::from(*at)),
                 _ => None,
             },
             _ => None,

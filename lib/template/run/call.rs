@@ -93,12 +93,6 @@ impl Run<'_> {
                         let (of, frame) = (of.clone(), *frame);
                         self.call_macro(&of, frame, given)
                     }
-                    Object::Joiner { separator, is_used } => {
-                        let text = if *is_used { separator.clone() } else { Value::text("") };
-                        *is_used = true;
-                        given.positional::<0>("joiner", 0)?;
-                        Ok(text)
-                    }
                     Object::Loop(_) => {
                         let [over] = given.bind("loop", ["iterable"], 1)?;
                         self.call_loop(place, &over.unwrap_or_default())
@@ -122,21 +116,7 @@ impl Run<'_> {
             }
             "cycle" => self.cycle(place, given.list),
             "changed" => self.changed(place, given.list),
-            _ => {
-                given.positional::<0>(name, 0)?;
-                match self.object_mut(place) {
-                    Object::Cycler { items, at } if name == "next" => {
-                        let item = items[*at % items.len().max(1)].clone();
-                        *at = (*at + 1) % items.len().max(1);
-                        Ok(item)
-                    }
-                    Object::Cycler { at, .. } => {
-                        *at = 0;
-                        Ok(Value::None)
-                    }
-                    _ => fault("not callable"),
-                }
-            }
+            _ => fault("not callable"),
         }
     }
 

@@ -16,14 +16,6 @@ pub enum Object {
     },
     Loop(Box<Loop>),
     Generator(Box<Generator>),
-    Cycler {
-        items: Vec<Value>,
-        at: usize,
-    },
-    Joiner {
-        separator: Value,
-        is_used: bool,
-    },
     /// The place of a generator that is running.
     Busy,
 }

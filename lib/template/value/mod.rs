@@ -66,11 +66,9 @@ pub enum Function {
     Dict,
     DictFromKeys,
     Namespace,
-    Cycler,
-    Joiner,
     RaiseException,
     StrftimeNow,
-    Lipsum,
+    Unused(&'static str),
     /// `self`, which has the blocks of the template by name.
     Blocks,
 }
@@ -93,8 +91,6 @@ pub struct Items {
     window: Option<Box<Window>>,
     depth: u16,
     weight: u64,
-    /// Whether this is a group of `groupby`, whose items have names.
-    is_group: bool,
 }
 
 /// Why a value is undefined.
@@ -183,20 +179,6 @@ impl Items {
             return limit("a value that is too large");
         }
         Ok(Items { items, depth, weight, ..Items::default() })
-    }
-
-    /// A group of `groupby`: a key and its list.
-    pub(crate) fn group(key: Value, list: Value) -> Result<Items> {
-        Ok(Items { is_group: true, ..Items::new(vec![key, list])? })
-    }
-
-    /// An item of a group by its name; none for other tuples.
-    pub(crate) fn named(&self, name: &str) -> Option<&Value> {
-        match name {
-            "grouper" if self.is_group => self.items.first(),
-            "list" if self.is_group => self.items.last(),
-            _ => None,
-        }
     }
 }
 

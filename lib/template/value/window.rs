@@ -114,6 +114,6 @@ impl Deref for Items {
 
 impl PartialEq for Items {
     fn eq(&self, other: &Items) -> bool {
-        **self == **other && self.is_group == other.is_group
+        **self == **other
     }
 }
