@@ -126,11 +126,18 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
     let overwrite = args.sink.overwrite;
     let is_assumed = is_assumed(&header);
     let vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
-    let form @ (layout, dtype) = args.target.layout(vocabulary);
-    let mut sink =
-        PartSink::create(target, form, args.target.ids(), overwrite, header, &args.asserted)?
-            .allow_unsupervised(args.allow_unsupervised)
-            .keeping(args.model.as_deref(), args.template.as_deref())?;
+    let (layout, dtype) = args.target.layout(vocabulary);
+    let mut sink = PartSink::create(
+        target,
+        layout,
+        dtype,
+        args.target.ids(),
+        overwrite,
+        header,
+        &args.asserted,
+    )?
+    .allow_unsupervised(args.allow_unsupervised)
+    .keeping(args.model.as_deref(), args.template.as_deref())?;
     // (Tokens of two bytes without masks come from other programs.)
     let is_checked = layout == PrefixLayout::Triple || dtype == MmidxDtype::Int32;
     if !args.no_check && is_checked {
@@ -177,7 +184,7 @@ fn concat(args: &Args, tool: &Tool) -> Result<()> {
     refuse_existing(&target, args.sink.overwrite)?;
     let ids = args.target.ids();
     let (mut files, part) =
-        concatenate(&args.concat, prefix, (args.foreign, ids), BuildRun::since(start))?;
+        concatenate(&args.concat, prefix, args.foreign, ids, BuildRun::since(start))?;
     let mut part = KdPart { run: BuildRun::since(start), ..part };
     let nothing = part.unsupervised();
     if let Some(cause) = nothing.as_deref().filter(|_| !args.allow_unsupervised) {

@@ -17,8 +17,8 @@ use gristmill::error::{Error, Result, shown};
 use gristmill::files;
 use gristmill::format::kd_root;
 use gristmill::format::token_rows::{
-    ExtraColumn, Form, PAD, RowCompression, RowsSettings, RowsTarget, SequenceRule, WindowSink,
-    left, pack_datasets, summary,
+    ExtraColumn, Form, PAD, RowCompression, RowsSettings, RowsTarget, SequenceRule, Triples,
+    WindowSink, left, pack_triples, summary,
 };
 use gristmill::inputs;
 use gristmill::model::{Vocabulary, eos_of, state_model};
@@ -169,16 +169,17 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
         settings.keep_eod = true;
     }
     if are_triples(&args.input.files)? {
-        from_triples(&args, (&settings, &target), header, &reader, tool)
+        from_triples(&args, &settings, &target, header, &reader, tool)
     } else {
-        from_records(&args, (&settings, &target), header, reader, tool)
+        from_records(&args, &settings, &target, header, reader, tool)
     }
 }
 
 /// Reads lengths, then tokens in the order of the rows.
 fn from_triples(
     args: &Args,
-    (settings, target): (&RowsSettings, &RowsTarget),
+    settings: &RowsSettings,
+    target: &RowsTarget,
     header: Header,
     reader: &Reader,
     tool: &Tool,
@@ -186,15 +187,14 @@ fn from_triples(
     cli::expect_records(args.sink.expect_records, reader.total().unwrap_or(0))?;
     let mut rejects = Rejects::open_for_any(&args.on_error)?;
     let mut progress = args.common.progress(tool, "rows", None, false)?;
-    let watched = (&mut rejects, &mut progress);
-    let (files, slice) = (&args.input.files, args.input.slice);
     let (stated, keep_eod) = (header.clone(), settings.keep_eod);
     let make_rule = || -> Result<SequenceRule> {
         let mut gate = SequenceGate::of_triples(&stated, keep_eod)?;
         Ok(Box::new(move |tokens, masks, segments| gate.check_stored(tokens, masks, segments)))
     };
-    let rule = (header, (!settings.no_check).then_some(&make_rule as _));
-    let made = pack_datasets(files, slice, (settings, target), rule, watched)?;
+    let rule = (!settings.no_check).then_some(&make_rule as _);
+    let triples = Triples { paths: &args.input.files, slice: args.input.slice, rule };
+    let made = pack_triples(triples, settings, target, header, &mut rejects, &mut progress)?;
     progress.finish();
     match (args.summary, &target.rows) {
         (true, Some(path)) => {
@@ -210,7 +210,8 @@ fn from_triples(
 /// Reads records as they come, one window after the other.
 fn from_records(
     args: &Args,
-    (settings, target): (&RowsSettings, &RowsTarget),
+    settings: &RowsSettings,
+    target: &RowsTarget,
     header: Header,
     reader: Reader,
     tool: &Tool,

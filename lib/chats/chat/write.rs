@@ -69,7 +69,7 @@ impl Conversations {
             for (place, message) in chat.messages[..part.own.end].iter().enumerate() {
                 let keeps = settings.keeps_reasoning || keeps(&part, is_one, message, place);
                 let is_trained = message.is_trained && part.own.contains(&place);
-                write(out, functions[place].as_deref(), message, (keeps, is_trained));
+                write(out, functions[place].as_deref(), message, keeps, is_trained);
                 left_out.count(EARLIER_THINKING, is_one && !keeps && has_thinking(message));
             }
             out.extend_from_slice(b"]}");
@@ -126,7 +126,8 @@ fn write(
     out: &mut Vec<u8>,
     function: Option<&str>,
     message: &Message<'_>,
-    (keeps_thinking, is_trained): (bool, bool),
+    keeps_thinking: bool,
+    is_trained: bool,
 ) {
     let assistant = |out: &mut Vec<u8>, header: &[u8], text: &str| {
         out.extend_from_slice(b", {\"role\": \"assistant\", ");

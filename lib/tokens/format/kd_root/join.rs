@@ -83,7 +83,7 @@ impl ShardJoin<'_> {
             let inputs: Result<Vec<MergeInput>> = self.parts.iter().zip(&parts).map(of).collect();
             let ids = ids_in_root(self.root, split, self.name);
             let prefix = self.root.join(split).join(self.name);
-            let (written, joined) = join(&inputs?, (&prefix, Some(&ids)), self.root)?;
+            let (written, joined) = join(&inputs?, &prefix, Some(&ids), self.root)?;
             files.extend(written);
             part.splits.insert(split.to_string(), joined.split);
             part.dtype = joined.dtype.name().to_string();

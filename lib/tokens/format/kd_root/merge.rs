@@ -102,7 +102,8 @@ impl MergeInput {
 pub fn concatenate(
     prefixes: &[PathBuf],
     out: &Path,
-    (foreign, with_ids): (bool, bool),
+    foreign: bool,
+    with_ids: bool,
     run: BuildRun,
 ) -> Result<(Vec<PendingFile>, KdPart)> {
     let unchanged = InputSnapshot::of(prefixes)?;
@@ -112,7 +113,7 @@ pub fn concatenate(
             prefixes.iter().map(|prefix| find(prefix, foreign)).collect();
         let inputs = inputs?;
         let base = out.parent().map(Path::to_path_buf).unwrap_or_default();
-        let (files, split) = join(&inputs, (out, ids.as_deref()), &base)?;
+        let (files, split) = join(&inputs, out, ids.as_deref(), &base)?;
         let parts: Vec<&InputPart> =
             inputs.iter().filter_map(|input| input.manifest.as_ref()).collect();
         Ok((files, describe(&parts, out, split, run)?))
@@ -131,7 +132,8 @@ pub(super) struct JoinedSplit {
 /// description are relative to `base`.
 pub(super) fn join(
     inputs: &[MergeInput],
-    (out, ids): (&Path, Option<&Path>),
+    out: &Path,
+    ids: Option<&Path>,
     base: &Path,
 ) -> Result<(Vec<PendingFile>, JoinedSplit)> {
     let parts: Vec<&InputPart> =

@@ -147,7 +147,8 @@ impl PartSink {
     /// `header` is the header of the records; its provenance chain goes into the manifest.
     pub fn create(
         target: KdTarget,
-        (layout, dtype): (PrefixLayout, MmidxDtype),
+        layout: PrefixLayout,
+        dtype: MmidxDtype,
         ids: bool,
         overwrite: bool,
         header: Header,

@@ -44,7 +44,7 @@ pub use manifest::{
     Contents, HAS_EOD, Labels, PACKED, Padding, RowsInput, RowsManifest, SCHEMA, TokenCounts, left,
     share, summary,
 };
-pub use pack::{WindowSink, pack_datasets};
+pub use pack::{Triples, WindowSink, pack_triples};
 pub use reader::OpenedRows;
 pub use segments::{PieceSegments, SegmentReader};
 pub use settings::{RowCompression, RowsSettings, RowsTarget};

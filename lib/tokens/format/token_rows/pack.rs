@@ -279,15 +279,24 @@ impl Totals {
     }
 }
 
-/// Packs datasets of Megatron triples, all sequences together. Each sequence in a row must satisfy the rule, if there
-/// is one.
-pub fn pack_datasets(
-    paths: &[PathBuf],
-    slice: Option<Slice>,
-    (settings, target): (&RowsSettings, &RowsTarget),
-    (header, rule): (Header, Option<MakeSequenceRule<'_>>),
-    (rejects, progress): (&mut Rejects, &mut Progress),
+/// Datasets of Megatron triples, whose sequences are packed all together.
+#[derive(Clone, Copy)]
+pub struct Triples<'a> {
+    pub paths: &'a [PathBuf],
+    pub slice: Option<Slice>,
+    /// What each sequence in a row must satisfy.
+    pub rule: Option<MakeSequenceRule<'a>>,
+}
+
+pub fn pack_triples(
+    triples: Triples<'_>,
+    settings: &RowsSettings,
+    target: &RowsTarget,
+    header: Header,
+    rejects: &mut Rejects,
+    progress: &mut Progress,
 ) -> Result<RowsManifest> {
+    let Triples { paths, slice, rule } = triples;
     let unchanged = InputSnapshot::of(paths)?;
     let with_ids = settings.extras.contains(&ExtraColumn::Id) && target.rows.is_some();
     // (The tokens of o200k show their messages.)
