@@ -15,12 +15,7 @@ struct Format {
 
 const AS_MESSAGES: &str = "give its chats as OpenAI's messages";
 
-const FORMATS: [Format; 7] = [
-    Format {
-        name: "contents of Gemini's API",
-        way_on: AS_MESSAGES,
-        knows: |record| is_list_with(record.get("contents"), &["parts"]),
-    },
+const FORMATS: [Format; 6] = [
     Format {
         name: "a line of a session of Claude Code",
         way_on: AS_MESSAGES,

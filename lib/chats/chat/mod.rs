@@ -34,6 +34,7 @@
 //! The result must equal what `openai-harmony` renders. A new shape is an entry in the table of `shapes.rs`.
 
 mod answer;
+mod apis;
 mod drafts;
 mod foreign;
 mod hermes;

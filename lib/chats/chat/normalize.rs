@@ -7,10 +7,10 @@ use super::left_out::LeftOutCounts;
 use super::message::text;
 use super::tools::{not_json, with_texts_parsed};
 use super::value::Json;
-use super::{NamedFields, ReadSettings};
+use super::{NamedFields, ReadSettings, apis};
 use crate::record::chat::{Meaning, has_media, not_text, of_messages, of_records};
 
-type Entries<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
+pub type Entries<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 
 /// Fields that are lists of messages.
 pub const MESSAGES: [&str; 4] = ["messages", "conversations", "conversation", "traj"];
@@ -31,6 +31,7 @@ pub fn normalize<'a>(
         return Ok(Json::Null);
     };
     lists(&mut entries)?;
+    let mut entries = apis::as_messages(entries, left_out)?;
     if !settings.ignored.is_empty() {
         leave_out(&mut entries, &settings.ignored, left_out);
         each_message(&mut entries, |entries| {
@@ -51,6 +52,10 @@ pub fn for_recognition(record: Json<'_>) -> Json<'_> {
     let Json::Object(mut entries) = with_preference_beside(record) else { return Json::Null };
     // Errors are reported when the record is read.
     let _: Result<(), String> = lists(&mut entries);
+    let entries = match apis::as_messages(entries.clone(), &mut LeftOutCounts::default()) {
+        Ok(entries) => entries,
+        Err(_) => entries,
+    };
     Json::Object(entries)
 }
 

@@ -56,7 +56,10 @@ fn run(rows: &str, options: &[&str]) -> Outcome {
     tool("chat-harmony").args(options).input(rows).run_whatever()
 }
 
-/// What the rows mean, or (if that is right, too) a refusal. Sessions of agents are refused by their names.
+/// Blocks with calls: their case wants the messages as they stand in the history, without the reasoning before the calls.
+const IN_HISTORY: [&str; 2] = ["anthropic_blocks", "session-anthropic"];
+
+/// What the rows mean, or (if that is right, too) a refusal. Files of sessions are refused by their names.
 #[test]
 fn data_sets_are_read_as_their_columns_mean() {
     let Some(path) = data("datasets") else { return };
@@ -65,10 +68,13 @@ fn data_sets_are_read_as_their_columns_mean() {
         let name = case["name"].as_str().unwrap();
         let rows: String =
             case["lines"].as_array().unwrap().iter().map(|row| format!("{row}\n")).collect();
-        let options: Vec<&str> =
+        let mut options: Vec<&str> =
             case["options"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+        if IN_HISTORY.contains(&name) {
+            options.extend(["--turns", "all"]);
+        }
         let run = run(&rows, &options);
-        if ["anthropic_blocks", "claude_code"].contains(&name) {
+        if name == "claude_code" {
             assert!(run.code() == Some(1) && run.stderr.contains("which is not read"), "{run:?}");
             continue;
         }
@@ -110,6 +116,9 @@ fn public_case(folder: &Path, name: &str) -> Option<Outcome> {
     let input = input.iter().find(|input| folder.join(input).exists()).unwrap();
     let mut arguments = vec![input.clone()];
     let mut filter = "chat-harmony";
+    if IN_HISTORY.contains(&name) {
+        arguments.extend(["--turns", "all"].map(String::from));
+    }
     if name == "think-quoted" {
         filter = "chat-tok";
         arguments.extend(["--model".to_string(), real_model("qwen3")?]);

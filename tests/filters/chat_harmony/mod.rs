@@ -1,6 +1,7 @@
 //! chat-harmony: chats in all shapes, against the official template and openai-harmony.
 
 mod answers;
+mod apis;
 mod arguments;
 mod data_sets;
 mod datasets;
