@@ -6,7 +6,8 @@ use clap::Parser;
 use serde_json::json;
 
 use gristmill::batch::{WEIGHTS, WantedRecords};
-use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, Tool};
+use gristmill::chat::SESSIONS;
+use gristmill::cli::{self, CommonArgs, FileForms, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
 use gristmill::harmony::Policy;
 use gristmill::record::{CHAT, CONVERSATION, chat, conversation};
@@ -70,6 +71,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let user_fields = read.fields.names();
     let wanted =
         WantedRecords { schema: chat::schema(), user_fields, ..WantedRecords::records(&CHAT) };
+    args.source.input.file_forms = FileForms(SESSIONS);
     args.source.input.shows_at_once = args.output.output.shows();
     let reader = args.source.open(wanted)?;
     let stated = json!({

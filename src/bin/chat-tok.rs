@@ -6,8 +6,8 @@ use clap::Parser;
 use serde_json::json;
 
 use gristmill::batch::{WEIGHTS, WantedRecords};
-use gristmill::chat::ReadSettings;
-use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, OutputArgs, Tool};
+use gristmill::chat::{ReadSettings, SESSIONS};
+use gristmill::cli::{self, CommonArgs, FileForms, JobsArgs, OnErrorArgs, OutputArgs, Tool};
 use gristmill::error::Result;
 use gristmill::record::{CHAT, TOKENS, chat, tokens};
 use gristmill::runner::Runner;
@@ -75,6 +75,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let user_fields = read.fields.names();
     let wanted =
         WantedRecords { schema: chat::schema(), user_fields, ..WantedRecords::records(&CHAT) };
+    args.source.input.file_forms = FileForms(SESSIONS);
     args.source.input.shows_at_once = args.output.shows();
     let reader = args.source.open(wanted)?.feeding(args.jobs.jobs);
     let mut header = reader.header().through(&TOKENS, args.output.entry(tool));

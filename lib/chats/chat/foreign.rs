@@ -13,12 +13,12 @@ struct Format {
     knows: fn(&Json<'_>) -> bool,
 }
 
-const AS_MESSAGES: &str = "give its chats as OpenAI's messages";
+const OF_FILE: &str = "give the file of the session to chat-tok or chat-harmony, as it is";
 
 const FORMATS: [Format; 6] = [
     Format {
         name: "a line of a session of Claude Code",
-        way_on: AS_MESSAGES,
+        way_on: OF_FILE,
         knows: |record| {
             has(record, &["uuid", "parentUuid"])
                 || has(record, &["leafUuid"])
@@ -27,7 +27,7 @@ const FORMATS: [Format; 6] = [
     },
     Format {
         name: "an item of a session of Codex",
-        way_on: AS_MESSAGES,
+        way_on: OF_FILE,
         knows: |record| has(record, &["timestamp", "type", "payload"]),
     },
     Format {

@@ -29,6 +29,10 @@ impl LeftOutCounts {
         }
     }
 
+    pub fn count_many(&mut self, name: &str, count: u64) {
+        self.add(name, count);
+    }
+
     /// Counts an answer that was not finished, and is not trained on for that.
     pub fn cut_answer(&mut self, key: &str, value: &str) {
         self.add(&format!("{CUT} ({key}: {value})"), 1);

@@ -7,7 +7,7 @@ use super::left_out::LeftOutCounts;
 use super::message::text;
 use super::tools::{not_json, with_texts_parsed};
 use super::value::Json;
-use super::{NamedFields, ReadSettings, apis};
+use super::{NamedFields, ReadSettings, apis, sessions};
 use crate::record::chat::{Meaning, has_media, not_text, of_messages, of_records};
 
 pub type Entries<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
@@ -31,6 +31,7 @@ pub fn normalize<'a>(
         return Ok(Json::Null);
     };
     lists(&mut entries)?;
+    sessions::count_lacks(&mut entries, left_out);
     let mut entries = apis::as_messages(entries, left_out)?;
     if !settings.ignored.is_empty() {
         leave_out(&mut entries, &settings.ignored, left_out);

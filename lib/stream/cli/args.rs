@@ -1,5 +1,6 @@
 //! The arguments that filters share: the same names mean the same in every tool.
 
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -15,6 +16,7 @@ use super::tool::{Tool, WithoutEffect};
 use crate::error::Result;
 use crate::inputs;
 use crate::known_files::KnownFiles;
+use crate::stream::FileForm;
 
 /// Reads the path of an output that cannot go to stdout: `-` is refused.
 pub fn on_disk() -> impl TypedValueParser<Value = PathBuf> {
@@ -131,6 +133,20 @@ pub struct InputArgs {
     /// not depend on when they are written.
     #[arg(skip)]
     pub shows_at_once: bool,
+
+    /// Forms of files that are read whole, since their lines together are records.
+    #[arg(skip)]
+    pub file_forms: FileForms,
+}
+
+/// Forms of files that are read whole.
+#[derive(Clone, Copy, Default)]
+pub struct FileForms(pub &'static [FileForm]);
+
+impl fmt::Debug for FileForms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|form| form.name)).finish()
+    }
 }
 
 /// The most bytes of a record by default. (Text of 2^31 bytes would not fit a column.)
@@ -147,6 +163,7 @@ impl Default for InputArgs {
             known: KnownFiles::default(),
             is_compared: false,
             shows_at_once: false,
+            file_forms: FileForms::default(),
         }
     }
 }

@@ -30,8 +30,8 @@ use crate::signals;
 use crate::visible;
 
 pub use args::{
-    CommonArgs, Encoding, InputArgs, InputCheckArgs, JobsArgs, LimitArgs, MAX_RECORD_BYTES,
-    OnError, OnErrorArgs, OutputArgs, SinkArgs, Slice, on_disk,
+    CommonArgs, Encoding, FileForms, InputArgs, InputCheckArgs, JobsArgs, LimitArgs,
+    MAX_RECORD_BYTES, OnError, OnErrorArgs, OutputArgs, SinkArgs, Slice, on_disk,
 };
 pub use generate::generated;
 pub use memory::keep_freed_memory;

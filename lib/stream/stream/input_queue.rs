@@ -14,12 +14,14 @@ use super::bytes::Bytes;
 use super::frames::Frames;
 use super::input::{Content, Input};
 use super::joined::{joined, surplus, with_rest};
+use super::json_values::{Form, Starts};
 use super::ndjson_source::NdjsonSource;
 use super::parquet_source::ParquetSource;
 use super::slices::{cut_inputs, lines_between};
+use super::whole_file::{self, FileContent};
 use crate::batch::{Header, RecordSource};
 use crate::chain::{self, Stdin};
-use crate::cli::{InputArgs, Slice, runs_within};
+use crate::cli::{FileForms, InputArgs, Slice, runs_within};
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
@@ -45,6 +47,8 @@ pub(super) struct InputQueue {
     most: u64,
     /// Whether the lines of pipes are shown as they come.
     shows_at_once: bool,
+    /// Forms of files that are read whole.
+    file_forms: FileForms,
     /// How many threads decode an input, if it can use several.
     pub threads: NonZeroUsize,
     allow_empty: bool,
@@ -81,6 +85,7 @@ impl Default for InputQueue {
             known: None,
             most: u64::MAX,
             shows_at_once: false,
+            file_forms: FileForms::default(),
             threads: NonZeroUsize::MIN,
             allow_empty: false,
             spooled: Vec::new(),
@@ -125,6 +130,7 @@ impl InputQueue {
             sources,
             most: args.max_record_bytes,
             shows_at_once: args.shows_at_once,
+            file_forms: args.file_forms,
             allow_empty: args.allow_empty,
             ..InputQueue::default()
         };
@@ -173,7 +179,7 @@ impl InputQueue {
             if matches!(opened.content, Content::Ndjson(_) | Content::Values(_)) {
                 return Ok(first.clone());
             }
-            let header = open(opened, &input, self.most, None)?.begin(None)?.0;
+            let header = open(opened, &input, self.most, None, self.file_forms)?.begin(None)?.0;
             all = Some(match all {
                 Some(all) => {
                     let mut stated = stated_columns();
@@ -214,7 +220,7 @@ impl InputQueue {
             }
             let input = InputPart::of(path.clone(), None);
             let opened = Input::open(path, self.allow_empty)?;
-            let (_, own) = open(opened, &input, self.most, None)?.begin(None)?;
+            let (_, own) = open(opened, &input, self.most, None, self.file_forms)?.begin(None)?;
             if own == schema {
                 continue;
             }
@@ -239,7 +245,7 @@ impl InputQueue {
         }
         let name = opened.name.clone();
         let pipe = opened.pipe.take().filter(|_| self.shows_at_once);
-        let mut source = open(opened, input, self.most, pipe)?;
+        let mut source = open(opened, input, self.most, pipe, self.file_forms)?;
         if let Some(known) = &self.known
             && let Some(surplus) = surplus(source.begin(None)?.1.as_ref(), known)
         {
@@ -262,6 +268,7 @@ fn open(
     of: &InputPart,
     most: u64,
     shown: Option<File>,
+    forms: FileForms,
 ) -> Result<Box<dyn RecordSource>> {
     let InputPart { path, range, newlines, .. } = of;
     let (name, is_piped) = (input.name.clone(), input.is_piped);
@@ -277,7 +284,15 @@ fn open(
         Box::new(ArrowSource::open(input.name.clone(), is_piped, frames, range.clone(), most))
     };
     Ok(match input.content {
-        Content::Ndjson(bytes) => Box::new(lines(bytes)?),
+        Content::Ndjson(bytes) => {
+            let place = (&input.name, input.is_piped);
+            match whole_file::read(forms.0, bytes, place, most, range.is_some())? {
+                FileContent::Lines(bytes) => Box::new(lines(bytes)?),
+                FileContent::Records(bytes, count) => {
+                    Box::new(lines(bytes)?.of_values(Form::Array, Starts::numbers(count)))
+                }
+            }
+        }
         Content::Values(values) => {
             let (form, starts) = (values.form, values.starts.clone());
             Box::new(lines(Box::new(values))?.of_values(form, starts))

@@ -35,6 +35,7 @@ mod texts;
 mod typed;
 mod typed_cast;
 mod validity;
+mod whole_file;
 mod writer;
 
 use std::fs::File;
@@ -43,12 +44,13 @@ pub use choose::StreamChooser;
 pub use conform::ColumnMapping;
 pub use input::open_bytes;
 pub use ndjson_printers::json_member;
-pub use ndjson_reader::NdjsonDecoder;
 pub use ndjson_reader::project;
+pub use ndjson_reader::{NdjsonDecoder, member_names};
 pub use ndjson_writer::{NdjsonEncoder, row_json};
 pub use output::{FileEncoding, FileOutputArgs, Output};
 pub use reader::{Reader, Request};
 pub use slices::Extent;
+pub use whole_file::FileForm;
 pub use writer::Writer;
 
 /// Asks for a pipe buffer of 1 MiB, the size of a batch: both sides can then run while one is

@@ -7,6 +7,7 @@ mod data_sets;
 mod datasets;
 mod random;
 mod rules;
+mod sessions;
 mod shapes;
 
 use std::collections::BTreeMap;
