@@ -50,7 +50,7 @@ pub use ndjson_writer::{NdjsonEncoder, row_json};
 pub use output::{FileEncoding, FileOutputArgs, Output};
 pub use reader::{Reader, Request};
 pub use slices::Extent;
-pub use whole_file::FileForm;
+pub use whole_file::{FileForm, LineFault};
 pub use writer::Writer;
 
 /// Asks for a pipe buffer of 1 MiB, the size of a batch: both sides can then run while one is

@@ -7,14 +7,21 @@ use super::bytes::{Bytes, read_error};
 use crate::batch::TooLarge;
 use crate::error::{Error, Place, Result};
 
+/// Why a line of such a file is bad.
+pub struct LineFault {
+    /// The number of the line, from 1.
+    pub line: u64,
+    pub cause: String,
+}
+
 /// A form of such files.
 pub struct FileForm {
     /// The name of the form, for messages.
     pub name: &'static str,
     /// Whether a file that begins with this line has the form.
     pub knows: fn(&[u8]) -> bool,
-    /// Returns the records in all lines of a file; or the number of a bad line, and the cause.
-    pub records: fn(&str) -> Result<Vec<String>, (u64, String)>,
+    /// Returns the records in all lines of a file.
+    pub records: fn(&str) -> Result<Vec<String>, LineFault>,
 }
 
 /// What a file holds.
@@ -56,7 +63,7 @@ pub(super) fn read(
     }
     let text = String::from_utf8(text).map_err(|_| Error::data("is not UTF-8").at(name))?;
     let records = (form.records)(&text)
-        .map_err(|(line, cause)| Error::data(cause).at(Place::line(name.clone(), line)))?;
+        .map_err(|fault| Error::data(fault.cause).at(Place::line(name.clone(), fault.line)))?;
     if records.is_empty() {
         return Err(Error::data(format!("is {} without an answer", form.name)).at(name));
     }

@@ -12,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{PROMPT, has, lines, record};
 use crate::chat::value::Json;
+use crate::stream::LineFault;
 
 pub fn knows(names: &[String]) -> bool {
     has(names, &["uuid", "parentUuid"])
@@ -29,7 +30,7 @@ struct Step<'t> {
     is_error: bool,
 }
 
-pub fn records(text: &str) -> Result<Vec<String>, (u64, String)> {
+pub fn records(text: &str) -> Result<Vec<String>, LineFault> {
     let all = lines(text)?;
     let text_of =
         |line: &'_ Json<'_>, key: &str| line.get(key).and_then(Json::text).map(str::to_string);
@@ -43,7 +44,8 @@ pub fn records(text: &str) -> Result<Vec<String>, (u64, String)> {
         let parent = match text_of(line, "parentUuid") {
             None => None,
             Some(parent) => Some(*places.get(&parent).ok_or_else(|| {
-                (*number, format!("its parentUuid {parent:?} is on no line before it"))
+                let cause = format!("its parentUuid {parent:?} is on no line before it");
+                LineFault { line: *number, cause }
             })?),
         };
         let kind = line.get("type").and_then(Json::text).unwrap_or_default();

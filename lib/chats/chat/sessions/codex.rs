@@ -7,12 +7,13 @@ use std::borrow::Cow;
 
 use super::{PROMPT, has, lines, record};
 use crate::chat::value::Json;
+use crate::stream::LineFault;
 
 pub fn knows(names: &[String]) -> bool {
     has(names, &["timestamp", "type", "payload"])
 }
 
-pub fn records(text: &str) -> Result<Vec<String>, (u64, String)> {
+pub fn records(text: &str) -> Result<Vec<String>, LineFault> {
     let all = lines(text)?;
     let (mut id, mut instructions) = (None, None);
     let mut chats: Vec<Vec<Json<'_>>> = vec![Vec::new()];

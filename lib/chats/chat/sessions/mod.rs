@@ -9,7 +9,7 @@ use super::left_out::LeftOutCounts;
 use super::normalize::Entries;
 use super::tools::not_json;
 use super::value::Json;
-use crate::stream::{FileForm, member_names};
+use crate::stream::{FileForm, LineFault, member_names};
 
 /// The forms of files that are sessions.
 pub const SESSIONS: &[FileForm] = &[
@@ -34,11 +34,14 @@ fn has(names: &[String], wanted: &[&str]) -> bool {
 }
 
 /// Parses the lines of a file, with their numbers; empty lines are passed over.
-fn lines(text: &str) -> Result<Vec<(u64, Json<'_>)>, (u64, String)> {
+fn lines(text: &str) -> Result<Vec<(u64, Json<'_>)>, LineFault> {
     let mut all = Vec::new();
     for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
         let parsed = Json::parse(line);
-        all.push((number, parsed.map_err(|error| (number, not_json(line, error)))?));
+        all.push((
+            number,
+            parsed.map_err(|error| LineFault { line: number, cause: not_json(line, error) })?,
+        ));
     }
     Ok(all)
 }
