@@ -8,6 +8,7 @@
 //! - Errors of the API (`isApiErrorMessage`) are no answers: they are counted.
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use super::{PROMPT, has, lines, record};
@@ -58,8 +59,8 @@ pub fn records(text: &str) -> Result<Vec<String>, LineFault> {
             }
         }
         // (A line may stand in a file twice, where a session went on in another file.)
-        if !places.contains_key(&uuid) {
-            places.insert(uuid, steps.len());
+        if let Entry::Vacant(place) = places.entry(uuid) {
+            place.insert(steps.len());
             steps.push(Step { parent, message, is_answer, is_error });
         }
     }
