@@ -80,7 +80,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let mut header = reader.header().through(&TOKENS, args.output.entry(tool));
     let stated = json!({"chat": model.stated, "id_field": args.chat.id_field});
     args.source.state_conversion(&mut header, &reader, stated);
-    header.set(WEIGHTS, true);
+    header.set(&WEIGHTS, true);
     model.tokens.state(&mut header, (&args.source, &reader), args.max_tokens)?;
     if read.changes_number() {
         args.source.forget_rows(&mut header);

@@ -304,9 +304,9 @@ fn is_empty(root: &Path) -> Result<bool> {
 fn empty(request: &PlanRequest, root: PathBuf) -> Result<Plan> {
     let paths: Vec<PathBuf> = request.sources.iter().map(|(_, path)| path.clone()).collect();
     let manifest = if request.product.recipe().has_input_manifest && request.raw_shards.is_none() {
-        serde_json::from_value(input_manifest(&paths, request.compared)?)
+        input_manifest(&paths, request.compared)?
     } else {
-        Ok(None)
+        None
     };
     let mut plan = Plan {
         schema_version: SCHEMA.to_string(),
@@ -325,7 +325,7 @@ fn empty(request: &PlanRequest, root: PathBuf) -> Result<Plan> {
         model: Vec::new(),
         sizing: request.sizing,
         task_bytes: 0,
-        input_manifest: manifest.map_err(Error::data)?,
+        input_manifest: manifest,
         sources: Vec::new(),
         files: KnownFiles::default(),
         notes: Vec::new(),

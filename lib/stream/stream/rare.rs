@@ -7,7 +7,6 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
-use serde_json::Value;
 
 use crate::batch::{Header, WEIGHTS};
 use crate::record::is_rare;
@@ -26,7 +25,7 @@ pub struct PresentFields {
 
 impl PresentFields {
     pub fn of(schema: &Schema, header: &Header) -> PresentFields {
-        let has_weights = header.parameters.get(WEIGHTS) == Some(&Value::Bool(true));
+        let has_weights = header.get(&WEIGHTS) == Some(true);
         let own = schema.fields().iter().filter(|field| stated_column(field).is_none());
         let fields: Vec<FieldRef> = match has_weights {
             true => own.cloned().collect(),
@@ -58,7 +57,7 @@ impl PresentFields {
 /// Sets in a header that messages may have weights, if the columns of another program have them.
 pub fn announce(header: &mut Header, schema: &Schema) {
     if schema.fields().iter().any(|field| has_train(field)) {
-        header.set(WEIGHTS, true);
+        header.set(&WEIGHTS, true);
     }
 }
 
@@ -77,7 +76,7 @@ fn has_train(field: &Field) -> bool {
 /// Sets in the header of lines of NDJSON that messages have weights, if the first lines show it.
 pub fn announce_in_lines(header: &mut Header, lines: &[u8]) {
     if memchr::memmem::find(lines, b"\"train\"").is_some() {
-        header.set(WEIGHTS, true);
+        header.set(&WEIGHTS, true);
     }
 }
 

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use arrow_schema::{Schema, SchemaRef};
 use serde_json::Value;
 
-use super::CONVERSION;
 use crate::batch::{Counts, DroppedRecords, Header, file_metadata};
 use crate::error::{Error, Result, shown};
 use crate::files::open_member;
 use crate::format::parquet::{ParquetFile, ParquetSink, Text, read_error};
 use crate::provenance::forget_slice;
 use crate::publish::{PendingFile, publish_file};
+use crate::record::statements::CONVERSION;
 
 /// The file of one slice, and which slice it must be; `None` if it is the whole shard.
 #[derive(Debug)]
@@ -105,10 +105,10 @@ impl ConversationPart {
     fn whole(&self, mut header: Header) -> Result<Header> {
         header.dropped = DroppedRecords::default();
         header.provenance.iter_mut().for_each(forget_slice);
-        let conversion = header.parameters.get_mut(CONVERSION);
-        let slice =
-            conversion.and_then(|conversion| conversion.get_mut("limits")?.get_mut("slice"));
-        let slice = slice.map(Value::take);
+        let mut conversion = header.get(&CONVERSION);
+        let limits = conversion.as_mut().and_then(|conversion| conversion.get_mut("limits"));
+        let slice = limits.and_then(|limits| limits.get_mut("slice")).map(Value::take);
+        header.set(&CONVERSION, conversion);
         let own = slice.as_ref().and_then(Value::as_str);
         if slice.is_some() && own == self.slice.as_deref() {
             Ok(header)

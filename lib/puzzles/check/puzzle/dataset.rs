@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::files;
 use crate::format::json_file;
 use crate::format::puzzle_dir::{SetConstants, SplitMetadata};
+use crate::record::statements;
 use crate::wording::exactly;
 
 checks! {
@@ -179,11 +180,14 @@ pub(super) fn compare_splits(
     let path = b.0.join("dataset.json");
     let fields = |metadata: &SplitMetadata| {
         let names = ("num_puzzle_identifiers", metadata.num_puzzle_identifiers.into());
-        metadata.constants.parameters().into_iter().chain([names])
+        let constants =
+            metadata.constants.statements().map(|(of, value)| (of.name, Value::from(value)));
+        constants.into_iter().chain([names])
     };
     for ((name, a), (_, b)) in fields(a.1).zip(fields(b.1)).filter(|((_, a), (_, b))| a != b) {
         // In some domains they differ on purpose.
-        let severity = if name == "seq_len" { Severity::Warning } else { AGREE.severity };
+        let severity =
+            if name == statements::SEQ_LEN.name { Severity::Warning } else { AGREE.severity };
         findings.add_as(
             &AGREE,
             severity,

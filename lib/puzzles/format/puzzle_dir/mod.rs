@@ -41,10 +41,6 @@ pub const DATASET: &str = "dataset.json";
 pub const IDENTIFIERS: &str = "identifiers.json";
 pub const BUILD: &str = "build.json";
 
-/// The parameter of a header that marks the domain of the records as a guess: the set stated none, and
-/// its constants suggest this domain.
-pub const DOMAIN_ASSUMED: &str = "domain_assumed";
-
 /// The splits in order: train before test.
 pub const SPLITS: [Split; 2] = [Split::Train, Split::Test];
 

@@ -6,8 +6,8 @@ use super::sequences::{self, SequenceChecker, SequenceRules};
 use crate::batch::{Header, WEIGHTS};
 use crate::check::{FindingPlace, Findings, Selection, Severity};
 use crate::error::Result;
-use crate::harmony::{Policy, Spans};
-use crate::model::{NOT_HARMONY, Vocabulary, end_of, is_assumed};
+use crate::harmony::Policy;
+use crate::model::{NOT_HARMONY, is_assumed};
 use crate::record::tokens::{Segment, Tokens};
 use crate::tokenizer::START;
 
@@ -21,22 +21,10 @@ pub struct SequenceGate {
 }
 
 impl SequenceGate {
-    /// Makes the gate. Without a policy, everything that some policy accepts is right. Without spans, a message
-    /// may have any span id, but only one. `end` is the last token of each sequence, if it is not o200k's.
-    pub fn new(
-        policy: Option<Policy>,
-        spans: Option<Spans>,
-        vocabulary: Vocabulary,
-        end: Option<i32>,
-    ) -> Result<SequenceGate> {
-        let rules = SequenceRules {
-            spans,
-            vocabulary,
-            end,
-            may_have_end: end.is_some(),
-            ..SequenceRules::assumed(Some(policy.unwrap_or(Policy::Chat)))
-        };
-        SequenceGate::of(&rules, false)
+    /// Makes the gate for records with this header. Without a policy, everything that some policy accepts is right.
+    /// Without spans, a message may have any span id, but only one.
+    pub fn of(header: &Header) -> Result<SequenceGate> {
+        SequenceGate::of_rows(header, false)
     }
 
     /// Makes the gate for rows. Their writer has its own rules for ends of documents: if they are kept,
@@ -47,40 +35,23 @@ impl SequenceGate {
 
     /// Makes the gate for rows of triples on disk: that their messages have weights is known, but not which ones.
     pub fn of_triples(header: &Header, keep_eod: bool) -> Result<SequenceGate> {
-        SequenceGate::of_header(header, (keep_eod, header.parameters.contains_key(WEIGHTS)))
+        SequenceGate::of_header(header, (keep_eod, header.parameters.has(&WEIGHTS)))
     }
 
     fn of_header(header: &Header, (keep_eod, is_weighted): (bool, bool)) -> Result<SequenceGate> {
-        let spans = header.parameters.get("spans").filter(|spans| !spans.is_null());
-        let vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
-        let end = end_of(header);
-        let policy = header.text("policy").and_then(Policy::from_name).or(Some(Policy::Chat));
-        let rules = SequenceRules {
-            spans: spans.map(Spans::from_json),
-            is_weighted,
-            vocabulary,
-            end,
-            may_have_end: end.is_some(),
-            ..SequenceRules::assumed(policy)
-        };
+        let stated = SequenceRules::of_header(header);
+        let policy = stated.policy.or(Some(Policy::Chat));
         // (Tokens of another tokenizer have no end but the one that is stated.)
-        let gate = SequenceGate::of(&rules, keep_eod && vocabulary.is_o200k())?;
-        Ok(gate.assuming(is_assumed(header)))
-    }
-
-    fn of(rules: &SequenceRules, without_ends: bool) -> Result<SequenceGate> {
+        let may_have_end = stated.end.is_some();
+        let rules = SequenceRules { policy, is_weighted, may_have_end, ..stated };
+        let is_o200k = rules.vocabulary.is_o200k();
         let all = sequences::all();
         let warnings = all.iter().filter(|check| check.severity != Severity::Error);
-        let others = if without_ends { sequences::ENDS } else { &[] };
+        let others = if keep_eod && is_o200k { sequences::ENDS } else { &[] };
         let skipped = warnings.chain(others).map(|check| check.id.to_string()).collect();
         let selection = Selection::new(all, Vec::new(), skipped, false)?;
-        let (checker, is_o200k) = (SequenceChecker::new(rules), rules.vocabulary.is_o200k());
-        Ok(SequenceGate { checker, selection, is_assumed: false, is_o200k })
-    }
-
-    /// Sets whether nothing is stated about the tokenizer: then what Harmony cannot have made is refused.
-    pub fn assuming(self, is_assumed: bool) -> SequenceGate {
-        SequenceGate { is_assumed, ..self }
+        let checker = SequenceChecker::new(&rules);
+        Ok(SequenceGate { checker, selection, is_assumed: is_assumed(header), is_o200k })
     }
 
     /// Checks whether a row may be written; the error is the cause. Masks, if there are any, are as

@@ -19,6 +19,7 @@ use crate::files;
 use crate::format::parquet::{ParquetFile, read_error};
 use crate::format::token_rows::{self, Contents, OpenedRows, PAD, Padding, RowsManifest, share};
 use crate::model::Vocabulary;
+use crate::record::statements::TOKENIZER;
 use crate::wording::{counted, exactly, of_plural};
 
 checks! {
@@ -165,7 +166,7 @@ fn contradictions(path: &Path, manifest: &RowsManifest, findings: &mut Findings<
         findings.add(&COUNTS, path, cause);
     }
     // (Which token it is of another vocabulary is the model's.)
-    let vocabulary = Vocabulary::of(manifest.parameters.get("tokenizer"));
+    let vocabulary = Vocabulary::of(manifest.parameters.value(&TOKENIZER));
     let is_other = |token: i32| match vocabulary.is_o200k() {
         true => token != PAD,
         false => !vocabulary.has(token),

@@ -17,6 +17,7 @@ use crate::format::token_rows::{
 use crate::harmony::{Alignment, Spans};
 use crate::model::Vocabulary;
 use crate::packing::Packing;
+use crate::record::statements::TOKENIZER;
 use crate::record::tokens::Segment;
 use crate::tokenizer::EOD;
 use crate::wording::exactly;
@@ -98,8 +99,7 @@ pub(super) fn rows(
         let segments = (0..pieces).filter_map(next).collect::<Result<Vec<PieceSegments>>>()?;
         Ok((row, batch, segments))
     });
-    let spans = manifest.parameters.get("spans").filter(|spans| !spans.is_null());
-    let spans = spans.map(Spans::from_json);
+    let spans = Spans::stated(&manifest.parameters);
     let spans = spans.as_ref();
     let make_worker = || {
         move |(first, batch, segments): (u64, RecordBatch, Vec<PieceSegments>),
@@ -201,7 +201,7 @@ impl RowChecker<'_, '_, '_> {
                 self.findings.add(&VALUE, at, message);
             }
         }
-        let vocabulary = Vocabulary::of(self.manifest.parameters.get("tokenizer"));
+        let vocabulary = Vocabulary::of(self.manifest.parameters.value(&TOKENIZER));
         let keep_eod = self.manifest.keep_eod;
         let is_wrong = |&token: &i32| !vocabulary.has(token) || token == EOD && !keep_eod;
         if let Some(place) = tokens.iter().position(is_wrong) {

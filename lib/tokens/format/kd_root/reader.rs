@@ -10,7 +10,6 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use byteorder::{ByteOrder, LittleEndian};
-use serde_json::{Value, json};
 
 use super::manifest::union;
 use super::merge::joined_source;
@@ -27,10 +26,12 @@ use crate::files::{self, changed};
 use crate::format::checked_sum;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
 use crate::format::sequence_records::add_segments;
-use crate::harmony::{Segments, Spans, segments_of};
+use crate::harmony::{Alignment, Segments, Spans, segments_of};
 use crate::model::{Vocabulary, refuse_two};
-use crate::record::conversation::ID_FIELD;
 use crate::record::conversation::turn_id;
+use crate::record::statements::{
+    ALIGNMENT, END, ID_FIELD, INPUT_MANIFEST, INPUTS, LIMITS, POLICY, SPANS, TOKENIZER,
+};
 use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
 use crate::record::{RecordType, TOKENS};
 use crate::wording::exactly;
@@ -178,9 +179,9 @@ impl RecordSource for KdReader {
     /// manifest states nothing.
     fn begin(&mut self, _: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&TOKENS);
-        header.set("alignment", "label");
+        header.set(&ALIGNMENT, Alignment::Label);
         if !self.weighted.is_empty() {
-            header.set(WEIGHTS, true);
+            header.set(&WEIGHTS, true);
         }
         let parts = self.parts();
         if parts.is_none() && self.stated.iter().any(Option::is_some) {
@@ -194,16 +195,16 @@ impl RecordSource for KdReader {
                     union(parts.iter().map(|part| &part.provenance)),
                 ),
             };
-            header.set("policy", source.policy.clone());
-            header.set("inputs", source.inputs.clone());
-            header.set("input_manifest", json!(source.manifest));
-            header.set("tokenizer", source.tokenizer.clone().unwrap_or(Value::Null));
-            header.set("limits", json!(source.limits));
+            header.set(&POLICY, source.policy.clone());
+            header.set(&INPUTS, source.inputs.clone());
+            header.set(&INPUT_MANIFEST, source.manifest.clone());
+            header.set(&TOKENIZER, source.tokenizer.clone());
+            header.set(&LIMITS, source.limits.clone());
             if let Some(spans) = &source.spans {
-                header.set("spans", spans.clone());
+                header.set(&SPANS, spans.clone());
             }
             if let Some(name) = &source.id_field {
-                header.set(ID_FIELD, name.as_str());
+                header.set(&ID_FIELD, name.clone());
             }
             let ends = |part: &&KdPart| part.config.as_ref().and_then(|config| config.eod_token_id);
             let mut ends = parts.iter().map(ends);
@@ -211,7 +212,7 @@ impl RecordSource for KdReader {
             if !Vocabulary::of(source.tokenizer.as_ref()).is_o200k()
                 && let Some(end) = end
             {
-                header.set("eod_token_id", end);
+                header.set(&END, end);
             }
             header.provenance = provenance;
             header.tokenizer_location = self

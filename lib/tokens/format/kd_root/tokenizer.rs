@@ -20,6 +20,7 @@ use crate::publish::{
     PendingFile, StandingFiles, Target, TargetLock, half_published, prepare, publish,
     publish_prepared, withdraw,
 };
+use crate::record::statements;
 
 /// The folder of a root in which its tokenizer is.
 pub const TOKENIZER: &str = OF_ROOT;
@@ -43,7 +44,7 @@ impl KeptTokenizer {
         model: Option<&Path>,
         template: Option<&Path>,
     ) -> Result<Option<KeptTokenizer>> {
-        let stated = header.parameters.get("tokenizer");
+        let stated = header.parameters.value(&statements::TOKENIZER);
         if TokenizerName::of(stated) != Some(TokenizerName::HuggingFace) {
             return Ok(None);
         }
