@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde_json::json;
 
-use gristmill::batch::{WEIGHTS, WantedRecords};
+use gristmill::batch::WantedRecords;
 use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
 use gristmill::harmony::Policy;
@@ -80,7 +80,6 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     });
     let mut header = args.source.header(&CONVERSATION, &reader, stated, args.output.entry(tool))?;
     header.set(&POLICY, Policy::Chat.name().to_string());
-    header.set(&WEIGHTS, true);
     if read.changes_number() {
         args.source.forget_rows(&mut header);
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use gristmill::batch::{Header, WEIGHTS, WantedRecords, input_manifest};
+use gristmill::batch::{Header, WantedRecords, input_manifest};
 use gristmill::cli::{
     self, CommonArgs, ForPipelines, InputCheckArgs, JobsArgs, OnErrorArgs, OutputArgs, Tool,
 };
@@ -188,10 +188,6 @@ fn header(args: &Args, reader: &Reader, of: TokensOf, tool: &Tool) -> Result<Hea
     of.state(&mut header, (&args.source, reader), args.max_tokens)?;
     if let Some(name) = &args.id_field {
         header.set(&ID_FIELD, name.clone());
-    }
-    if args.source.is_of_files() {
-        // A message far behind may have a weight.
-        header.set(&WEIGHTS, true);
     }
     header.set(&INPUT_MANIFEST, manifest);
     args.source.state_cut(&mut header);

@@ -205,8 +205,6 @@ impl Header {
 }
 
 crate::statements! {
-    pub WEIGHTS: bool = "weights",
-        "chat-harmony, chat-tok": "whether messages may have `train` false; of NDJSON whether the first records have it";
     pub CUT_SHARD: String = "shard",
         "`--shard`": "which part of the files these are the records of (`0/8`), if files were cut";
 }
@@ -276,7 +274,7 @@ mod tests {
     #[test]
     fn a_header_survives_the_metadata() {
         let mut header = Header::default().through(&RecordType::PLAIN, Some(json!({"name": "x"})));
-        header.set(&WEIGHTS, true);
+        header.set(&CUT_SHARD, "0/8".to_string());
         let schema = header.put_into(&RecordType::PLAIN.schema());
         assert_eq!(Header::of(&schema).ok(), Some(header));
     }

@@ -27,7 +27,7 @@ use crate::way_on;
 pub use crate::statements;
 pub use counts::{Counts, DroppedRecords, known_sum};
 pub use header::{
-    CUT_SHARD, Header, STATEMENTS, TokenizerLocation, WEIGHTS, file_metadata, input_manifest,
+    CUT_SHARD, Header, STATEMENTS, TokenizerLocation, file_metadata, input_manifest,
     manifest_sha256,
 };
 pub use parameters::{Parameters, Statement};

@@ -7,7 +7,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::WEIGHTS;
 use crate::error::{Error, Result};
 
 /// A statement: its name, and the type of its value.
@@ -28,7 +27,7 @@ impl<T> Statement<T> {
 ///
 /// ```text
 /// statements! {
-///     pub WEIGHTS: bool = "weights", "chat-harmony": "whether messages may have weights";
+///     pub SHARD: String = "shard", "--shard": "which part of the files these are the records of";
 /// }
 /// ```
 #[macro_export]
@@ -84,16 +83,13 @@ impl Parameters {
         self.0.insert(of.name.to_string(), json!(value.into()));
     }
 
-    /// Joins what two inputs state, each name once. A value that differs becomes null, except that weights are announced
-    /// if one of the inputs announces them.
+    /// Joins what two inputs state, each name once. A value that differs becomes null.
     pub fn and(&self, next: &Parameters) -> Parameters {
         let (first, second) = (&self.0, &next.0);
         let names = first.keys().chain(second.keys().filter(|name| !first.contains_key(*name)));
         let value = |name: &String| {
-            let (own, other) = (first.get(name), second.get(name));
-            let is_same = own == other || name == WEIGHTS.name;
-            let value = own.or(other).filter(|_| is_same).cloned().unwrap_or_default();
-            (name.clone(), value)
+            let value = first.get(name).filter(|own| second.get(name) == Some(own));
+            (name.clone(), value.cloned().unwrap_or_default())
         };
         Parameters(names.map(value).collect())
     }

@@ -12,7 +12,6 @@ use super::conversion::Conversion;
 use super::frames::{Frame, FrameError, Frames};
 use super::links::LinkReader;
 use super::parquet_source::{batches, pieces};
-use super::rare::announce;
 use super::typed::typed_columns;
 use crate::batch::{Batch, DroppedRecords, Header, Pieces, RecordSource, WantedRecords};
 use crate::error::{Error, Result};
@@ -114,8 +113,7 @@ impl RecordSource for ArrowSource {
 
     fn begin(&mut self, wanted: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         let schema = self.peek()?;
-        let mut header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
-        announce(&mut header, &schema);
+        let header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
         if let Some(wanted) = wanted.filter(|wanted| wanted.any_types) {
             wanted.check_record(&self.name, &header)?;
             wanted.refuse_other_columns(&self.name, &schema)?;

@@ -11,7 +11,6 @@ use arrow_schema::{FieldRef, Schema, SchemaRef};
 
 use super::conform::ColumnPlaces;
 use super::conversion::Conversion;
-use super::rare::announce;
 use super::refused_rows::{RefusedRow, Run};
 use super::texts::restored;
 use super::typed::typed_columns;
@@ -65,9 +64,7 @@ impl ParquetSource {
     /// counted again, since a slice of the file could not tell how many belong to it.
     fn header(&self) -> Result<Header> {
         let header = Header::of(self.file.schema()).map_err(|error| error.at(&self.name))?;
-        let mut header = Header { dropped: DroppedRecords::default(), ..header };
-        announce(&mut header, self.file.schema());
-        Ok(header)
+        Ok(Header { dropped: DroppedRecords::default(), ..header })
     }
 
     /// Begins to read the columns that the schema names and the file has.

@@ -7,11 +7,9 @@ use arrow_array::types::{ArrowPrimitiveType, Int32Type, UInt8Type};
 use arrow_array::{ListArray, PrimitiveArray, UInt8Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 
-use arrow_schema::FieldRef;
-
 use super::prelude::*;
 use super::segment::{SegmentFields, row_segments};
-use super::stated::{StatedColumn, StatedMember, stated_column};
+use super::stated::{StatedColumn, StatedMember, without_stated};
 use super::statements::TOKENIZER;
 use crate::model::{is_stated_by_records, refuse_two, state_id, tokenizer_id};
 use crate::tokenizer::START;
@@ -199,8 +197,7 @@ impl<'a> Tokens<'a> {
 /// these are no tokens.
 fn stating_schema(schema: &Schema) -> Option<Schema> {
     schema.column_with_name("tokens")?;
-    let own = schema.fields().iter().filter(|field| stated_column(field).is_none());
-    let mut fields: Vec<FieldRef> = own.cloned().collect();
+    let mut fields = without_stated(schema).fields().to_vec();
     let place = fields.iter().position(|field| field.name() == "row");
     let stated = Arc::new(Rare::<String>::field(TOKENIZER.name));
     fields.insert(place.map_or(fields.len(), |row| row + 1), stated);

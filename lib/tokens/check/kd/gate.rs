@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use super::sequences::{self, SequenceChecker, SequenceRules};
-use crate::batch::{Header, WEIGHTS};
+use crate::batch::Header;
 use crate::check::{FindingPlace, Findings, Selection, Severity};
 use crate::error::Result;
 use crate::harmony::Policy;
 use crate::model::{NOT_HARMONY, is_assumed};
+use crate::record::statements::WEIGHTS;
 use crate::record::tokens::{Segment, Tokens};
 use crate::tokenizer::START;
 

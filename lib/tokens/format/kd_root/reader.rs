@@ -18,7 +18,7 @@ use super::tokenizer::tokenizer_beside;
 use super::{IdRows, IdsFile, KdListing, find_ids};
 use crate::batch::{
     Batch, DroppedRecords, Header, Origin, RecordSource, SelectedRecords, TokenizerLocation,
-    WEIGHTS, WantedRecords,
+    WantedRecords,
 };
 use crate::cli::{Slice, records_in, runs_within};
 use crate::error::{Error, Result, shown};
@@ -30,7 +30,7 @@ use crate::harmony::{Alignment, Segments, Spans, segments_of};
 use crate::model::{Vocabulary, refuse_two};
 use crate::record::conversation::turn_id;
 use crate::record::statements::{
-    ALIGNMENT, END, ID_FIELD, INPUT_MANIFEST, INPUTS, LIMITS, POLICY, SPANS, TOKENIZER,
+    ALIGNMENT, END, ID_FIELD, INPUT_MANIFEST, INPUTS, LIMITS, POLICY, SPANS, TOKENIZER, WEIGHTS,
 };
 use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
 use crate::record::{RecordType, TOKENS};
