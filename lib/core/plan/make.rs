@@ -12,7 +12,7 @@ use super::recipe::{SourceState, Weight};
 use super::{Plan, PlanLimits, PlanSource, Product, SCHEMA, TASKS, plan_path};
 use crate::batch::input_manifest;
 use crate::cli::Slice;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files;
 use crate::format::json_file;
 use crate::format::synth_shards::RecordedInput;
@@ -257,7 +257,7 @@ fn replaced<'a>(
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
-    let absolute = std::path::absolute(path).map_err(|e| Error::io(path, &e))?;
+    let absolute = std::path::absolute(path).at(path)?;
     // A task is one line of a list: every engine takes a line for one command.
     if absolute.as_os_str().as_encoded_bytes().contains(&b'\n') {
         let cause = "a path with a line feed in it cannot stand in a line of a task list";

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{Counts, DroppedRecords, Parameters, SkippedRecords, Statement};
 use crate::digest::sha256_hex;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files;
 use crate::provenance::InputManifest;
 use crate::record::{RecordType, record_type, record_type_with};
@@ -249,8 +249,7 @@ const OF_RUN: [&str; 3] = ["created_unix_s", "dataset_dir", "run"];
 /// our own manifests (only these have a `run`), it is the hash of their compact JSON without the fields that
 /// change from run to run.
 pub fn manifest_sha256(path: &Path) -> Result<String> {
-    let failed = |e: std::io::Error| Error::io(shown(path), &e);
-    let text = files::read_member(path).map_err(failed)?;
+    let text = files::read_member(path).at(path)?;
     let Ok(Value::Object(mut manifest)) = serde_json::from_slice::<Value>(&text) else {
         return Ok(sha256_hex(&text));
     };

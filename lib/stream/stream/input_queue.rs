@@ -20,7 +20,7 @@ use super::slices::{cut_inputs, lines_between};
 use crate::batch::{Header, RecordSource};
 use crate::chain::{self, Stdin};
 use crate::cli::{InputArgs, Slice, runs_within};
-use crate::error::{Error, Kind, Result, shown};
+use crate::error::{At, Error, Kind, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::parquet::describe;
@@ -179,7 +179,7 @@ impl InputQueue {
                     let mut stated = stated_columns();
                     let refused =
                         stated.try_for_each(|(_, stated)| (stated.refuse_two)(&all, &header));
-                    refused.map_err(|error| error.at(path.as_path()))?;
+                    refused.at(path.as_path())?;
                     all.and(&header)
                 }
                 None => header,

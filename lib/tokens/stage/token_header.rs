@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::batch::{Header, TokenizerLocation};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::format::kd_root::SourceLimits;
 use crate::harmony::Policy;
 use crate::model::{ChatModel, o200k, state_tokenizer};
@@ -35,7 +35,7 @@ impl TokensOf {
             })
             .or_else(|| variable("O200K_HARMONY_VOCAB_PATH").map(PathBuf::from));
         if let Some(path) = &path {
-            let bytes = std::fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
+            let bytes = std::fs::read(path).at(path)?;
             verify_vocabulary(&bytes).map_err(|e| Error::data(e).at(shown(path)))?;
         }
         let tokenizer = o200k(path.as_deref());

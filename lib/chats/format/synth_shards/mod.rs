@@ -14,11 +14,11 @@ use serde_json::{Map, Value};
 
 pub use join::{ConversationJoin, ConversationPart};
 
-use super::parquet::{MANIFEST, ParquetFile, all_files_in, files_in, read_error};
+use super::parquet::{MANIFEST, ParquetFile, all_files_in, files_in};
 use super::{Format, Opener, RecordCounts, json_file};
 use crate::batch::{Counts, Header, SkippedRecords};
 use crate::digest::sha256_of;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files::open_member;
 use crate::provenance::{BuildRun, DatasetOrigin, git_sha};
 use crate::publish::{TargetLock, publish_file_locked};
@@ -294,12 +294,10 @@ impl From<RecordCounts> for Records {
 
 impl FoundShard {
     fn read(folder: &Path, path: &Path) -> Result<FoundShard> {
-        let bad = |error: std::io::Error| Error::io(path, &error);
-        let (bytes, sha256) = open_member(path).and_then(sha256_of).map_err(bad)?;
-        let file = open_member(path).map_err(bad)?;
-        let file = ParquetFile::open(file).map_err(|error| read_error(&error).at(path))?;
-        let header = Header::of(file.schema()).map_err(|error| error.at(path))?;
-        let counts = Counts::of(file.schema()).map_err(|error| error.at(path))?;
+        let (bytes, sha256) = open_member(path).and_then(sha256_of).at(path)?;
+        let file = ParquetFile::of_member(path)?;
+        let header = Header::of(file.schema()).at(path)?;
+        let counts = Counts::of(file.schema()).at(path)?;
         let (Some(made), Some(counts)) = (header.get(&CONVERSION), counts) else {
             let cause = "does not say how it was made: synth-harmony did not write it";
             return Err(Error::data(cause).at(path));
@@ -392,9 +390,8 @@ pub fn is_finished(path: &Path, header: &Header, are_hashed: bool) -> Result<boo
     if !crate::files::is_file(path)? {
         return Ok(false);
     }
-    let file = open_member(path).map_err(|error| Error::io(path, &error))?;
-    let file = ParquetFile::open(file).map_err(|error| read_error(&error).at(path))?;
-    let made = Header::of(file.schema()).map_err(|error| error.at(path))?;
+    let file = ParquetFile::of_member(path)?;
+    let made = Header::of(file.schema()).at(path)?;
     let (made, own) = (&made.parameters, &header.parameters);
     let is_same = made.value(&CONVERSION) == own.value(&CONVERSION);
     if is_same && (!are_hashed || made.value(&INPUTS) == own.value(&INPUTS)) {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{PackOptions, PackWriter};
 use crate::batch::{Batch, Counts, Header, Origin, Sink, SinkSummary};
 use crate::cli::{RejectedContent, Rejects};
-use crate::error::{Result, shown};
+use crate::error::{At, Result, shown};
 use crate::format::RecordCounts;
 use crate::format::raw_games::Legality;
 use crate::game2048::{ALIGNED_ROW, CopyError, Game, StoredGame};
@@ -59,7 +59,7 @@ impl PackSink {
     /// Writes one game, or rejects it. An error about the pack as a whole ends the run.
     fn put(&mut self, row: usize, game: &Game, batch: &mut Batch) -> Result<()> {
         let prepared = self.pack.prepare(game);
-        let prepared = prepared.map_err(|error| error.at(batch.origin.place(row)))?;
+        let prepared = prepared.at(batch.origin.place(row))?;
         let is_as_ruled = |()| self.rule.as_mut().map_or(Ok(()), |rule| rule(game));
         match prepared.and_then(is_as_ruled) {
             Ok(()) => {
@@ -108,7 +108,7 @@ impl PackSink {
 
     fn put_session(&mut self, session: Option<&str>, row: usize, batch: &Batch) -> Result<()> {
         let Some(session) = session else { return Ok(()) };
-        self.pack.put_session(session).map_err(|error| error.at(batch.origin.place(row)))
+        self.pack.put_session(session).at(batch.origin.place(row))
     }
 
     fn put_columns(&mut self, batch: &mut Batch) -> Result<()> {

@@ -8,7 +8,7 @@ use super::frames::ValidPrefix;
 use super::sequences::{SequenceChecker, SequenceRules};
 use crate::check::repeats::{Repeats, hash};
 use crate::check::{CheckContext, CheckedChunk, FindingPlace, Findings};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Result};
 use crate::format::kd_root::{IdsFile, count_spans};
 use crate::format::mmidx::{MmidxDataset, MmidxDtype};
 
@@ -122,7 +122,7 @@ impl ChunkReader<'_> {
             let size = dataset.index.dtype.size() as u64;
             bytes.resize((values * size) as usize, 0);
             let read = dataset.bin().read_exact_at(bytes, chunk.start * size);
-            read.map_err(|e| Error::io(shown(dataset.bin_path()), &e))?;
+            read.at(dataset.bin_path())?;
         }
         let (token_bytes, masks): (&[u8], _) = match self.bytes.as_slice() {
             [tokens, mask, span] => (tokens, Some((mask, span))),

@@ -16,7 +16,7 @@ use values::RowSums;
 use super::{Check, CheckContext, Family, Findings, Outcome, checks, inventory};
 use crate::error::{Error, Result, shown};
 use crate::files;
-use crate::format::parquet::{ParquetFile, read_error};
+use crate::format::parquet::ParquetFile;
 use crate::format::token_rows::{self, Contents, OpenedRows, PAD, Padding, RowsManifest, share};
 use crate::model::Vocabulary;
 use crate::record::statements::TOKENIZER;
@@ -108,9 +108,7 @@ pub(super) fn folder(
             count += 1;
             continue;
         }
-        let file = files::open_member(&path).map_err(|e| Error::io(path.as_path(), &e))?;
-        let opened = ParquetFile::open(file).map_err(|e| read_error(&e).at(path.as_path()));
-        if readable(&path, opened, findings)?.is_some() {
+        if readable(&path, ParquetFile::of_member(&path), findings)?.is_some() {
             notes.push(format!("{}: is no file of seq-pack; not checked", shown(&path)));
         }
     }

@@ -9,7 +9,7 @@ use arrow_array::{Array, RecordBatch};
 use super::sequences::{Pieces, Place};
 use super::{FORM, readable};
 use crate::check::{CheckContext, CheckedChunk, FindingPlace, Findings, checks};
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::format::token_rows::{
     DecodedRows, Form, IGNORED, OpenedRows, PAD, PieceSegments, RowPiece, RowsManifest,
     SegmentReader, piece_hash,
@@ -91,7 +91,7 @@ pub(super) fn rows(
     };
     let mut first = 0;
     let numbered = batches.map(|batch| {
-        let batch = batch.map_err(|e| e.at(path))?;
+        let batch = batch.at(path)?;
         let row = first;
         first += batch.num_rows() as u64;
         let pieces = stored.as_mut().map_or(0, |_| pieces_of(&batch, manifest.form));

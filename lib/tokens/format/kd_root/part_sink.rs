@@ -16,7 +16,7 @@ use super::{
 };
 use crate::batch::{Batch, CUT_SHARD, Counts, Header, Sink, SinkSummary, Statement};
 use crate::cli::Rejects;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files;
 use crate::format::RecordCounts;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
@@ -216,7 +216,7 @@ impl Sink for PartSink {
     }
 
     fn finish(self, counts: Counts) -> Result<SinkSummary> {
-        let mut warnings = self.unsupervised().map_err(|error| error.at(self.target.name()))?;
+        let mut warnings = self.unsupervised().at(self.target.name())?;
         let replaced = self.replaced();
         let PartSink { target, layout, dtype, kept, header, source, .. } = self;
         let (mut files, splits) = self.sequences.finish(&target)?;

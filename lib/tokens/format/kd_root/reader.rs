@@ -21,7 +21,7 @@ use crate::batch::{
     WantedRecords,
 };
 use crate::cli::{Slice, records_in, runs_within};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files::{self, changed};
 use crate::format::checked_sum;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
@@ -128,8 +128,7 @@ impl KdReader {
                 };
                 let tokenizer = of(&part);
                 let before = stated.iter().find_map(of);
-                refuse_two([before.as_ref(), tokenizer.as_ref()])
-                    .map_err(|error| error.at(prefix.as_path()))?;
+                refuse_two([before.as_ref(), tokenizer.as_ref()]).at(prefix.as_path())?;
                 if kept.is_none() && !Vocabulary::of(tokenizer.as_ref()).is_o200k() {
                     kept = tokenizer_beside(&prefix)?;
                 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::{HEADER_BYTES, MAGIC, MmidxDtype, VERSION};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files::open_member;
 use crate::wording::exactly;
 
@@ -166,8 +166,8 @@ impl MmidxDataset {
         let bin_path = super::with_suffix(prefix, ".bin");
         let index =
             MmidxIndex::open(&idx_path).map_err(|e| Error::from(e).at(idx_path.as_path()))?;
-        let bin = open_member(&bin_path).map_err(|e| Error::io(shown(&bin_path), &e))?;
-        let bin_bytes = bin.metadata().map_err(|e| Error::io(shown(&bin_path), &e))?.len();
+        let bin = open_member(&bin_path).at(&bin_path)?;
+        let bin_bytes = bin.metadata().at(&bin_path)?.len();
         Ok(MmidxDataset { index, bin, bin_bytes, idx_path, bin_path })
     }
 
@@ -261,7 +261,7 @@ impl MmidxDataset {
         let start = into.len();
         into.resize(start + bytes as usize, 0);
         let read = self.bin.read_exact_at(&mut into[start..], offset);
-        read.map_err(|e| Error::io(shown(&self.bin_path), &e))
+        read.at(&self.bin_path)
     }
 
     /// Returns the error for an I/O error in reading the index.

@@ -15,9 +15,9 @@ use super::manifest::{Contents, KEY, RowsManifest, SCHEMA, StatedRows};
 use super::segments::{PieceSegments, SegmentReader};
 use crate::batch::{Batch, Header, Origin, RecordSource, WantedRecords};
 use crate::cli::{Slice, runs_within};
-use crate::error::{Error, Kind, Result, shown};
+use crate::error::{At, Error, Kind, Result, shown};
 use crate::files;
-use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
+use crate::format::parquet::{ParquetBatches, ParquetFile, Text};
 use crate::format::sequence_records::add_segments;
 use crate::format::{checked_sum, json_file};
 use crate::harmony::{Alignment, Segments, Spans, segments_of};
@@ -47,12 +47,12 @@ impl OpenedRows {
         {
             return Ok(None);
         }
-        let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
+        let file = files::open_member(path).at(path)?;
         // Every Parquet file is looked at here before its own reader gets it.
-        if !ParquetFile::may_state(&file, KEY).map_err(|e| Error::io(path, &e))? {
+        if !ParquetFile::may_state(&file, KEY).at(path)? {
             return Ok(None);
         }
-        let file = match ParquetFile::open(file).map_err(|e| read_error(&e).at(path)) {
+        let file = match ParquetFile::open(file).at(path) {
             Ok(file) => file,
             Err(error) if error.kind() == Kind::Data => return Ok(None),
             Err(error) => return Err(error),
@@ -91,13 +91,12 @@ impl OpenedRows {
 
     /// Checks the pages beyond what reading the rows checks.
     pub fn check_pages(&self) -> Result<()> {
-        self.file.check_pages().map_err(|e| read_error(&e).at(self.path.as_path()))
+        self.file.check_pages().at(&self.path)
     }
 
     /// Reads a range of rows in batches.
     pub fn rows(&self, rows: Range<u64>) -> Result<ParquetBatches> {
-        let batches = self.file.read(std::slice::from_ref(&rows), None, Text::Plain);
-        batches.map_err(|e| read_error(&e).at(self.path.as_path()))
+        self.file.read(std::slice::from_ref(&rows), None, Text::Plain).at(&self.path)
     }
 }
 
@@ -225,7 +224,7 @@ impl RowsReader {
             seq_length = seq_length.filter(|length| row_length(&next) == Some(*length));
             let next = header(next);
             let stated = [&first, &next].map(|header| header.parameters.value(&TOKENIZER));
-            refuse_two(stated).map_err(|error| error.at(path.as_path()))?;
+            refuse_two(stated).at(path.as_path())?;
             first = first.and(&next);
         }
         let is_whole = slice.is_none();
@@ -351,7 +350,7 @@ impl OpenFile {
         let mut remarks = Vec::new();
         while builder.tokens.len() < BATCH_TOKENS {
             let Some(batch) = self.batches.next() else { break };
-            let batch = batch.map_err(|e| e.at(self.path.as_path()))?;
+            let batch = batch.at(self.path.as_path())?;
             let bad = |cause: String| Error::data(cause).at(self.path.as_path());
             let columns = (self.manifest.form, self.manifest.padding.is_some());
             let rows = DecodedRows::of(&batch, columns).map_err(bad)?;

@@ -13,7 +13,7 @@ use super::sample::sample;
 use super::segments::SegmentStore;
 use crate::cli::RejectedContent;
 use crate::digest::sha256_of;
-use crate::error::{Error, Place, Position, Result, shown};
+use crate::error::{At, Error, Place, Position, Result, shown};
 use crate::files::{self, changed, open_member};
 use crate::format::kd_root::{IdRows, IdsFile, KdListing, find_ids};
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
@@ -196,7 +196,7 @@ impl PrefixStore {
         for block in (0..sequences).step_by(BLOCK) {
             let read = |dataset: &MmidxDataset, into: &mut Vec<i32>| {
                 let read = dataset.index.read_lengths(block, BLOCK, into);
-                read.map_err(|e| Error::io(dataset.idx_path(), &e))
+                read.at(dataset.idx_path())
             };
             read(tokens, &mut lengths)?;
             for other in others {
@@ -310,12 +310,10 @@ impl PrefixStore {
             let sequences = datasets[0].index.sequences;
             let own = &self.lengths[*first as usize..(*first + sequences) as usize];
             let idx = datasets[0].idx_path();
-            let failed = |e: io::Error| Error::io(shown(idx), &e);
-            let (_, idx_sha256) = open_member(idx).and_then(sha256_of).map_err(failed)?;
+            let (_, idx_sha256) = open_member(idx).and_then(sha256_of).at(idx)?;
             let mut bin_samples = <[String; 3]>::default();
             for (dataset, into) in datasets.iter().zip(&mut bin_samples) {
-                *into =
-                    sample(dataset.bin()).map_err(|e| Error::io(shown(dataset.bin_path()), &e))?;
+                *into = sample(dataset.bin()).at(dataset.bin_path())?;
             }
             inputs.push(RowsInput {
                 path: relative(folder, prefix)?,
@@ -350,7 +348,7 @@ fn one_after_another(
 ) -> Result<()> {
     let mut offsets = Vec::new();
     let read = dataset.index.read_offsets(block, lengths.len(), &mut offsets);
-    read.map_err(|e| Error::io(dataset.idx_path(), &e))?;
+    read.at(dataset.idx_path())?;
     let size = dataset.index.dtype.size() as u64;
     let mut value = start;
     for (at, (offset, &length)) in offsets.into_iter().zip(lengths).enumerate() {
