@@ -24,7 +24,7 @@ checks! {
         "blank_identifier_id is not an identifier: a padded batch reads beyond the puzzle table";
     IGNORE: Warning Structure "puzzle.dataset.ignore_label_id",
         "no label is ever ignored (ignore_label_id is null, or not a token): training uses padding";
-    SEQ_LEN: Error Structure "puzzle.dataset.seq_len",
+    pub(super) SEQ_LEN: Error Structure "puzzle.dataset.seq_len",
         "seq_len is not the length of the arrays' rows";
     IDENTIFIERS: Error Structure "puzzle.dataset.num_puzzle_identifiers",
         "num_puzzle_identifiers is not the number of names in identifiers.json";
@@ -143,19 +143,6 @@ pub(super) fn compare(
             findings.add_as(&MEAN, severity, at, format_args!("is {told}, not {mean}"));
         }
     }
-}
-
-pub(super) fn wrong_seq_len(
-    at: FindingPlace<'_>,
-    told: i64,
-    found: u64,
-    findings: &mut Findings<'_>,
-) {
-    findings.add(
-        &SEQ_LEN,
-        at,
-        format_args!("its rows have {}; seq_len is {told}", exactly(found, "token")),
-    );
 }
 
 pub(super) fn wrong_identifiers(

@@ -7,6 +7,7 @@
 //! | `format.rs` | what a set is to readers, writers and checks |
 //! | `adopt.rs` | a set of another directory, published |
 //! | `metadata.rs` | `dataset.json`, and the constants that a domain or the user gives |
+//! | `faults.rs` | what can be wrong with the arrays of a set |
 //! | `root.rs` | opening the parts of a set as they are, without checks |
 //! | `reader.rs`, `open_set.rs`, `identifiers.rs` | examples as `puzzle` records |
 //! | `writer.rs`, `part_writer.rs`, `names.rs` | `puzzle` records into a set |
@@ -14,6 +15,7 @@
 //! The rules of the games are not here, see `puzzle`.
 
 mod adopt;
+mod faults;
 mod format;
 mod identifiers;
 mod manifest;
@@ -30,6 +32,7 @@ use std::path::{Path, PathBuf};
 use crate::puzzle::Split;
 
 pub use adopt::adopt;
+pub use faults::{Fault, faults};
 pub use format::FORMAT;
 pub use manifest::{PuzzleSetFile, PuzzleSetManifest};
 pub use metadata::{AssertedConstants, IgnoredLabel, SetConstants, SplitMetadata};

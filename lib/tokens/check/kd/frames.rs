@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::format::kd_root::KdPrefix;
 use crate::format::mmidx::{
-    IndexError, MmidxDataset, MmidxDtype, MmidxIndex, PrefixLayout, with_suffix,
+    Difference, IndexError, MmidxDataset, MmidxDtype, MmidxIndex, PrefixLayout, differences,
+    with_suffix,
 };
 use crate::model::Vocabulary;
 use crate::wording::exactly;
@@ -220,49 +221,16 @@ fn is_aligned(
     other: &MmidxDataset,
     findings: &mut Findings<'_>,
 ) -> io::Result<bool> {
-    let at = FindingPlace::file(other.idx_path());
-    let (a, b) = (&tokens.index, &other.index);
-    if a.sequences != b.sequences {
-        let sequences = exactly(b.sequences, "sequence");
-        let message = format_args!("has {sequences}, the tokens have {}", a.sequences);
-        findings.add(&TRIPLE_COUNT, at, message);
-        return Ok(false);
-    }
     let mut same = true;
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for first in (0..a.sequences).step_by(BLOCK) {
-        a.read_lengths(first, BLOCK, &mut ours)?;
-        b.read_lengths(first, BLOCK, &mut theirs)?;
-        if ours == theirs {
-            continue;
-        }
+    differences(&tokens.index, &other.index, &mut |difference, sequence, cause| {
+        let check = match difference {
+            Difference::Count => &TRIPLE_COUNT,
+            Difference::Length => &TRIPLE_LENGTHS,
+            Difference::Documents => &TRIPLE_DOCUMENTS,
+        };
+        let at = FindingPlace::file(other.idx_path());
+        findings.add(check, sequence.map_or(at, |sequence| at.record("sequence", sequence)), cause);
         same = false;
-        for ((sequence, x), y) in (first..).zip(&ours).zip(&theirs).filter(|((_, x), y)| x != y) {
-            let message = format_args!("has {}, its tokens are {x}", exactly(*y, "value"));
-            findings.add(&TRIPLE_LENGTHS, at.record("sequence", sequence), message);
-        }
-    }
-    if let Some(cause) = documents_differ(a, b)? {
-        findings.add(&TRIPLE_DOCUMENTS, at, cause);
-        same = false;
-    }
+    })?;
     Ok(same)
-}
-
-fn documents_differ(a: &MmidxIndex, b: &MmidxIndex) -> io::Result<Option<String>> {
-    if a.document_indices != b.document_indices {
-        let (a, b) = (a.document_indices, b.document_indices);
-        return Ok(Some(format!("has {}, the tokens have {a}", exactly(b, "document index"))));
-    }
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for first in (0..a.document_indices).step_by(BLOCK) {
-        a.read_documents(first, BLOCK, &mut ours)?;
-        b.read_documents(first, BLOCK, &mut theirs)?;
-        if let Some(place) = ours.iter().zip(&theirs).position(|(x, y)| x != y) {
-            let number = first + place as u64;
-            let (x, y) = (ours[place], theirs[place]);
-            return Ok(Some(format!("document index {number} is {y}, in the tokens {x}")));
-        }
-    }
-    Ok(None)
 }

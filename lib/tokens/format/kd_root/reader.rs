@@ -24,7 +24,7 @@ use crate::cli::{Slice, records_in, runs_within};
 use crate::error::{At, Error, Result, shown};
 use crate::files::{self, changed};
 use crate::format::checked_sum;
-use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
+use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned, check_lengths};
 use crate::format::sequence_records::add_segments;
 use crate::harmony::{Alignment, Segments, Spans, segments_of};
 use crate::model::{Vocabulary, refuse_two};
@@ -34,7 +34,6 @@ use crate::record::statements::{
 };
 use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
 use crate::record::{RecordType, TOKENS};
-use crate::wording::exactly;
 
 /// A batch holds about this many tokens (1 MiB of them).
 const BATCH_TOKENS: usize = 1 << 18;
@@ -367,34 +366,11 @@ impl OpenPrefix {
         while self.rows.is_empty() {
             let Some(rows) = self.runs.pop_front() else { return Ok(false) };
             if selected {
-                self.check_lengths(&rows)?;
+                check_lengths(&self.datasets, &rows)?;
             }
             self.rows = rows;
         }
         Ok(true)
-    }
-
-    /// Checks that sequences have the same length in all datasets.
-    fn check_lengths(&self, rows: &Range<u64>) -> Result<()> {
-        let Some((tokens, others)) = self.datasets.split_first() else { return Ok(()) };
-        for dataset in others {
-            let sequences = dataset.index.sequences;
-            if sequences < rows.end {
-                let cause = format!(
-                    "has {sequences}, the tokens have more",
-                    sequences = exactly(sequences, "sequence")
-                );
-                return Err(Error::data(cause).at(dataset.idx_path()));
-            }
-            let lengths = tokens.lengths_of(rows.clone()).zip(dataset.lengths_of(rows.clone()));
-            for (row, (wanted, length)) in rows.clone().zip(lengths) {
-                if wanted? != length? {
-                    let cause = format!("the length of sequence {row} is not that of its tokens");
-                    return Err(Error::data(cause).at(dataset.idx_path()));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Reads sequences of as many runs as fit a batch.

@@ -1,6 +1,7 @@
 //! Megatron indexed datasets (`.bin` and `.idx`): writing, reading, concatenating. The format is
 //! described in FORMAT.md beside this file. This module does not know what the values mean.
 
+mod aligned;
 mod concat;
 mod reader;
 mod writer;
@@ -13,8 +14,9 @@ use clap::ValueEnum;
 use crate::error::{Error, Result};
 use crate::files;
 
+pub use aligned::{Difference, check_aligned, check_lengths, differences};
 pub use concat::{AppendedDataset, Concatenation};
-pub use reader::{IndexError, MmidxDataset, MmidxIndex, check_aligned};
+pub use reader::{IndexError, MmidxDataset, MmidxIndex};
 pub use writer::{DatasetFiles, FinishedSplit, SplitWriter};
 
 /// `MMIDIDX`, two zero bytes.

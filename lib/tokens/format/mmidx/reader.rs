@@ -269,33 +269,3 @@ impl MmidxDataset {
         Error::io(shown(&self.idx_path), &error)
     }
 }
-
-/// Checks that the lengths and document indices of all datasets agree.
-pub fn check_aligned(datasets: &[MmidxDataset]) -> Result<()> {
-    let Some((a, others)) = datasets.split_first() else { return Ok(()) };
-    for b in others {
-        let differ = |what: String| {
-            let cause = format!("{what} not that of {}", shown(a.idx_path()));
-            Err(Error::data(cause).at(b.idx_path()))
-        };
-        if a.index.sequences != b.index.sequences {
-            return differ(format!("number of sequences, {}, is", b.index.sequences));
-        }
-        if a.index.document_indices != b.index.document_indices {
-            return differ(format!("number of documents, {}, is", b.index.document_indices));
-        }
-        for (number, (x, y)) in a.lengths().zip(b.lengths()).enumerate() {
-            let (x, y) = (x?, y?);
-            if x != y {
-                return differ(format!("the length of sequence {number}, {y}, is"));
-            }
-        }
-        for (number, (x, y)) in a.documents().zip(b.documents()).enumerate() {
-            let (x, y) = (x?, y?);
-            if x != y {
-                return differ(format!("document index {number}, {y}, is"));
-            }
-        }
-    }
-    Ok(())
-}
