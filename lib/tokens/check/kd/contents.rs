@@ -8,7 +8,7 @@ use super::frames::ValidPrefix;
 use super::sequences::{SequenceChecker, SequenceRules};
 use crate::check::repeats::{Repeats, hash};
 use crate::check::{CheckContext, CheckedChunk, FindingPlace, Findings};
-use crate::error::{At, Result};
+use crate::error::{At, Error, Result};
 use crate::format::kd_root::{IdsFile, count_spans};
 use crate::format::mmidx::{MmidxDataset, MmidxDtype};
 
@@ -72,7 +72,7 @@ impl Iterator for Chunks<'_> {
         let mut lengths = Vec::new();
         let read = self.dataset.index.read_lengths(self.next, CHUNK_SEQUENCES, &mut lengths);
         if let Err(error) = read {
-            return Some(Err(self.dataset.index_error(error)));
+            return Some(Err(Error::io(self.dataset.idx_path(), &error)));
         }
         let mut sum = 0u64;
         let ends = lengths.iter().position(|&length| {

@@ -1,8 +1,8 @@
 //! Megatron indexed datasets (`.bin` and `.idx`): writing, reading, concatenating. The format is
 //! described in FORMAT.md beside this file. This module does not know what the values mean.
 
-mod aligned;
 mod concat;
+mod faults;
 mod reader;
 mod writer;
 
@@ -14,8 +14,8 @@ use clap::ValueEnum;
 use crate::error::{Error, Result};
 use crate::files;
 
-pub use aligned::{Difference, check_aligned, check_lengths, differences};
 pub use concat::{AppendedDataset, Concatenation};
+pub use faults::{Fault, check_aligned, check_lengths, differences, layout_faults};
 pub use reader::{IndexError, MmidxDataset, MmidxIndex};
 pub use writer::{DatasetFiles, FinishedSplit, SplitWriter};
 

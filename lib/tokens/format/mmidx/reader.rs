@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::{HEADER_BYTES, MAGIC, MmidxDtype, VERSION};
-use crate::error::{At, Error, Result, shown};
+use crate::error::{At, Error, Result};
 use crate::files::open_member;
 use crate::wording::exactly;
 
@@ -222,7 +222,7 @@ impl MmidxDataset {
         let mut reader = BufReader::with_capacity(capacity, file);
         (0..count).map(move |_| {
             let mut bytes = [0u8; N];
-            reader.read_exact(&mut bytes).map_err(|e| self.index_error(e))?;
+            reader.read_exact(&mut bytes).at(&self.idx_path)?;
             Ok(value(bytes))
         })
     }
@@ -262,10 +262,5 @@ impl MmidxDataset {
         into.resize(start + bytes as usize, 0);
         let read = self.bin.read_exact_at(&mut into[start..], offset);
         read.at(&self.bin_path)
-    }
-
-    /// Returns the error for an I/O error in reading the index.
-    pub fn index_error(&self, error: io::Error) -> Error {
-        Error::io(shown(&self.idx_path), &error)
     }
 }
