@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Command;
 use gristmill::chain::{self, PIPE};
 use gristmill::cli;
-use gristmill::error::{Error, Result};
+use gristmill::error::{At, Error, Result};
 use gristmill::program;
 
 /// The name of a filter, its `main`, and its arguments.
@@ -64,7 +64,7 @@ fn chain(words: &[OsString]) -> Result<u8> {
         }
         filters.push((words.to_vec(), *main));
     }
-    chain::run(filters).map_err(|error| Error::io("threads", &error))
+    chain::run(filters).at("threads")
 }
 
 /// Returns all filters as subcommands.

@@ -106,6 +106,7 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::format::unchanged::InputSnapshot;
+    use crate::record::statements::STATEMENTS;
 
     /// The marks around the part of SPEC.md that is made here.
     const BEGIN: &str = "<!-- made from the declarations by a test of lib/core/subjects.rs -->\n";
@@ -118,6 +119,10 @@ mod tests {
             tables +=
                 &format!("\n### `{}`\n\n| field | type | meaning |\n|---|---|---|\n", record.name);
             (record.fields)().iter().for_each(|field| tables += &field.table_rows(""));
+        }
+        tables += "\n### Parameters of headers\n\n| name | set by | meaning |\n|---|---|---|\n";
+        for [name, by, meaning] in STATEMENTS.iter().copied().flatten() {
+            tables += &format!("| `{name}` | {by} | {meaning} |\n");
         }
         tables += "\n";
         let page = include_str!("../stream/stream/SPEC.md");

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use super::supervise::passed_on;
 use crate::cli::When;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files;
 use crate::program;
 
@@ -19,7 +19,7 @@ pub(super) fn run_filter<S: AsRef<OsStr>>(
 ) -> Result<()> {
     let mut command = Command::new(program::installed_filter(name)?);
     command.args(words).stdin(Stdio::null());
-    passed_on(name, command.status().map_err(|error| Error::io(name, &error))?)
+    passed_on(name, command.status().at(name)?)
 }
 
 /// How ds-check looks at what was made.
@@ -58,7 +58,7 @@ impl ClosingCheck {
         command.args(["--progress", if self.shows_progress { "always" } else { "never" }]);
         // What ds-check finds is a message here, not a result.
         command.stdin(Stdio::null()).stdout(std::io::stderr());
-        let status = command.status().map_err(|error| Error::io("ds-check", &error))?;
+        let status = command.status().at("ds-check")?;
         let failed = match status.code() {
             Some(0) => return Ok(()),
             Some(1) => Error::data(cause),

@@ -9,11 +9,11 @@ use super::recipe::Recipe;
 use super::summary::Summary;
 use super::{Plan, PlanSource, Task, parts, rows};
 use crate::batch::Header;
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::files;
 use crate::format::json_file;
 use crate::format::kd_root::MANIFEST;
-use crate::format::parquet::{ParquetFile, read_error};
+use crate::format::parquet::ParquetFile;
 use crate::format::synth_shards::{
     self, ConversationJoin, ConversationPart, SynthManifest, SynthSource,
 };
@@ -70,10 +70,7 @@ fn check(tasks: &[Task<'_>], root: &Path) -> Result<()> {
 }
 
 fn chain_of_file(path: &Path) -> Result<Vec<Value>> {
-    let bad = |error: Error| error.at(path);
-    let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
-    let file = ParquetFile::open(file).map_err(|e| bad(read_error(&e)))?;
-    Ok(Header::of(file.schema()).map_err(bad)?.provenance)
+    Ok(Header::of(ParquetFile::of_member(path)?.schema()).at(path)?.provenance)
 }
 
 /// Joins the parts of every shard, and writes the folder's manifest.

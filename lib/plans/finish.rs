@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::state::{State, states};
 use super::{Plan, PlanSource, TaskList, plan_path};
 use crate::cli;
-use crate::error::{Error, Kind, Result, shown};
+use crate::error::{At, Error, Kind, Result, shown};
 use crate::files;
 use crate::format::json_file;
 use crate::format::kd_root::{MANIFEST, ROOT_SCHEMA};
@@ -183,9 +183,8 @@ fn reasons(paths: &[PathBuf]) -> Result<Vec<(String, u64)>> {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let mut others = 0;
     for path in paths {
-        let bad = |e: std::io::Error| Error::io(path.as_path(), &e);
-        for line in BufReader::new(File::open(path).map_err(bad)?).lines() {
-            let line = line.map_err(bad)?;
+        for line in BufReader::new(File::open(path).at(path)?).lines() {
+            let line = line.at(path)?;
             let Ok(Reject { reason }) = serde_json::from_str(&line) else { continue };
             let reason: String = reason.chars().take(REASONS.1).collect();
             // (Each record may have its own.)

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::pipeline::words_of_line;
 use super::{Plan, Task};
-use crate::error::{Error, Place, Result, shown};
+use crate::error::{At, Error, Place, Result, shown};
 use crate::files;
 use crate::wording::{exactly, shell_word};
 
@@ -83,7 +83,7 @@ impl TaskList {
 
 /// Returns the lines of a list that are not empty, with their places.
 fn lines(path: &Path) -> Result<Vec<(Place, String)>> {
-    let text = files::read_member(path).map_err(|e| Error::io(path, &e))?;
+    let text = files::read_member(path).at(path)?;
     let text = String::from_utf8(text).map_err(|_| Error::usage("is no text").at(path))?;
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let placed = lines.map(|(number, line)| (Place::line(shown(path), number), line.to_string()));

@@ -12,7 +12,7 @@ use super::recipe::{SourceState, Weight};
 use super::{Plan, PlanLimits, PlanSource, Product, SCHEMA, TASKS, plan_path};
 use crate::batch::input_manifest;
 use crate::cli::Slice;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files;
 use crate::format::json_file;
 use crate::format::synth_shards::RecordedInput;
@@ -257,7 +257,7 @@ fn replaced<'a>(
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
-    let absolute = std::path::absolute(path).map_err(|e| Error::io(path, &e))?;
+    let absolute = std::path::absolute(path).at(path)?;
     // A task is one line of a list: every engine takes a line for one command.
     if absolute.as_os_str().as_encoded_bytes().contains(&b'\n') {
         let cause = "a path with a line feed in it cannot stand in a line of a task list";
@@ -304,9 +304,9 @@ fn is_empty(root: &Path) -> Result<bool> {
 fn empty(request: &PlanRequest, root: PathBuf) -> Result<Plan> {
     let paths: Vec<PathBuf> = request.sources.iter().map(|(_, path)| path.clone()).collect();
     let manifest = if request.product.recipe().has_input_manifest && request.raw_shards.is_none() {
-        serde_json::from_value(input_manifest(&paths, request.compared)?)
+        input_manifest(&paths, request.compared)?
     } else {
-        Ok(None)
+        None
     };
     let mut plan = Plan {
         schema_version: SCHEMA.to_string(),
@@ -325,7 +325,7 @@ fn empty(request: &PlanRequest, root: PathBuf) -> Result<Plan> {
         model: Vec::new(),
         sizing: request.sizing,
         task_bytes: 0,
-        input_manifest: manifest.map_err(Error::data)?,
+        input_manifest: manifest,
         sources: Vec::new(),
         files: KnownFiles::default(),
         notes: Vec::new(),

@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 use super::closing::{ClosingCheck, run_filter};
 use super::summary_of_pack;
 use crate::cli::{self, OnErrorArgs, When};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::files::{self, FileId};
 use crate::format::kd_root::MANIFEST;
@@ -219,8 +219,7 @@ const MOST_LINKS: usize = 40;
 
 /// Returns a path without links and dots, as far as it exists; what does not exist is taken as it is named.
 fn resolved(path: &Path) -> Result<PathBuf> {
-    let failed = |error: &std::io::Error| Error::io(path, error);
-    let absolute = std::path::absolute(path).map_err(|error| failed(&error))?;
+    let absolute = std::path::absolute(path).at(path)?;
     let parts = |path: &Path| {
         let parts = path.components().map(|part| part.as_os_str().to_owned());
         parts.rev().map(PathBuf::from).collect::<Vec<_>>()
@@ -239,9 +238,9 @@ fn resolved(path: &Path) -> Result<PathBuf> {
         if files::link_metadata(&next)?.is_some_and(|found| found.is_symlink()) {
             links += 1;
             if links > MOST_LINKS {
-                return Err(failed(&std::io::Error::from_raw_os_error(libc::ELOOP)));
+                return Err(std::io::Error::from_raw_os_error(libc::ELOOP)).at(path);
             }
-            left.extend(parts(&fs::read_link(&next).map_err(|error| failed(&error))?));
+            left.extend(parts(&fs::read_link(&next).at(path)?));
         } else {
             whole = next;
         }
@@ -301,7 +300,7 @@ fn delete(inputs: &[PathBuf], before: &[Identity]) -> Result<()> {
 fn lock(directory: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_DIRECTORY | libc::O_NONBLOCK);
-    let handle = options.open(directory).map_err(|error| Error::io(directory, &error))?;
+    let handle = options.open(directory).at(directory)?;
     match handle.try_lock() {
         Ok(()) => Ok(handle),
         Err(TryLockError::WouldBlock) => {

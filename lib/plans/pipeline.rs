@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use serde::{Deserialize, Serialize};
 
 use crate::chain::{PIPE, first_cause};
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::files;
 use crate::program;
 use crate::wording::shell_word;
@@ -60,7 +60,7 @@ impl Pipeline {
     pub fn foreign(&self) -> Result<Option<&str>> {
         for name in self.names() {
             let is_plain = Path::new(name).file_name().is_some_and(|own| own == name);
-            let beside = program::filter(name).map_err(|error| Error::io(name, &error))?;
+            let beside = program::filter(name).at(name)?;
             if !is_plain || !(OF_PIPELINES.contains(&name) || files::is_file(&beside)?) {
                 return Ok(Some(name));
             }
@@ -74,7 +74,7 @@ impl Pipeline {
         set: impl Fn(&mut Command),
         stderr: impl Fn() -> io::Result<Stdio>,
     ) -> Result<RunningPipeline> {
-        let all = program::filter(program::ALL).map_err(|error| Error::io(program::ALL, &error))?;
+        let all = program::filter(program::ALL).at(program::ALL)?;
         let is_one = self.0.len() > 1 && self.foreign()?.is_none() && files::is_file(&all)?;
         let programs = match is_one {
             true => vec![[&[program::ALL.to_string()], &*self.words()].concat()],
@@ -89,7 +89,7 @@ impl Pipeline {
             command.args(words.iter().skip(1)).stdin(stdin);
             command.stdout(if place == last { Stdio::null() } else { Stdio::piped() });
             let child = stderr().and_then(|stderr| command.stderr(stderr).spawn());
-            let mut child = child.map_err(|error| Error::io(name, &error))?;
+            let mut child = child.at(name)?;
             stdin = child.stdout.take().map_or_else(Stdio::null, Stdio::from);
             children.push(child);
         }

@@ -152,7 +152,7 @@ fn check_input_manifest(plan: &Plan) -> Result<()> {
     let paths: Vec<PathBuf> =
         plan.sources.iter().map(|source| plan.directory.join(&source.path)).collect();
     let now = input_manifest(&paths, false)?;
-    if now["sha256"] == planned.sha256.as_str() {
+    if now.is_some_and(|now| now.sha256 == planned.sha256) {
         Ok(())
     } else {
         Err(Error::data("has changed since the plan was made")

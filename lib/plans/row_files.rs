@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use super::closing::{ClosingCheck, run_filter};
 use crate::cli::When;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::{cli, files, program, walk};
 
 /// Forms of rows, as seq-pack names them.
@@ -130,10 +130,9 @@ pub(super) fn refused(
     words: impl IntoIterator<Item = String>,
     codes: &[i32],
 ) -> Result<()> {
-    let failed = |error: std::io::Error| Error::io(name, &error);
     let mut command = Command::new(program::installed_filter(name)?);
     command.args(words).stdin(Stdio::null()).stdout(Stdio::null());
-    let output = command.output().map_err(failed)?;
+    let output = command.output().at(name)?;
     match output.status.code().filter(|code| codes.contains(code)) {
         None => Ok(()),
         Some(code) => {
@@ -210,5 +209,5 @@ fn remove_old(root: &Path) -> Result<()> {
 
 fn modified(path: &Path) -> Result<Option<std::time::SystemTime>> {
     let found = files::metadata(path)?;
-    found.map(|found| found.modified()).transpose().map_err(|error| Error::io(path, &error))
+    found.map(|found| found.modified()).transpose().at(path)
 }

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use super::recipe::{SourceState, Weight};
 use crate::cli::Slice;
 use crate::error::{Error, Result, shown};
-use crate::files;
-use crate::format::parquet::{self, ParquetFile, read_error};
+use crate::format::parquet::{self, ParquetFile};
 use crate::known_files::{KnownFile, KnownFiles};
 use crate::raw_files::{raw_files, shard_of};
 use crate::stream::Extent;
@@ -34,8 +33,7 @@ pub(super) fn look(
 /// Returns a Parquet file's identity and row groups; `None` for any other file.
 fn rows(path: &Path) -> Result<Option<(Value, Vec<Weight>)>> {
     let Some(identity) = parquet::describe(path)? else { return Ok(None) };
-    let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
-    let file = ParquetFile::open(file).map_err(|e| read_error(&e).at(path))?;
+    let file = ParquetFile::of_member(path)?;
     let weight = |(units, bytes)| Weight { units, bytes };
     Ok(Some((identity, file.row_group_sizes().map(weight).collect())))
 }

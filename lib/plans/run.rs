@@ -14,7 +14,7 @@ use super::state::State;
 use super::warnings::NOT_READ;
 use super::{PART, Plan, Task, plan_path};
 use crate::cli;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::failure::Failure;
 use crate::files;
 use crate::signals::PassedSignals;
@@ -124,8 +124,7 @@ impl Task<'_> {
     pub fn pipeline(&self, root: &Path) -> Result<Pipeline> {
         let plan = self.plan;
         let recipe = plan.product.recipe();
-        let failed = |error| Error::io(root, &error);
-        let directory = std::path::absolute(self.directory(root)).map_err(failed)?;
+        let directory = std::path::absolute(self.directory(root)).at(root)?;
         let mut filters = plan.pipeline.0.clone();
         if let Some(first) = filters.first_mut() {
             let mut words = (recipe.read)(self);
@@ -172,7 +171,7 @@ impl Task<'_> {
     ) -> Result<Pipeline> {
         let Pipeline(mut filters) = self.pipeline(root)?;
         let is_alone = filters.len() == 1;
-        let known = std::path::absolute(plan_path(root)).map_err(|e| Error::io(root, &e))?;
+        let known = std::path::absolute(plan_path(root)).at(root)?;
         for (place, words) in filters.iter_mut().enumerate() {
             let name = words.first().cloned().unwrap_or_default();
             let mut add = |more: &[&str]| words.extend(more.iter().map(|word| word.to_string()));
@@ -208,9 +207,9 @@ impl Task<'_> {
         overwrite: bool,
         options: &RunOptions,
     ) -> Result<(u8, VecDeque<String>)> {
-        let passing = PassedSignals::start().map_err(|e| Error::io("signals", &e))?;
+        let passing = PassedSignals::start().at("signals")?;
         let pipeline = self.pipeline_to_run(root, overwrite, options)?;
-        let (reader, writer) = std::io::pipe().map_err(|e| Error::io("pipe", &e))?;
+        let (reader, writer) = std::io::pipe().at("pipe")?;
         let set = |command: &mut Command| {
             command.current_dir(&self.plan.directory).env("PATH", path_with_own_directory());
             // Between filters what was dropped and how records were made travels in Arrow's header alone.
@@ -227,7 +226,7 @@ impl Task<'_> {
             }
             messages.push_back(line);
         }
-        let code = running.wait().map_err(|e| Error::io("wait", &e));
+        let code = running.wait().at("wait");
         running.ids().for_each(|child| passing.not_to(child));
         passing.end();
         Ok((code?, messages))

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Plan, State, Task, TaskList, is_finished, line, states};
 use crate::cli::far;
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::file_entry::FileEntry;
 use crate::format::FORMATS;
 use crate::wording::{counted, exactly, grouped};
@@ -35,7 +35,7 @@ impl Status {
         if todo && list.is_none() {
             plan.refuse_foreign()?;
         }
-        let program = program::filter("ds-plan").map_err(|error| Error::io("ds-plan", &error))?;
+        let program = program::filter("ds-plan").at("ds-plan")?;
         let mut status = Status { unit: plan.product.recipe().unit, ..Status::empty() };
         for (task, state) in states(&plan, root, jobs)? {
             let name = task.name();

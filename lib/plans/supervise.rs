@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, getrlimit, test_kill_process_group};
 use tempfile::TempDir;
 
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::failure::Failure;
 use crate::signals::{self, PassedSignals};
 use crate::{cli, program};
@@ -27,13 +27,12 @@ pub fn supervise(
     ended: impl FnOnce(Option<&str>) -> Option<String>,
 ) -> Result<()> {
     refuse_few_files()?;
-    let failed = |error: std::io::Error| Error::io(program::ALL, &error);
-    let mut command = Command::new(program::filter("ds-plan").map_err(failed)?);
+    let mut command = Command::new(program::filter("ds-plan").at(program::ALL)?);
     command.args(words).process_group(0);
-    let passing = PassedSignals::start().map_err(failed)?;
-    let mut child = command.spawn().map_err(failed)?;
+    let passing = PassedSignals::start().at(program::ALL)?;
+    let mut child = command.spawn().at(program::ALL)?;
     passing.to_group(child.id());
-    let status = child.wait().map_err(failed)?;
+    let status = child.wait().at(program::ALL)?;
     let came = passing.came();
     if came.is_some() {
         wait_for_group(child.id());

@@ -15,7 +15,7 @@ use super::state::State;
 use super::warnings::Warnings;
 use super::{Plan, Task};
 use crate::cli::{self, EveryMinute, Line};
-use crate::error::{Error, Kind, Result};
+use crate::error::{At, Error, Kind, Result};
 use crate::failure::Failure;
 use crate::files;
 use crate::program;
@@ -55,7 +55,7 @@ impl Work {
         // (If the sizes of tasks differ much, the last one that runs may have all processors.)
         let others = if is_apart { 1 } else { open.len().max(1) };
         let threads = self.jobs.get().div_ceil(others);
-        let passing = PassedSignals::start().map_err(|e| Error::io("signals", &e))?;
+        let passing = PassedSignals::start().at("signals")?;
         let (send, ended) = channel();
         let mut line = (std::io::stderr().is_terminal() && self.shows_progress).then(Line::new);
         if line.is_none() && self.shows_progress {
@@ -112,9 +112,8 @@ impl Work {
     }
 
     fn spawn(&self, task: &Task<'_>, root: &Path, threads: usize) -> Result<Child> {
-        let failed = |e: std::io::Error| Error::io("ds-plan", &e);
-        let mut command = Command::new(program::filter("ds-plan").map_err(failed)?);
-        let progress = std::path::absolute(task.progress(root)).map_err(failed)?;
+        let mut command = Command::new(program::filter("ds-plan").at("ds-plan")?);
+        let progress = std::path::absolute(task.progress(root)).at("ds-plan")?;
         let directory = task.directory(root);
         files::make_directories(&directory).map_err(|e| Error::write(directory.as_path(), &e))?;
         let _ = std::fs::remove_file(&progress);
@@ -124,7 +123,7 @@ impl Work {
         // (The words of a program of the user's own come from the command line of this build.)
         command.arg("--").args(task.pipeline(root)?.words());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        command.spawn().map_err(failed)
+        command.spawn().at("ds-plan")
     }
 
     /// Prints the messages of a task.
@@ -190,5 +189,5 @@ fn wait_for(mut child: Child, task: usize, ended: Sender<TaskEnd>) -> Result<()>
         let _ = ended.send(TaskEnd { task, child: child.id(), status, messages });
     };
     let thread = thread::Builder::new().spawn(wait);
-    thread.map(|_| ()).map_err(|e| Error::io("threads", &e))
+    thread.map(|_| ()).at("threads")
 }

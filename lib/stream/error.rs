@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::failure::Failure;
@@ -107,6 +107,12 @@ impl From<Arc<str>> for Place {
 
 impl From<&Path> for Place {
     fn from(path: &Path) -> Place {
+        Place::from(shown(path))
+    }
+}
+
+impl From<&PathBuf> for Place {
+    fn from(path: &PathBuf) -> Place {
         Place::from(shown(path))
     }
 }
@@ -288,6 +294,24 @@ impl fmt::Display for Error {
         }
         f.write_str(&one_line(cause))?;
         hint.as_ref().map_or(Ok(()), |hint| write!(f, "; try: {}", shortened(hint)))
+    }
+}
+
+/// Adds the place to an error.
+pub trait At<T> {
+    /// Does what [`Error::at`] does, and for the error of a read [`Error::io`].
+    fn at(self, place: impl Into<Place>) -> Result<T>;
+}
+
+impl<T> At<T> for Result<T> {
+    fn at(self, place: impl Into<Place>) -> Result<T> {
+        self.map_err(|error| error.at(place))
+    }
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, place: impl Into<Place>) -> Result<T> {
+        self.map_err(|error| Error::io(place, &error))
     }
 }
 

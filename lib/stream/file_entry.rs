@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::sha256_of;
-use crate::error::{Error, Result};
+use crate::error::{At, Result};
 use crate::files;
 
 /// A file as a manifest states it.
@@ -34,7 +34,7 @@ impl FileEntry {
     /// Makes the entry of a file; reads all of it.
     pub fn of(path: &Path) -> Result<FileEntry> {
         let content = files::open_member(path).and_then(sha256_of);
-        let (bytes, sha256) = content.map_err(|e| Error::io(path, &e))?;
+        let (bytes, sha256) = content.at(path)?;
         Ok(FileEntry { path: path.to_path_buf(), bytes, sha256: Some(sha256) })
     }
 

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 
 /// Returns the metadata of a path, through links; `None` if it does not exist.
 pub fn metadata(path: &Path) -> Result<Option<Metadata>> {
@@ -74,7 +74,7 @@ pub fn is_file(path: &Path) -> Result<bool> {
 pub fn member(path: &Path) -> Result<Option<Metadata>> {
     match metadata(path)? {
         Some(found) => {
-            regular(&found).map_err(|error| Error::io(path, &error))?;
+            regular(&found).at(path)?;
             Ok(Some(found))
         }
         None if link_metadata(path)?.is_some_and(|found| found.is_symlink()) => {
@@ -212,7 +212,7 @@ pub fn changed(path: &Path) -> Error {
 
 /// Returns the content of a directory, by name.
 pub fn paths_in(directory: &Path) -> Result<Vec<PathBuf>> {
-    list(directory).map_err(|error| Error::io(directory, &error))
+    list(directory).at(directory)
 }
 
 /// Returns the content of a directory, by name; nothing if it does not exist.
@@ -221,7 +221,7 @@ pub fn paths_if_there(directory: &Path) -> Result<Vec<PathBuf>> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Ok(Vec::new())
         }
-        other => other.map_err(|error| Error::io(directory, &error)),
+        other => other.at(directory),
     }
 }
 

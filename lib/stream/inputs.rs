@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use crate::error::{Error, Kind, Result, shown};
+use crate::error::{At, Error, Kind, Result, shown};
 use crate::files::{self, FileId, FileSnapshot};
 
 #[derive(Default)]
@@ -132,6 +132,6 @@ fn folders_of(target: &Path) -> Result<Vec<PathBuf>> {
             _ => folder = PathBuf::from("."),
         }
     }
-    let whole = std::fs::canonicalize(&folder).map_err(|e| Error::io(folder.as_path(), &e))?;
+    let whole = std::fs::canonicalize(&folder).at(folder.as_path())?;
     Ok(whole.ancestors().map(Path::to_path_buf).collect())
 }

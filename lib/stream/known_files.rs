@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::sha256_of;
-use crate::error::{Error, Result};
+use crate::error::{At, Result};
 use crate::files;
 
 /// The newlines before every multiple of this many bytes are kept.
@@ -49,14 +49,14 @@ impl KnownFiles {
 
     /// Returns what is known of a file; reads it if that is not known, or does not hold any more.
     pub fn of(&mut self, path: &Path) -> Result<KnownFile> {
-        let whole = std::path::absolute(path).map_err(|e| Error::io(path, &e))?;
+        let whole = std::path::absolute(path).at(path)?;
         let place = self.0.iter().position(|file| file.path == whole);
         if let Some(known) = place.and_then(|place| self.0.get(place))
             && known.is_unchanged()?
         {
             return Ok(known.clone());
         }
-        let read = KnownFile::read(whole).map_err(|e| Error::io(path, &e))?;
+        let read = KnownFile::read(whole).at(path)?;
         match place.and_then(|place| self.0.get_mut(place)) {
             Some(known) => *known = read.clone(),
             None => self.0.push(read.clone()),

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::chain;
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::files;
 
 /// The program that holds all filters.
@@ -98,7 +98,7 @@ pub fn filter(name: &str) -> io::Result<PathBuf> {
 /// Returns the path of a filter that is about to be run: the one beside this program, else that in PATH. Fails if it is
 /// not there.
 pub fn installed_filter(name: &str) -> Result<PathBuf> {
-    let beside = filter(name).map_err(|error| Error::io(name, &error))?;
+    let beside = filter(name).at(name)?;
     let path = std::env::var_os("PATH").unwrap_or_default();
     let others = std::env::split_paths(&path).map(|directory| directory.join(name));
     let all: Vec<PathBuf> = std::iter::once(beside).chain(others).collect();

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde_json::json;
 
-use gristmill::batch::{WEIGHTS, WantedRecords};
+use gristmill::batch::WantedRecords;
 use gristmill::chat::SESSIONS;
 use gristmill::cli::{self, CommonArgs, FileForms, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
 use gristmill::harmony::Policy;
-use gristmill::record::{CHAT, CONVERSATION, chat, conversation};
+use gristmill::record::statements::POLICY;
+use gristmill::record::{CHAT, CONVERSATION, chat};
 use gristmill::runner::Runner;
 use gristmill::stage::{ChatArgs, ChatHarmony, ConversationOutputArgs, OldChatArgs, SourceArgs};
 
@@ -80,8 +81,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         "metadata_fields": args.metadata_fields,
     });
     let mut header = args.source.header(&CONVERSATION, &reader, stated, args.output.entry(tool))?;
-    header.set(conversation::POLICY, Policy::Chat.name());
-    header.set(WEIGHTS, true);
+    header.set(&POLICY, Policy::Chat.name().to_string());
     if read.changes_number() {
         args.source.forget_rows(&mut header);
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde_json::json;
 
-use gristmill::batch::{WEIGHTS, WantedRecords};
+use gristmill::batch::WantedRecords;
 use gristmill::chat::{ReadSettings, SESSIONS};
 use gristmill::cli::{self, CommonArgs, FileForms, JobsArgs, OnErrorArgs, OutputArgs, Tool};
 use gristmill::error::Result;
@@ -81,7 +81,6 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let mut header = reader.header().through(&TOKENS, args.output.entry(tool));
     let stated = json!({"chat": model.stated, "id_field": args.chat.id_field});
     args.source.state_conversion(&mut header, &reader, stated);
-    header.set(WEIGHTS, true);
     model.tokens.state(&mut header, (&args.source, &reader), args.max_tokens)?;
     if read.changes_number() {
         args.source.forget_rows(&mut header);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use gristmill::batch::{Header, WEIGHTS, WantedRecords, input_manifest};
+use gristmill::batch::{Header, WantedRecords, input_manifest};
 use gristmill::cli::{
     self, CommonArgs, ForPipelines, InputCheckArgs, JobsArgs, OnErrorArgs, OutputArgs, Tool,
 };
@@ -14,6 +14,7 @@ use gristmill::error::{Error, Result};
 use gristmill::format::parquet::compare_inputs;
 use gristmill::harmony::{Alignment, IgnoredFields, Policy, Renderer};
 use gristmill::model::{Vocabulary, is_assumed, open_of_header};
+use gristmill::record::statements::{ID_FIELD, INPUT_MANIFEST, TOKENIZER};
 use gristmill::record::{CONVERSATION, DECODED, TOKENS, conversation, tokens};
 use gristmill::runner::Runner;
 use gristmill::stage::{Budget, SourceArgs, TokensOf, decode, render};
@@ -131,8 +132,8 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
         dataset::open_with_plans(&args.source.input, wanted)?.first(args.source.limit())
     };
     let reader = reader.feeding(args.jobs.jobs);
-    let stated = reader.header().text(conversation::POLICY).and_then(Policy::from_name);
-    let policy = args.policy.or(stated).unwrap_or(Policy::SynthKdV1);
+    let policy = args.policy.or_else(|| Policy::of_header(reader.header()));
+    let policy = policy.unwrap_or(Policy::SynthKdV1);
     let of = TokensOf::harmony(args.vocab.as_deref(), policy)?;
     let header = header(&args, &reader, of, tool)?;
     let writer = Writer::stdout(&args.output, &tokens::unmasked_schema(), &header)?;
@@ -156,7 +157,7 @@ fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
     args.source.input.shows_at_once = args.output.shows();
     let reader = dataset::open_with_plans(&args.source.input, WantedRecords::records(&TOKENS))?;
     let reader = reader.first(args.source.limit());
-    let stated = reader.header().parameters.get("tokenizer");
+    let stated = reader.header().parameters.value(&TOKENIZER);
     let tokenizer = match open_of_header(reader.header(), args.model.as_deref())? {
         Some(folder) => Some(folder.tokenizer().clone()),
         None if Vocabulary::of(stated).is_o200k() => None,
@@ -166,8 +167,7 @@ fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
         }
     };
     let is_assumed = is_assumed(reader.header());
-    let stated = reader.header().text("alignment");
-    let alignment = Alignment::of(stated, args.align).map_err(Error::usage)?;
+    let alignment = Alignment::of(reader.header(), args.align)?;
     let header = reader.header().through(&DECODED, args.output.entry(tool));
     let writer = Writer::stdout(&args.output, &DECODED.schema(), &header)?;
     let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
@@ -179,21 +179,17 @@ fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
 fn header(args: &Args, reader: &Reader, of: TokensOf, tool: &Tool) -> Result<Header> {
     let manifest = input_manifest(reader.files(), !args.input_check.no_input_check)?;
     let entry = args.output.entry(tool).map(|mut entry| {
-        if let Some(sha256) = manifest.get("sha256") {
-            entry["input_manifest_sha256"] = sha256.clone();
+        if let Some(manifest) = &manifest {
+            entry["input_manifest_sha256"] = manifest.sha256.as_str().into();
         }
         entry
     });
     let mut header = reader.header().through(&TOKENS, entry);
     of.state(&mut header, (&args.source, reader), args.max_tokens)?;
     if let Some(name) = &args.id_field {
-        header.set(conversation::ID_FIELD, name.as_str());
+        header.set(&ID_FIELD, name.clone());
     }
-    if args.source.is_of_files() {
-        // A message far behind may have a weight.
-        header.set(WEIGHTS, true);
-    }
-    header.set("input_manifest", manifest);
+    header.set(&INPUT_MANIFEST, manifest);
     args.source.state_cut(&mut header);
     Ok(header)
 }

@@ -16,10 +16,11 @@ use gristmill::format::kd_root::{
     publish_tokenizer_of_parts,
 };
 use gristmill::format::mmidx::{MmidxDtype, PrefixLayout};
-use gristmill::model::{Vocabulary, is_assumed, state_end, state_model};
+use gristmill::model::{Vocabulary, state_end, state_model};
 use gristmill::provenance::BuildRun;
 use gristmill::publish::refuse_existing;
 use gristmill::record::TOKENS;
+use gristmill::record::statements::TOKENIZER;
 use gristmill::record::tokens::with_end;
 use gristmill::runner::Runner;
 use gristmill::way_on;
@@ -124,26 +125,15 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
     let mut header = reader.header().through(&TOKENS, Some(tool.entry()));
     let end = args.state(&mut header)?;
     let overwrite = args.sink.overwrite;
-    let is_assumed = is_assumed(&header);
-    let vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
+    let vocabulary = Vocabulary::of(header.parameters.value(&TOKENIZER));
     let (layout, dtype) = args.target.layout(vocabulary);
-    let mut sink = PartSink::create(
-        target,
-        layout,
-        dtype,
-        args.target.ids(),
-        overwrite,
-        header,
-        &args.asserted,
-    )?
-    .allow_unsupervised(args.allow_unsupervised)
-    .keeping(args.model.as_deref(), args.template.as_deref())?;
+    let mut gate = SequenceGate::of(&header)?;
+    let mut sink = PartSink::create(target, layout, dtype, args.target.ids(), overwrite, header)?
+        .allow_unsupervised(args.allow_unsupervised)
+        .keeping(args.model.as_deref(), args.template.as_deref())?;
     // (Tokens of two bytes without masks come from other programs.)
     let is_checked = layout == PrefixLayout::Triple || dtype == MmidxDtype::Int32;
     if !args.no_check && is_checked {
-        let mut gate =
-            SequenceGate::new(sink.policy(), sink.spans(), sink.vocabulary(), sink.end())?
-                .assuming(is_assumed);
         sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));
     }
     let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
@@ -162,6 +152,7 @@ impl Args {
     /// States in a header what the user says about its tokens; returns the token with which each sequence must end.
     fn state(&self, header: &mut Header) -> Result<Option<i32>> {
         let model = state_model(header, self.model.as_deref())?;
+        self.asserted.state(header)?;
         let end = self.append_eod.as_deref();
         end.map(|token| state_end(header, model, ("--append-eod", token))).transpose()
     }

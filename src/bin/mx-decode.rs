@@ -16,6 +16,7 @@ use gristmill::game2048::Game;
 use gristmill::inputs;
 use gristmill::record::GAME;
 use gristmill::record::game::GamesBuilder;
+use gristmill::record::statements::LEGALITY;
 use gristmill::runner::{Items, Runner};
 use gristmill::stream::Writer;
 
@@ -92,7 +93,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     inputs::name(&args.directories);
     let games = list_games(&args)?;
     let mut header = Header::default().through(&GAME, args.output.entry(tool));
-    header.set("legality", args.legality.name());
+    header.set(&LEGALITY, args.legality);
     if args.on_error.rejects.is_some() {
         let files = games.iter().flat_map(|game| [game.meta().to_path_buf(), game.steps()]);
         inputs::name(&files.collect::<Vec<PathBuf>>());

@@ -178,10 +178,9 @@ fn write_puzzles(args: Args, reader: Reader, tool: &Tool) -> Result<()> {
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
     }
-    let parameters = &reader.header().parameters;
-    let asserted = args.puzzles.or_header(parameters);
+    let asserted = args.puzzles.or_header(reader.header());
     let sink = PuzzleWriter::create(&args.output, asserted, args.sink.overwrite)?;
-    let mut sink = sink.header(parameters);
+    let mut sink = sink.header(reader.header());
     if !args.no_check {
         let gate = PuzzleGate::new(reader.header().has_made("puzzle-encode"))?;
         sink = sink.rule(Box::new(move |example| gate.check(example)));

@@ -21,6 +21,7 @@ use gristmill::puzzle::{
     PuzzleSource, RejectedInput, chunks,
 };
 use gristmill::record::PUZZLE;
+use gristmill::record::statements::DOMAIN;
 use gristmill::runner::{Items, Runner};
 use gristmill::stream::{Writer, open_bytes};
 use gristmill::wording::counted;
@@ -196,8 +197,8 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
 fn header(source: &PuzzleSource, run: &RunArgs, tool: &Tool) -> Result<Header> {
     let mut header = Header::default().through(&PUZZLE, run.output.entry(tool));
     let domain = source.domain.constants().name;
-    header.set("domain", domain);
+    header.set(&DOMAIN, domain.to_string());
     let constants = AssertedConstants::default().resolve(Some(domain), source.seq_len)?;
-    constants.parameters().into_iter().for_each(|(name, value)| header.set(name, value));
+    constants.statements().into_iter().for_each(|(of, value)| header.set(of, value));
     Ok(header)
 }

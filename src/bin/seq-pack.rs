@@ -24,6 +24,7 @@ use gristmill::inputs;
 use gristmill::model::{Vocabulary, eos_of, state_model};
 use gristmill::packing::{Algorithm, Overflow, Packing};
 use gristmill::record::TOKENS;
+use gristmill::record::statements::TOKENIZER;
 use gristmill::runner::Runner;
 use gristmill::stream::Reader;
 
@@ -160,7 +161,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let reader = dataset::open_with_plans(&args.input, WantedRecords::records(&TOKENS))?;
     let mut header = reader.header().through(&TOKENS, Some(tool.entry()));
     let model = state_model(&mut header, args.model.as_deref())?;
-    settings.vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
+    settings.vocabulary = Vocabulary::of(header.parameters.value(&TOKENIZER));
     if !settings.vocabulary.is_o200k() {
         if settings.packing.multiple.get() > 1 {
             settings.pad = eos_of(&header, model, "--pad-seq-to-mult pads with")?;

@@ -39,12 +39,21 @@ def metadata(path):
     print(json.dumps(found))
 
 
+def without_nulls(rows):
+    """The rows without the members of messages that NDJSON leaves out where they are null."""
+    for message in (message for row in rows for message in row.get("segments", row.get("messages"))):
+        for name in ("train", "name"):
+            if message.get(name, "") is None:
+                del message[name]
+    return rows
+
+
 def twins(ndjson, arrow):
     """The NDJSON lines are the rows of the stream, and every batch is valid."""
     lines = [json.loads(line) for line in open(ndjson)]
     table = table_of(arrow)
     table.validate(full=True)
-    assert table.to_pylist() == lines
+    assert without_nulls(table.to_pylist()) == lines
     assert table.schema.names == list(lines[0]) if lines else True
     print(len(lines))
 

@@ -21,6 +21,9 @@ mod typescript;
 mod unrendered;
 mod value;
 
+use crate::batch::Header;
+use crate::record::statements::POLICY;
+
 pub use content::{OF_PARTS, is_of_parts};
 pub use decode::{DecodedConversation, DecodedMessage, decode};
 pub use error::RenderError;
@@ -56,6 +59,11 @@ impl Policy {
     /// Returns the policy with this name.
     pub fn from_name(name: &str) -> Option<Policy> {
         [Policy::SynthKdV1, Policy::Chat].into_iter().find(|policy| policy.name() == name)
+    }
+
+    /// Returns the policy that a header states, if it is known.
+    pub fn of_header(header: &Header) -> Option<Policy> {
+        header.get(&POLICY).and_then(|name| Policy::from_name(&name))
     }
 }
 

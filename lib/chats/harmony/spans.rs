@@ -2,9 +2,12 @@
 
 use std::str::FromStr;
 
-use crate::batch::Header;
+use serde::{Deserialize, Serialize};
+
+use crate::batch::{Header, Parameters};
 use crate::error::{Error, Result};
 use crate::record::segment::Segment;
+use crate::record::statements::{ALIGNMENT, SPANS};
 use crate::wording::exactly;
 
 /// Which assistant channels are supervised, and with which span id (1..255; 0 is ignored).
@@ -36,7 +39,8 @@ impl FromStr for ChannelSpan {
 }
 
 /// Which token the masks describe at position t.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Alignment {
     /// `tokens[t + 1]`, the label at t, for a trainer with `labels = tokens[1:]`.
     Label,
@@ -47,7 +51,7 @@ pub enum Alignment {
 impl Alignment {
     /// Whether a header states that masks are about their own token.
     pub fn is_token_in(header: &Header) -> bool {
-        header.text("alignment") == Some(Alignment::Token.name())
+        header.get(&ALIGNMENT) == Some(Alignment::Token)
     }
 
     /// Refuses masks that are about their own token: the output would be shifted.
@@ -70,15 +74,14 @@ impl Alignment {
 
     /// Returns the alignment that the header or a flag states (NDJSON has no header); the two must not
     /// contradict each other. If neither states one, the alignment is the default of span-mask.
-    pub fn of(stated: Option<&str>, flag: Option<Alignment>) -> Result<Alignment, String> {
-        let known = [Alignment::Label, Alignment::Token];
-        let stated = known.into_iter().find(|alignment| stated == Some(alignment.name()));
+    pub fn of(header: &Header, flag: Option<Alignment>) -> Result<Alignment> {
+        let stated = header.get(&ALIGNMENT);
         match (stated, flag) {
-            (Some(stated), Some(flag)) if stated != flag => Err(format!(
+            (Some(stated), Some(flag)) if stated != flag => Err(Error::usage(format!(
                 "--align {}: the header says that the masks are {}-aligned",
                 flag.name(),
                 stated.name()
-            )),
+            ))),
             _ => Ok(flag.or(stated).unwrap_or(Alignment::Label)),
         }
     }
@@ -110,6 +113,11 @@ impl Spans {
             })
             .collect();
         Spans::synth_kd_v1(&named)
+    }
+
+    /// Returns the spans that are stated; `None` if they are not known.
+    pub fn stated(parameters: &Parameters) -> Option<Spans> {
+        parameters.value(&SPANS).map(Spans::from_json)
     }
 
     /// Returns the span id of each channel, as headers and manifests state it.

@@ -10,6 +10,7 @@ use crate::batch::{Header, TokenizerLocation};
 use crate::error::{Error, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::files;
+use crate::record::statements::{END, TOKENIZER};
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 use crate::visible;
 
@@ -91,15 +92,15 @@ pub const NOT_CHECKED: &str = "tokens of another tokenizer than o200k: their ids
 /// header that states another `tokenizer.json` is refused.
 pub fn state_model(header: &mut Header, model: Option<&Path>) -> Result<Option<Folder>> {
     let Some(path) = model else { return Ok(None) };
-    let stated = header.parameters.get(TOKENIZER).filter(|stated| !stated.is_null());
+    let stated = header.parameters.value(&TOKENIZER);
     if is_built_in(path, stated)? {
         let known = stated.cloned().unwrap_or_else(|| o200k(None));
-        header.set(TOKENIZER, known);
+        header.set(&TOKENIZER, known);
         return Ok(None);
     }
     let folder = open_stated(path, stated)?;
     if stated.is_none_or(|stated| stated.get("model_sha256").is_none()) {
-        header.set(TOKENIZER, of_folder_tokenizer(&folder));
+        header.set(&TOKENIZER, of_folder_tokenizer(&folder));
     }
     Ok(Some(folder))
 }
@@ -141,20 +142,18 @@ pub fn o200k(path: Option<&Path>) -> Value {
 /// States the tokenizer of new tokens in a header, and where its files are; sequences of o200k end in a token.
 pub fn state_tokenizer(header: &mut Header, tokenizer: Value, location: Option<TokenizerLocation>) {
     if Vocabulary::of(Some(&tokenizer)).is_o200k() {
-        header.set(END, EOD);
+        header.set(&END, EOD);
     }
-    header.set(TOKENIZER, tokenizer);
+    header.set(&TOKENIZER, tokenizer);
     header.tokenizer_location = location;
 }
 
-/// The parameter of a header that states the tokenizer.
-const TOKENIZER: &str = "tokenizer";
-/// Its member with the short name that records of NDJSON carry, if nothing else is known.
+/// The member of a stated tokenizer with the short name that records of NDJSON carry, if nothing else is known.
 const ID: &str = "id";
 
 /// Returns the short name of the tokenizer that a header states; `None` for o200k, and if it states none.
 pub fn tokenizer_id(header: &Header) -> Option<String> {
-    let stated = header.parameters.get(TOKENIZER);
+    let stated = header.parameters.value(&TOKENIZER);
     let is_named = TokenizerName::of(stated) == Some(TokenizerName::HuggingFace);
     stated.filter(|_| is_named).and_then(short_name_of)
 }
@@ -167,17 +166,17 @@ fn short_name_of(stated: &Value) -> Option<String> {
 
 /// States in a header the tokenizer whose short name the records carry.
 pub fn state_id(header: &mut Header, id: &str) {
-    header.set(TOKENIZER, json!({"type": TokenizerName::HuggingFace.name(), ID: id}));
+    header.set(&TOKENIZER, json!({"type": TokenizerName::HuggingFace.name(), ID: id}));
 }
 
 /// Whether only the records themselves say whose tokens they are.
 pub fn is_stated_by_records(header: &Header) -> bool {
-    header.parameters.get(TOKENIZER).is_some_and(|stated| stated.get(ID).is_some())
+    header.parameters.value(&TOKENIZER).is_some_and(|stated| stated.get(ID).is_some())
 }
 
 /// Whether nothing is stated about the tokenizer: then it is o200k, if Harmony can have made the tokens.
 pub fn is_assumed(header: &Header) -> bool {
-    header.parameters.get(TOKENIZER).is_none_or(Value::is_null)
+    header.parameters.value(&TOKENIZER).is_none()
 }
 
 /// Fails if different tokenizers are stated.
@@ -241,7 +240,7 @@ pub fn locate(
 /// Opens the tokenizer of a header's tokens, if it is not o200k, from the folder that the user names, or else from
 /// the folder that the stream names. `None` if no folder is known, or nothing is there any more.
 pub fn open_of_header(header: &Header, model: Option<&Path>) -> Result<Option<Folder>> {
-    let stated = header.parameters.get(TOKENIZER);
+    let stated = header.parameters.value(&TOKENIZER);
     if let Some(path) = model {
         return match is_built_in(path, stated)? {
             true => Ok(None),
@@ -283,7 +282,7 @@ pub fn state_end(
     let model = model.map_or_else(|| open_of_header(header, None), |model| Ok(Some(model)))?;
     let model = match model {
         Some(model) => model,
-        None if Vocabulary::of(header.parameters.get(TOKENIZER)).is_o200k() => {
+        None if Vocabulary::of(header.parameters.value(&TOKENIZER)).is_o200k() => {
             return Err(usage(
                 "o200k sequences end in <|endoftext|>; for other tokens give --model DIR",
             ));
@@ -297,19 +296,15 @@ pub fn state_end(
     let by_id = || token.parse().ok().filter(is_token);
     let id = model.tokenizer().id_of(token).or_else(by_id).and_then(|id| i32::try_from(id).ok());
     let id = id.ok_or_else(|| usage("no token of the model"))?;
-    header.set(END, id);
+    header.set(&END, id);
     Ok(id)
 }
 
 /// Returns the last token of each sequence, if the header states one and its tokenizer is not o200k.
 pub fn end_of(header: &Header) -> Option<i32> {
-    let stated = header.parameters.get(TOKENIZER);
-    let end = header.parameters.get(END).filter(|_| !Vocabulary::of(stated).is_o200k());
-    end?.as_i64()?.try_into().ok()
+    let stated = header.parameters.value(&TOKENIZER);
+    header.get(&END).filter(|_| !Vocabulary::of(stated).is_o200k())
 }
-
-/// The parameter of a header that states the last token of each sequence.
-const END: &str = "eod_token_id";
 
 /// What helps where a tokenizer is not found.
 const MODEL: &str = "--model DIR, the folder of their model";

@@ -8,6 +8,7 @@ use arrow_schema::SchemaRef;
 use super::chat::{CHAT, of_records};
 use super::prelude::*;
 use super::stated::StatedMember;
+use super::statements::POLICY;
 use super::{JsonForm, LookAlike, OTHERS};
 
 pub use super::part_id::{part_id as turn_id, whole_of as chat_of};
@@ -26,14 +27,14 @@ pub const CONVERSATION: RecordType = RecordType {
     made_by: "chat-harmony, or Parquet or NDJSON with an id and messages",
     made_into: &[("tokens", "harmony-tok | span-mask")],
     stated: Some(StatedMember {
-        name: POLICY,
-        state: |header, policy| header.set(POLICY, policy),
+        name: POLICY.name,
+        state: |header, policy| header.set(&POLICY, policy.to_string()),
         column: None,
     }),
     look_alike: Some(LookAlike {
         record: &CHAT,
         column: MESSAGES,
-        parameter: POLICY,
+        statement: &POLICY,
         filter_of: crate::chat::filter_of,
     }),
     ..RecordType::PLAIN
@@ -60,14 +61,8 @@ pub fn id_fields(named: Option<&str>) -> Vec<String> {
     }
 }
 
-/// The parameter of headers with the field that was named to [`id_fields`].
-pub const ID_FIELD: &str = "id_field";
-
 /// The column of the messages.
 pub const MESSAGES: &str = "messages_json";
-
-/// The policy for which a conversation was made, in NDJSON, which has no header.
-pub const POLICY: &str = "policy";
 
 /// The raw row from which a conversation was made: the name of its file, and its row there, from 0
 /// (for NDJSON its line). A pipe of Arrow has these fields, so that a sequence leads back to the

@@ -5,6 +5,7 @@ pub mod conversation;
 pub mod decoded;
 pub mod raw_synth;
 pub mod segment;
+pub mod statements;
 
 pub use chat::CHAT;
 pub use conversation::CONVERSATION;

@@ -18,9 +18,10 @@ use crate::error::{Error, Result};
 use crate::harmony::Policy;
 use crate::json::write_ascii_string;
 use crate::record::columns::TextBuilder;
-use crate::record::conversation::{CONVERSATION, POLICY, raw_place};
+use crate::record::conversation::{CONVERSATION, raw_place};
 use crate::record::declare::ColumnBuilder;
 use crate::record::identity::Identity;
+use crate::record::statements::POLICY;
 use crate::wording::{counted, grouped};
 
 /// What helps if reasoning before answers was left out.
@@ -55,7 +56,7 @@ impl ChatHarmony {
         let fields = [text("id")]
             .into_iter()
             .chain(messages)
-            .chain([text(POLICY)])
+            .chain([text(POLICY.name)])
             .chain(metadata)
             .chain(fields);
         let fields = fields.chain(raw_place().into_iter().filter(|_| with_places));

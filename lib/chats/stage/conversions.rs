@@ -12,15 +12,13 @@ use crate::batch::{CUT_SHARD, Header, WantedRecords};
 use crate::cli::{InputArgs, LimitArgs, Slice, Tool, WithoutEffect};
 use crate::error::{Error, Result};
 use crate::format::json_file;
-use crate::format::synth_shards::{CONVERSION, is_finished};
+use crate::format::synth_shards::is_finished;
 use crate::inputs;
 use crate::known_files::KnownFiles;
 use crate::raw_files::{describe_raw, raw_files, shard_of};
 use crate::record::RecordType;
+use crate::record::statements::{CONVERSION, INPUTS};
 use crate::stream::{FileOutputArgs, Output, Reader};
-
-/// The parameter of the header in which --hash-inputs states the files that were read.
-const INPUTS: &str = "inputs";
 
 /// Where the records come from.
 #[derive(Debug, Args)]
@@ -63,17 +61,13 @@ impl SourceArgs {
         self.hash_inputs.then(|| describe_raw(&self.input.files, &mut known)).transpose()
     }
 
-    /// Returns which parameters of the header identify these opened inputs. The settings identify Parquet files by
-    /// their footers; --hash-inputs identifies all files. Returns `None` if other files are not identified.
-    fn identity(&self, reader: &Reader) -> Option<&'static [&'static str]> {
+    /// Returns whether only what --hash-inputs states identifies these opened inputs: the settings identify Parquet files
+    /// by their footers. Returns `None` if nothing identifies them.
+    fn are_hashed(&self, reader: &Reader) -> Option<bool> {
         let files = &self.input.files;
-        if files.is_empty() || files.iter().any(|path| path.as_os_str() == "-") {
-            None
-        } else if reader.sources().len() == files.len() {
-            Some(&[CONVERSION])
-        } else {
-            self.hash_inputs.then_some(&[CONVERSION, INPUTS])
-        }
+        let are_files = !files.is_empty() && files.iter().all(|path| path.as_os_str() != "-");
+        let have_footers = reader.sources().len() == files.len();
+        (are_files && (have_footers || self.hash_inputs)).then_some(!have_footers)
     }
 
     /// Opens the files, also those below the folders.
@@ -118,7 +112,7 @@ impl SourceArgs {
         let mut header = reader.header().through(record, entry);
         self.state_conversion(&mut header, reader, settings);
         if let Some(inputs) = self.described()? {
-            header.set(INPUTS, inputs);
+            header.set(&INPUTS, inputs);
         }
         Ok(header)
     }
@@ -129,7 +123,7 @@ impl SourceArgs {
         settings["shard"] = json!(self.shard.map(|shard| shard.to_string()));
         settings["inputs"] = json!(reader.sources());
         settings["limits"] = json!({"rows": self.limit.limit, "slice": slice});
-        header.set(CONVERSION, settings);
+        header.set(&CONVERSION, settings);
         self.state_cut(header);
     }
 }
@@ -138,15 +132,17 @@ impl SourceArgs {
     /// States in a header that the records are a part of those of the inputs.
     pub fn state_cut(&self, header: &mut Header) {
         if let Some(shard) = self.input.shard {
-            header.set(CUT_SHARD, shard.to_string());
+            header.set(&CUT_SHARD, shard.to_string());
         }
     }
 
     /// Removes from a header the number of records of its inputs, which is not the number of
     /// conversations.
     pub fn forget_rows(&self, header: &mut Header) {
-        let inputs = header.parameters.get_mut("inputs").and_then(Value::as_array_mut);
-        inputs.into_iter().flatten().for_each(|input| input["rows"] = Value::Null);
+        if let Some(mut inputs) = header.get(&INPUTS) {
+            inputs.iter_mut().for_each(|input| input["rows"] = Value::Null);
+            header.set(&INPUTS, inputs);
+        }
     }
 }
 
@@ -177,14 +173,11 @@ impl ConversationOutputArgs {
         let Some(path) = self.output.output.as_deref().filter(|_| self.resume) else {
             return Ok(false);
         };
-        match source.identity(reader) {
-            Some(parameters) => is_finished(path, header, parameters),
-            None => {
-                let cause =
-                    "--resume: expected inputs that can be compared, got NDJSON, Arrow or stdin";
-                Err(Error::usage(cause).hint("FILEs with --hash-inputs"))
-            }
+        if let Some(are_hashed) = source.are_hashed(reader) {
+            return is_finished(path, header, are_hashed);
         }
+        let cause = "--resume: expected inputs that can be compared, got NDJSON, Arrow or stdin";
+        Err(Error::usage(cause).hint("FILEs with --hash-inputs"))
     }
 
     /// Whether conversations state the places of the records from which they were made. In an Arrow pipe they do,

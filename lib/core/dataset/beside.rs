@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::is_dataset;
 use crate::chat::filter_of;
 use crate::cli::is_of_manifests;
-use crate::error::{Error, Kind, Result, shown};
+use crate::error::{At, Error, Kind, Result, shown};
 use crate::files;
 use crate::publish::directory_of;
 use crate::stream::open_bytes;
@@ -122,7 +122,7 @@ fn ending_of<'a>(path: &Path, endings: &[&'a str]) -> Option<&'a str> {
 fn is_arc_task(path: &Path) -> Result<bool> {
     let mut head = Vec::new();
     let read = files::open_member(path).and_then(|file| file.take(4096).read_to_end(&mut head));
-    match read.map_err(|e| Error::io(path, &e)) {
+    match read.at(path) {
         Err(error) if error.kind() == Kind::Unavailable => Err(error),
         read => Ok(read.is_ok() && memchr::memmem::find(&head, b"\"input\"").is_some()),
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::check::{CheckContext, FAMILIES, Outcome};
 use crate::cli::{InputArgs, Slice};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files;
 use crate::format::data_files::LINES;
 use crate::format::stated::{Comparison, refuse_other_sizes};
@@ -35,7 +35,7 @@ pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
         outcome.bytes = size_on_disk(&[path.to_path_buf()])?.unwrap_or(outcome.bytes);
         return Ok(outcome);
     }
-    std::fs::metadata(path).map_err(|e| Error::io(path, &e))?;
+    std::fs::metadata(path).at(path)?;
     let way = beside::way_to_read(path)?;
     let other = || "its files by name, or FILTER ... | ds-check -".to_string();
     Err(no_dataset(path).hint(way.unwrap_or_else(other)))
@@ -55,7 +55,7 @@ pub fn each_dataset(path: &Path) -> Result<Vec<PathBuf>> {
             found.push(folder);
             continue;
         }
-        let whole = std::fs::canonicalize(&folder).map_err(|e| Error::io(folder.as_path(), &e))?;
+        let whole = std::fs::canonicalize(&folder).at(folder.as_path())?;
         if above.contains(&whole) {
             continue;
         }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::batch::Batch;
 use crate::cli::{Choice, InputArgs, Progress, SelectArgs};
 use crate::dataset;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Result, shown};
 use crate::files;
 use crate::said::Said;
 use crate::stat::{self, StatOptions};
@@ -190,7 +190,7 @@ fn manifests(input: &InputArgs) -> Result<Vec<(String, Value)>> {
             if size > MANIFEST {
                 continue;
             }
-            let text = files::read_member(&path).map_err(|e| Error::io(path.as_path(), &e))?;
+            let text = files::read_member(&path).at(path.as_path())?;
             // ds-check reports a manifest that cannot be parsed.
             if let Ok(value) = serde_json::from_slice(&text) {
                 manifests.push((shown(&path), value));

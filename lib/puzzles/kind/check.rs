@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::puzzle::{self, Split};
 use crate::record::PUZZLE;
 use crate::record::puzzle::Puzzles;
+use crate::record::statements::SEQ_LEN;
 use crate::said::Said;
 use crate::wording::exactly;
 
@@ -44,7 +45,7 @@ struct PuzzleRules {
 impl PuzzleRules {
     fn new(header: &Header, said: Option<DomainSaid>) -> PuzzleRules {
         let ours = header.has_made("puzzle-encode");
-        let seq_len = header.parameters.get("seq_len").and_then(|len| len.as_u64());
+        let seq_len = header.get(&SEQ_LEN);
         PuzzleRules { ours, seq_len: seq_len.and_then(|len| usize::try_from(len).ok()), said }
     }
 }

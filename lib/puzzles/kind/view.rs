@@ -2,11 +2,12 @@
 
 use super::plots::PuzzlePlots;
 use super::{PuzzleKind, ShownPuzzle};
-use crate::batch::{Batch, Header};
+use crate::batch::{Batch, Header, Statement};
 use crate::error::Result;
 use crate::puzzle::picture::CellKind;
 use crate::record::PUZZLE;
 use crate::record::puzzle::Puzzles;
+use crate::record::statements::{DOMAIN, IGNORE_LABEL_ID, PAD_ID};
 use crate::said::Said;
 use crate::view::page::ExtraPlots;
 use crate::view::{Look, Shown, ViewKind};
@@ -17,14 +18,14 @@ impl ViewKind for PuzzleKind {
     }
 
     fn dataset(&self, header: &Header) -> Option<String> {
-        let domain = header.text("domain").map(|name| format!(" of {name}"));
+        let domain = header.get(&DOMAIN).map(|name| format!(" of {name}"));
         Some(format!("puzzle set{}", domain.unwrap_or_default()))
     }
 
     fn look(&self, header: &Header, _: &Said) -> Result<Box<dyn Look>> {
         let padding = [
-            named_token(header, "pad_id").map(|token| (token, CellKind::Padding)),
-            named_token(header, "ignore_label_id").map(|token| (token, CellKind::Ignored)),
+            named_token(header, &PAD_ID).map(|token| (token, CellKind::Padding)),
+            named_token(header, &IGNORE_LABEL_ID).map(|token| (token, CellKind::Ignored)),
         ];
         Ok(Box::new(PuzzleLook { padding }))
     }
@@ -47,6 +48,6 @@ impl Look for PuzzleLook {
 }
 
 /// Returns a token that the header of a puzzle set names.
-fn named_token(header: &Header, name: &str) -> Option<i32> {
-    header.parameters.get(name)?.as_i64().and_then(|token| token.try_into().ok())
+fn named_token(header: &Header, of: &Statement<i64>) -> Option<i32> {
+    header.get(of)?.try_into().ok()
 }

@@ -6,13 +6,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use arrow_schema::{Schema, SchemaRef};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{Counts, DroppedRecords, SkippedRecords};
+use super::{Counts, DroppedRecords, Parameters, SkippedRecords, Statement};
 use crate::digest::sha256_hex;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files;
+use crate::provenance::InputManifest;
 use crate::record::{RecordType, record_type, record_type_with};
 
 const RECORD: &str = "gristmill.record";
@@ -48,7 +50,7 @@ pub struct Header {
     /// The name and version of the record type; `None` if the stream does not state it.
     pub record: Option<(String, u64)>,
     /// Vocabulary hash, policy, alignment, limits, inputs: see SPEC.md.
-    pub parameters: Map<String, Value>,
+    pub parameters: Parameters,
     /// One entry for each filter that the records came through, the first filter first.
     pub provenance: Vec<Value>,
     /// Where the files of the tokenizer are, if that is known.
@@ -86,8 +88,8 @@ impl Header {
             Some(number(REJECTED, 0)?)
         };
         let parameters = match parse(PARAMETERS)? {
-            Some(Value::Object(parameters)) => parameters,
-            None => Map::new(),
+            Some(Value::Object(parameters)) => Parameters::of(parameters),
+            None => Parameters::default(),
             Some(_) => return Err(Error::data(format!("schema metadata {PARAMETERS}: no object"))),
         };
         let provenance = match parse(PROVENANCE)? {
@@ -122,8 +124,7 @@ impl Header {
             metadata.insert(VERSION.to_string(), version.to_string());
         }
         if !self.parameters.is_empty() {
-            let text = Value::Object(self.parameters.clone()).to_string();
-            metadata.insert(PARAMETERS.to_string(), text);
+            metadata.insert(PARAMETERS.to_string(), json!(self.parameters).to_string());
         }
         if !self.provenance.is_empty() {
             let text = Value::Array(self.provenance.clone()).to_string();
@@ -179,15 +180,20 @@ impl Header {
         self.provenance.iter().any(|entry| entry["name"] == filter)
     }
 
-    /// Returns a parameter that is text.
-    pub fn text(&self, name: &str) -> Option<&str> {
-        self.parameters.get(name).and_then(Value::as_str)
+    /// See [`Parameters::get`].
+    pub fn get<T: DeserializeOwned>(&self, of: &Statement<T>) -> Option<T> {
+        self.parameters.get(of)
+    }
+
+    /// See [`Parameters::set`].
+    pub fn set<T: Serialize>(&mut self, of: &Statement<T>, value: impl Into<Option<T>>) {
+        self.parameters.set(of, value);
     }
 
     /// Returns the common header of inputs that follow one another. A parameter that differs is null; the chains of
     /// their filters stand one after another, equal chains once.
     pub fn and(self, next: &Header) -> Header {
-        let parameters = joined_parameters(&self.parameters, &next.parameters);
+        let parameters = self.parameters.and(&next.parameters);
         let mut provenance = self.provenance;
         if !provenance.ends_with(&next.provenance) {
             provenance.extend(next.provenance.iter().cloned());
@@ -196,33 +202,12 @@ impl Header {
         let tokenizer_location = self.tokenizer_location.or(next.tokenizer_location.clone());
         Header { parameters, provenance, tokenizer_location, ..self }
     }
-
-    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
-        self.parameters.insert(name.to_string(), value.into());
-    }
 }
 
-/// Joins the parameters of two inputs, each name once. A value that differs becomes null, except that weights
-/// are announced if one of the inputs announces them.
-pub fn joined_parameters(
-    first: &Map<String, Value>,
-    second: &Map<String, Value>,
-) -> Map<String, Value> {
-    let names = first.keys().chain(second.keys().filter(|name| !first.contains_key(*name)));
-    let value = |name: &String| {
-        let (own, other) = (first.get(name), second.get(name));
-        let is_same = own == other || name == WEIGHTS;
-        let value = own.or(other).filter(|_| is_same).cloned().unwrap_or_default();
-        (name.clone(), value)
-    };
-    names.map(value).collect()
+crate::statements! {
+    pub CUT_SHARD: String = "shard",
+        "`--shard`": "which part of the files these are the records of (`0/8`), if files were cut";
 }
-
-/// The parameter that says whether messages may have weights (`train`).
-pub const WEIGHTS: &str = "weights";
-
-/// The parameter that says which shard this is, if its inputs were cut.
-pub const CUT_SHARD: &str = "shard";
 
 impl Counts {
     /// Reads the counts from the metadata of a file's schema, if there are any.
@@ -244,16 +229,16 @@ pub fn file_metadata(header: &Header, counts: &Counts) -> Vec<(String, String)> 
 }
 
 /// Returns the manifest beside the input files, if they are all in one directory: its path and
-/// sha256, and whether the inputs were compared with it; null if there is none.
-pub fn input_manifest(files: &[PathBuf], compared: bool) -> Result<Value> {
+/// sha256, and whether the inputs were compared with it; `None` if there is none.
+pub fn input_manifest(files: &[PathBuf], compared: bool) -> Result<Option<InputManifest>> {
     let mut directories = files.iter().map(|file| file.parent());
-    let Some(Some(directory)) = directories.next() else { return Ok(Value::Null) };
+    let Some(Some(directory)) = directories.next() else { return Ok(None) };
     let path = directory.join("manifest.json");
     if !files::is_member(&path)? || directories.any(|other| other != Some(directory)) {
-        return Ok(Value::Null);
+        return Ok(None);
     }
     let sha256 = manifest_sha256(&path)?;
-    Ok(json!({"path": shown(&path), "sha256": sha256, "compared": compared}))
+    Ok(Some(InputManifest { path: shown(&path), sha256, compared: Some(compared) }))
 }
 
 /// The fields of our manifest of conversations that change from run to run. (The published format has the first
@@ -264,8 +249,7 @@ const OF_RUN: [&str; 3] = ["created_unix_s", "dataset_dir", "run"];
 /// our own manifests (only these have a `run`), it is the hash of their compact JSON without the fields that
 /// change from run to run.
 pub fn manifest_sha256(path: &Path) -> Result<String> {
-    let failed = |e: std::io::Error| Error::io(shown(path), &e);
-    let text = files::read_member(path).map_err(failed)?;
+    let text = files::read_member(path).at(path)?;
     let Ok(Value::Object(mut manifest)) = serde_json::from_slice::<Value>(&text) else {
         return Ok(sha256_hex(&text));
     };
@@ -289,7 +273,7 @@ mod tests {
     #[test]
     fn a_header_survives_the_metadata() {
         let mut header = Header::default().through(&RecordType::PLAIN, Some(json!({"name": "x"})));
-        header.set("policy", "chat");
+        header.set(&CUT_SHARD, "0/8".to_string());
         let schema = header.put_into(&RecordType::PLAIN.schema());
         assert_eq!(Header::of(&schema).ok(), Some(header));
     }

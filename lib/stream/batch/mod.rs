@@ -3,6 +3,7 @@
 
 mod counts;
 mod header;
+mod parameters;
 mod pieces;
 mod sink;
 mod skipped;
@@ -23,11 +24,13 @@ use crate::error::{Error, Place, Position, Result};
 use crate::record::{LookAlike, RecordType, named_type_with, ndjson_name, record_type};
 use crate::way_on;
 
+pub use crate::statements;
 pub use counts::{Counts, DroppedRecords, known_sum};
 pub use header::{
-    CUT_SHARD, Header, TokenizerLocation, WEIGHTS, file_metadata, input_manifest,
-    joined_parameters, manifest_sha256,
+    CUT_SHARD, Header, STATEMENTS, TokenizerLocation, file_metadata, input_manifest,
+    manifest_sha256,
 };
+pub use parameters::{Parameters, Statement};
 pub use pieces::{Pieces, TooLarge, row_sizes};
 pub use sink::{Sink, SinkSummary};
 pub use skipped::SkippedRecords;
@@ -340,7 +343,7 @@ impl WantedRecords {
         // Without a policy nobody has said that these are no chats: lines of JSON with messages, which were copied.
         let other = record_type(came).and_then(|came| came.look_alike.as_ref());
         let may_be_wanted = |other: &LookAlike| {
-            other.record.name == self.record.name && header.text(other.parameter).is_none()
+            other.record.name == self.record.name && header.get(other.statement).is_none()
         };
         if other.is_some_and(may_be_wanted) {
             return Ok(());

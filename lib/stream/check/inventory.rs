@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use super::{Check, CheckContext, CheckedChunk, Findings};
-use crate::error::{Error, Kind, Result, shown};
+use crate::error::{At, Kind, Result};
 use crate::file_entry::{Difference, FileEntry};
 use crate::files;
 use crate::publish::{is_being_written, is_temporary, manifest_of};
@@ -21,7 +21,7 @@ pub fn name_of(path: &Path) -> Cow<'_, str> {
 }
 
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    files::read_member(path).map_err(|e| Error::io(shown(path), &e))
+    files::read_member(path).at(path)
 }
 
 /// Reports the temporary files of a writer in a directory.

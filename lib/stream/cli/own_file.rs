@@ -6,7 +6,7 @@ use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::Path;
 
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files::{self, FileId};
 use crate::inputs;
 
@@ -68,7 +68,7 @@ impl OwnFile {
         }
         let mut head = Vec::new();
         let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
-        read.map_err(|e| Error::io(shown(path), &e))?;
+        read.at(path)?;
         let is_own = head.starts_with(begin) && memchr::memmem::find(&head, inside).is_some();
         if head.is_empty() || is_own {
             Ok(())

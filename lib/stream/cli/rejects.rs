@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::args::{OnError, OnErrorArgs};
 use super::own_file::REJECTS;
-use crate::error::{Error, Place, Position, Result, shown};
+use crate::error::{At, Error, Place, Position, Result, shown};
 use crate::json::{Kind, Reader, write_string};
 use crate::publish::{PendingFile, publish_kept};
 
@@ -103,7 +103,7 @@ pub fn join_rejects(from: &[PathBuf], to: &Path) -> Result<()> {
     REJECTS.check(to)?;
     let mut file = PendingFile::create(to)?;
     for path in from {
-        let mut source = File::open(path).map_err(|e| Error::io(shown(path), &e))?;
+        let mut source = File::open(path).at(path)?;
         std::io::copy(&mut source, &mut file).map_err(|e| Error::write(shown(to), &e))?;
     }
     publish_kept(&mut file)

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files;
 use crate::publish::PendingFile;
 
@@ -37,7 +37,7 @@ pub fn read_all<T: DeserializeOwned>(path: &Path) -> Result<T> {
 }
 
 fn read_with<T>(path: &Path, parse: fn(&[u8]) -> serde_json::Result<T>) -> Result<T> {
-    let text = files::read_member(path).map_err(|e| Error::io(shown(path), &e))?;
+    let text = files::read_member(path).at(path)?;
     parse(&text).map_err(|e| Error::data(e).at(path))
 }
 

@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::{PendingFile, directory_of, is_there, sync_directory};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files::read_member;
 
 const ENDING: &str = ".gristmill-half";
@@ -60,7 +60,7 @@ pub(super) fn left_by(manifest: &Path, target: &Path) -> Result<Vec<PathBuf>> {
     let text = match read_member(&path) {
         // (Its writer has just ended well.)
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        text => text.map_err(|e| Error::io(shown(&path), &e))?,
+        text => text.at(&path)?,
     };
     let names = text.split_inclusive(|&byte| byte == 0).filter_map(|name| name.strip_suffix(&[0]));
     Ok(names.map(|name| target.join(OsStr::from_bytes(name))).collect())

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::marker::{self, Marker};
 use super::pending::refuse_target;
 use super::{PendingFile, TargetLock, directory_of, remove_if_there, staging, sync_directory};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files::{self, read_member};
 use crate::inputs;
 use crate::signals;
@@ -279,7 +279,7 @@ fn without_run(path: &Path) -> Result<Option<Value>> {
     if path.extension().is_none_or(|ending| ending != "json") {
         return Ok(None);
     }
-    let text = read_member(path).map_err(|e| Error::io(shown(path), &e))?;
+    let text = read_member(path).at(path)?;
     let mut manifest = serde_json::from_slice::<Value>(&text).ok();
     if let Some(fields) = manifest.as_mut().and_then(Value::as_object_mut) {
         fields.remove("run");

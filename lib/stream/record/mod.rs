@@ -28,6 +28,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use self::declare::{DeclaredField, schema_of};
 use self::quick::QuickItems;
 use self::stated::StatedMember;
+use crate::batch::Statement;
 use crate::error::Result;
 use crate::handed::Handed;
 
@@ -84,8 +85,8 @@ pub struct LookAlike {
     pub record: &'static RecordType,
     /// The column after those of ids, which the other type has.
     pub column: &'static str,
-    /// The parameter of headers that only the other type has.
-    pub parameter: &'static str,
+    /// What only headers of the other type state.
+    pub statement: &'static Statement<String>,
     /// Returns the filter that makes the other type from the text of a record; `None` if it is no such record.
     pub filter_of: fn(&str) -> Option<String>,
 }

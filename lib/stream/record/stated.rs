@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
 use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 
 use super::{RECORD_TYPES, is_rare};
@@ -53,7 +53,17 @@ pub fn stated_values(
     })
 }
 
-/// Returns the same records in a schema of [`StatedColumn::schema`]; all of them have this value.
+/// Returns the columns of a stream whose header states these columns.
+pub fn without_stated(schema: &Schema) -> SchemaRef {
+    let own = schema.fields().iter().filter(|field| stated_column(field).is_none());
+    SchemaRef::new(Schema::new_with_metadata(
+        own.cloned().collect::<Vec<_>>(),
+        schema.metadata().clone(),
+    ))
+}
+
+/// Returns the same records in a schema of [`StatedColumn::schema`], in which all of them have this value, or of
+/// [`without_stated`].
 pub fn with_value(
     batch: &RecordBatch,
     (schema, value): (&SchemaRef, &str),
@@ -65,5 +75,6 @@ pub fn with_value(
         Some(_) => Some(Arc::new(StringArray::from_iter_values(all.clone())) as ArrayRef),
         None => own.next().map(|(_, column)| column.clone()),
     });
-    RecordBatch::try_new(schema.clone(), columns.flatten().collect())
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(schema.clone(), columns.flatten().collect(), &rows)
 }

@@ -15,7 +15,7 @@ use super::named;
 use super::written;
 use crate::batch::Batch;
 use crate::cli::Progress;
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::ordered::{Flow, one, ordered_map};
 use crate::record::RecordType;
 use crate::stream::Reader;
@@ -230,7 +230,7 @@ pub fn merge(paths: &[impl AsRef<Path>], options: &StatOptions) -> Result<Answer
         }
         whole = Some(match whole {
             None => Answer { keyed: None, repeated: None, ..part },
-            Some(whole) => whole.joined(part).map_err(|e| e.at(path))?,
+            Some(whole) => whole.joined(part).at(path)?,
         });
     }
     let mut whole = whole.ok_or_else(|| Error::usage("--merge: no parts"))?;
@@ -303,9 +303,7 @@ fn measured(
         column.map(|column| ArrayFormatter::try_new(batch.records.column(column), &format));
     let values = values.transpose()?;
     for row in 0..batch.len() {
-        let add = |group: &mut Group| {
-            group.add(&*rows, row, options).map_err(|e| e.at(batch.origin.place(row)))
-        };
+        let add = |group: &mut Group| group.add(&*rows, row, options).at(batch.origin.place(row));
         add(&mut part.all)?;
         if let (Some(values), Some(by)) = (&values, &mut part.by) {
             let value = values.value(row).try_to_string()?;

@@ -10,12 +10,12 @@ use serde::de::{
 use serde_json::{Map, Value};
 
 use super::keys::{Keys, MEMBERS};
-use crate::error::{Error, Kind, Result};
+use crate::error::{At, Error, Kind, Result};
 use crate::files;
 
 /// Reads the members of an answer except its keys, which are added to `keys` if that is given.
 pub(super) fn read(path: &Path, keys: Option<&mut Keys>) -> Result<Value> {
-    let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
+    let file = files::open_member(path).at(path)?;
     let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 16, file));
     let mut failure = None;
     let members = Members { keys, failure: &mut failure }.deserialize(&mut json);

@@ -12,10 +12,9 @@ use super::conversion::Conversion;
 use super::frames::{Frame, FrameError, Frames};
 use super::links::LinkReader;
 use super::parquet_source::{batches, pieces};
-use super::rare::announce;
 use super::typed::typed_columns;
 use crate::batch::{Batch, DroppedRecords, Header, Pieces, RecordSource, WantedRecords};
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::failure::Failure;
 use crate::record::{RecordType, column_twice};
 
@@ -104,7 +103,7 @@ impl ArrowSource {
 impl RecordSource for ArrowSource {
     fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
         let schema = self.peek()?;
-        let header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
+        let header = Header::of(&schema).at(&self.name)?;
         Ok(Some(header.record_type(&schema).unwrap_or(default)))
     }
 
@@ -114,8 +113,7 @@ impl RecordSource for ArrowSource {
 
     fn begin(&mut self, wanted: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         let schema = self.peek()?;
-        let mut header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
-        announce(&mut header, &schema);
+        let header = Header::of(&schema).at(&self.name)?;
         if let Some(wanted) = wanted.filter(|wanted| wanted.any_types) {
             wanted.check_record(&self.name, &header)?;
             wanted.refuse_other_columns(&self.name, &schema)?;
@@ -155,7 +153,7 @@ impl RecordSource for ArrowSource {
                     return Ok(None);
                 }
                 Some(Frame::Schema(found)) => {
-                    let header = Header::of(&found).map_err(|e| e.at(&self.name))?;
+                    let header = Header::of(&found).at(&self.name)?;
                     let is_ours = Header::is_in(&found);
                     self.is_stated |= is_ours;
                     let dropped = if is_ours {

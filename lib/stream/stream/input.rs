@@ -15,7 +15,7 @@ use super::lines::read_some;
 use super::links::LinkReader;
 use crate::batch::STDIN;
 use crate::chain::Stdin;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::gzip::GzipReader;
 use crate::program;
 
@@ -76,8 +76,8 @@ impl Input {
     pub fn open(path: &Path, allow_empty: bool) -> Result<Input> {
         let name: Arc<str> = shown(path).into();
         // (Opening a FIFO waits for its writer, as with every other program.)
-        let file = File::open(path).map_err(|e| Error::io(&name, &e))?;
-        let kind = file.metadata().map_err(|e| Error::io(&name, &e))?.file_type();
+        let file = File::open(path).at(&name)?;
+        let kind = file.metadata().at(&name)?.file_type();
         if kind.is_dir() {
             return Err(Error::usage("expected a file, got a directory").at(&name));
         }
@@ -107,7 +107,7 @@ impl Input {
             return Err(Error::usage("no input: give a FILE or pipe records in; see --help"));
         }
         // Our own handle: large reads go directly into our buffers.
-        let owned = stdin.as_fd().try_clone_to_owned().map_err(|e| Error::io(STDIN, &e))?;
+        let owned = stdin.as_fd().try_clone_to_owned().at(STDIN)?;
         let file = File::from(owned);
         super::widen_pipe(&file);
         Input::sniff(file, STDIN.into(), None, allow_empty)

@@ -22,7 +22,7 @@ use super::whole_file::{self, FileContent};
 use crate::batch::{Header, RecordSource};
 use crate::chain::{self, Stdin};
 use crate::cli::{FileForms, InputArgs, Slice, runs_within};
-use crate::error::{Error, Kind, Result, shown};
+use crate::error::{At, Error, Kind, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::parquet::describe;
@@ -185,7 +185,7 @@ impl InputQueue {
                     let mut stated = stated_columns();
                     let refused =
                         stated.try_for_each(|(_, stated)| (stated.refuse_two)(&all, &header));
-                    refused.map_err(|error| error.at(path.as_path()))?;
+                    refused.at(path.as_path())?;
                     all.and(&header)
                 }
                 None => header,

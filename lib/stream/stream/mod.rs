@@ -26,7 +26,6 @@ mod ndjson_source;
 mod ndjson_writer;
 mod output;
 mod parquet_source;
-mod rare;
 mod reader;
 mod refused_rows;
 mod scalar_columns;

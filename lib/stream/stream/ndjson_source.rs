@@ -16,7 +16,6 @@ use super::input::{Content, Input};
 use super::json_values::{Defect, Form, Starts, open_at_end};
 use super::lines::{Lines, first_line};
 use super::ndjson_reader::{NdjsonDecoder, member_names};
-use super::rare::announce_in_lines;
 use crate::batch::{Batch, DroppedRecords, Header, Origin, RecordSource, TooLarge, WantedRecords};
 use crate::cli::{RejectedContent, Rejection};
 use crate::error::{Error, Place, Position, Result};
@@ -333,10 +332,8 @@ fn place(name: &Arc<str>, number: u64, is_numbered: bool) -> Place {
     }
 }
 
-/// Sets in a header what the first records show about all: whether messages may have weights, and what each
-/// record states.
+/// Sets in a header what each record states, by the first.
 fn announce(header: &mut Header, record: &RecordType, block: &[u8]) {
-    announce_in_lines(header, block);
     let Some(member) = &record.stated else { return };
     let Some(Ok(line)) = first_filled(block).map(|(_, line)| std::str::from_utf8(line)) else {
         return;

@@ -6,17 +6,17 @@ use std::io::BufWriter;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use arrow_schema::Schema;
+use arrow_schema::{Schema, SchemaRef};
 use clap::{Args, ValueEnum};
 
 use super::Writer;
-use super::rare::PresentFields;
 use crate::batch::{Batch, Counts, Header, Sink, SinkSummary, file_metadata};
 use crate::cli::{Encoding, NoStream, Rejects, Tool, WithoutEffect};
 use crate::error::{Error, Result, shown};
 use crate::format::parquet::ParquetSink;
 use crate::ordered::Flow;
 use crate::publish::{PendingFile, publish_file, refuse_existing_file};
+use crate::record::stated::{with_value, without_stated};
 use crate::wording::counted;
 
 /// The encodings of files of records.
@@ -108,7 +108,7 @@ pub struct Output {
 enum Destination {
     Stdout(Writer<File>),
     File(Writer<BufWriter<PendingFile>>),
-    Parquet(Box<ParquetSink>, PresentFields, Header),
+    Parquet(Box<ParquetSink>, SchemaRef, Header),
 }
 
 impl FileOutputArgs {
@@ -135,9 +135,9 @@ impl FileOutputArgs {
                 return Err(Error::usage("--to parquet needs -o FILE"));
             }
             (FileEncoding::Parquet, Some(path)) => {
-                let fields = PresentFields::of(schema, header);
-                let sink = ParquetSink::create(path, fields.schema().clone(), group_rows)?;
-                Destination::Parquet(Box::new(sink), fields, header.clone())
+                let schema = without_stated(schema);
+                let sink = ParquetSink::create(path, schema.clone(), group_rows)?;
+                Destination::Parquet(Box::new(sink), schema, header.clone())
             }
             (FileEncoding::Ndjson, to) => self.stream(to, Encoding::Ndjson, schema, header)?,
             (FileEncoding::Arrow, to) => self.stream(to, Encoding::Arrow, schema, header)?,
@@ -200,8 +200,8 @@ impl Sink for Output {
         match &mut self.to {
             Destination::Stdout(writer) => writer.write_records(&batch.records, &batch.origin)?,
             Destination::File(writer) => writer.write_records(&batch.records, &batch.origin)?,
-            Destination::Parquet(sink, fields, _) => {
-                sink.write(&fields.of_batch(&batch.records).map_err(Error::data)?)?;
+            Destination::Parquet(sink, schema, _) => {
+                sink.write(&with_value(&batch.records, (schema, ""))?)?;
             }
         }
         Ok(Flow::Continue)

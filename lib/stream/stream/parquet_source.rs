@@ -11,7 +11,6 @@ use arrow_schema::{FieldRef, Schema, SchemaRef};
 
 use super::conform::ColumnPlaces;
 use super::conversion::Conversion;
-use super::rare::announce;
 use super::refused_rows::{RefusedRow, Run};
 use super::texts::restored;
 use super::typed::typed_columns;
@@ -19,8 +18,8 @@ use crate::batch::{
     Batch, DroppedRecords, Header, Origin, Pieces, RecordSource, TooLarge, WantedRecords,
 };
 use crate::cli::Rejection;
-use crate::error::{Error, Kind, Place, Position, Result};
-use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
+use crate::error::{At, Error, Kind, Place, Position, Result};
+use crate::format::parquet::{ParquetBatches, ParquetFile, Text};
 use crate::record::{JsonForm, RecordType};
 
 pub(super) struct ParquetSource {
@@ -64,10 +63,8 @@ impl ParquetSource {
     /// Returns what the file states about its records. The records that were dropped when it was made are not
     /// counted again, since a slice of the file could not tell how many belong to it.
     fn header(&self) -> Result<Header> {
-        let header = Header::of(self.file.schema()).map_err(|error| error.at(&self.name))?;
-        let mut header = Header { dropped: DroppedRecords::default(), ..header };
-        announce(&mut header, self.file.schema());
-        Ok(header)
+        let header = Header::of(self.file.schema()).at(&self.name)?;
+        Ok(Header { dropped: DroppedRecords::default(), ..header })
     }
 
     /// Begins to read the columns that the schema names and the file has.
@@ -100,7 +97,7 @@ impl ParquetSource {
         }
         let runs: Vec<Range<u64>> = self.runs.iter().cloned().collect();
         let batches = self.file.read_on(self.threads, &runs, Some(&columns), Text::Bytes);
-        let batches = batches.map_err(|error| read_error(&error).at(&self.name))?;
+        let batches = batches.at(&self.name)?;
         let conversion = Conversion::new(batches.text_schema(), schema, wanted)
             .map_err(|cause| Error::data(cause).at(&self.name))?;
         Ok((batches, conversion))
@@ -137,7 +134,7 @@ impl ParquetSource {
                 Kind::Data => Error::data(format!("records from {first}: {}", error.cause())),
                 _ => error,
             });
-            let batch = batch.map_err(|error| error.at(&self.name))?;
+            let batch = batch.at(&self.name)?;
             let batch = restored(&batch, decoded.text_schema()).unwrap_or(batch);
             self.pieces = Some(pieces(&self.name, batch, first, self.most)?);
         }
@@ -256,5 +253,5 @@ pub(super) fn batches(
 }
 
 pub(super) fn open_parquet(name: &str, file: File) -> Result<ParquetFile> {
-    ParquetFile::open(file).map_err(|error| read_error(&error).at(name))
+    ParquetFile::open(file).at(name)
 }

@@ -12,7 +12,7 @@ use super::input::{Content, Input, MARK, unpacker};
 use super::parquet_source::open_parquet;
 use crate::batch::STDIN;
 use crate::cli::Slice;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::way_on::shown_word;
@@ -48,7 +48,7 @@ impl Extent {
         let way = |command: String| format!("{command} > {file}.ndjson, which can be cut");
         if input.path.is_none() {
             let error = cannot(&input.name);
-            let command = unpacker(path).map_err(|e| Error::io(&input.name, &e))?;
+            let command = unpacker(path).at(&input.name)?;
             return Err(match (command, &input.content) {
                 (Some(command), Content::Ndjson(_)) => error.hint(way(format!("{command} {file}"))),
                 (Some(command), Content::Values(values)) => {
@@ -68,7 +68,7 @@ impl Extent {
                 Err(Error::usage(cause).at(path).hint(way))
             }
             Content::Ndjson(_) => {
-                let metadata = std::fs::metadata(path).map_err(|e| Error::io(&input.name, &e))?;
+                let metadata = std::fs::metadata(path).at(&input.name)?;
                 Ok(Extent::Lines(metadata.len()))
             }
         }
@@ -148,19 +148,17 @@ pub(super) fn lines_between(
     range: Range<u64>,
     before: (u64, u64),
 ) -> Result<(Bytes, u64)> {
-    let place = crate::error::shown(path);
-    let bad = |e: std::io::Error| Error::io(&place, &e);
-    let mut file = File::open(path).map_err(bad)?;
-    let text = marked_bytes(&mut file).map_err(bad)?;
+    let mut file = File::open(path).at(path)?;
+    let text = marked_bytes(&mut file).at(path)?;
     let from = match before {
         (offset, newlines) if offset > text => (offset, newlines + 1),
         _ => (text, 1),
     };
-    let (start, line) = line_start(&mut file, from, range.start).map_err(bad)?;
+    let (start, line) = line_start(&mut file, from, range.start).at(path)?;
     // (The number of its last line is not needed.)
     let near = start.max(range.end.saturating_sub(1));
-    let (end, _) = line_start(&mut file, (near, 0), range.end).map_err(bad)?;
-    file.seek(SeekFrom::Start(start)).map_err(bad)?;
+    let (end, _) = line_start(&mut file, (near, 0), range.end).at(path)?;
+    file.seek(SeekFrom::Start(start)).at(path)?;
     Ok((Box::new(file.take(end.saturating_sub(start))), line))
 }
 

@@ -10,13 +10,12 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use super::links::LinkWriter;
 use super::ndjson_writer::NdjsonEncoder;
-use super::rare::PresentFields;
 use crate::batch::{Batch, Counts, Header, Origin, Sink, SinkSummary};
 use crate::chain;
 use crate::cli::{self, Encoding, OutputArgs, Rejects, STDOUT};
 use crate::error::{Error, Result};
 use crate::ordered::Flow;
-use crate::record::stated::{StatedColumn, stated_columns, with_value};
+use crate::record::stated::{StatedColumn, stated_columns, with_value, without_stated};
 
 /// About how large the written pieces of NDJSON are.
 const BUFFER: usize = 1 << 20;
@@ -29,8 +28,6 @@ const GATHERED: usize = 1 << 16;
 pub struct Writer<W: Write> {
     form: Form<W>,
     schema: SchemaRef,
-    /// The columns of an Arrow stream.
-    fields: Option<PresentFields>,
     /// What each record states in NDJSON, and the header in Arrow: the tokenizer of tokens.
     stated: Option<String>,
     name: String,
@@ -66,12 +63,10 @@ impl Writer<File> {
         let owned = stdout.as_fd().try_clone_to_owned().map_err(|e| Error::write(STDOUT, &e))?;
         let file = File::from(owned);
         if let Some(link) = link {
-            let fields = PresentFields::of(&header.put_into(schema), header);
-            let schema = fields.schema().clone();
+            let schema = without_stated(&header.put_into(schema));
             let form = Form::Linked(LinkWriter::begin(link, &schema)?, file);
-            let (fields, stated) = (Some(fields), None);
-            let name = STDOUT.to_string();
-            return Ok(Writer { form, schema, fields, stated, name, is_stdout: true });
+            let (stated, name) = (None, STDOUT.to_string());
+            return Ok(Writer { form, schema, stated, name, is_stdout: true });
         }
         super::widen_pipe(&file);
         let is_terminal = file.is_terminal();
@@ -92,18 +87,15 @@ impl<W: Write> Writer<W> {
         schema: &Schema,
         header: &Header,
     ) -> Result<Writer<W>> {
-        let fields = match to {
-            Encoding::Ndjson => None,
-            Encoding::Arrow => Some(PresentFields::of(&header.put_into(schema), header)),
-        };
+        let own = header.put_into(schema);
         let stating = |(_, column): (_, &StatedColumn)| {
-            Some(((column.of)(header)?, (column.schema)(schema)?))
+            Some(((column.of)(header)?, SchemaRef::new((column.schema)(&own)?)))
         };
-        let stating = stated_columns().find_map(stating).filter(|_| fields.is_none());
-        let (stated, stating) = stating.unzip();
-        let schema = stating.as_ref().unwrap_or(schema);
-        let schema =
-            fields.as_ref().map_or_else(|| header.put_into(schema), |f| f.schema().clone());
+        let (stated, schema) = match to {
+            Encoding::Ndjson => stated_columns().find_map(stating).unzip(),
+            Encoding::Arrow => (None, Some(without_stated(&own))),
+        };
+        let schema = schema.unwrap_or(own);
         let form = match to {
             Encoding::Ndjson => {
                 let (encoder, buffer) = (NdjsonEncoder::new(schema.clone()), Vec::new());
@@ -118,7 +110,7 @@ impl<W: Write> Writer<W> {
                 Form::Arrow(Box::new(writer))
             }
         };
-        Ok(Writer { form, schema, fields, stated, name: name.to_string(), is_stdout: false })
+        Ok(Writer { form, schema, stated, name: name.to_string(), is_stdout: false })
     }
 
     /// Writes a batch of the writer's schema (its metadata does not matter).
@@ -127,28 +119,19 @@ impl<W: Write> Writer<W> {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        let stated = || {
-            let batch = match &self.fields {
-                Some(fields) => fields.of_batch(batch),
-                None => batch.clone().with_schema(self.schema.clone()),
-            };
-            batch.map_err(|e| arrow_error(name, e))
-        };
-        match &mut self.form {
-            Form::Ndjson(lines) => {
-                let written = match &self.stated {
-                    Some(value) => with_value(batch, (&self.schema, value))
-                        .and_then(|batch| lines.write(&batch)),
-                    None => lines.write(batch),
-                };
-                written.map_err(|e| arrow_error(name, e))
-            }
+        let stated =
+            || with_value(batch, (&self.schema, self.stated.as_deref().unwrap_or_default()));
+        let written = match &mut self.form {
+            Form::Ndjson(lines) if self.stated.is_none() => lines.write(batch),
+            Form::Ndjson(lines) => stated().and_then(|batch| lines.write(&batch)),
             Form::Arrow(writer) => {
-                let written = writer.write(&stated()?).and_then(|()| writer.flush());
-                written.map_err(|e| arrow_error(name, e))
+                stated().and_then(|batch| writer.write(&batch)).and_then(|()| writer.flush())
             }
-            Form::Linked(link, _) => link.write(stated()?),
-        }
+            Form::Linked(link, _) => {
+                return link.write(stated().map_err(|e| arrow_error(name, e))?);
+            }
+        };
+        written.map_err(|e| arrow_error(name, e))
     }
 
     /// Writes a batch; if NDJSON cannot have one of its records, the error has its place from

@@ -10,11 +10,11 @@ use super::kd::if_ids;
 use crate::check::streams::{StreamSummary, records};
 use crate::check::{Check, CheckContext, Family, Findings, Outcome, checks};
 use crate::check::{inventory, rows};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Kind, Result};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::kd_root::IdsFile;
-use crate::format::parquet::{ParquetFile, StatedShard, all_files_in, read_error};
+use crate::format::parquet::{ParquetFile, StatedShard, all_files_in};
 use crate::format::synth_shards;
 use crate::wording::{counted, of_plural};
 
@@ -175,8 +175,7 @@ fn manifest(
 impl Shard {
     /// Whether the file has the stated size; other differences are reported.
     fn compare(&self, file: &Path, findings: &mut Findings<'_>) -> Result<bool> {
-        let opened = files::open_member(file).map_err(|error| Error::io(file, &error))?;
-        let parquet = match ParquetFile::open(opened).map_err(|error| read_error(&error).at(file)) {
+        let parquet = match ParquetFile::of_member(file) {
             Ok(parquet) => parquet,
             // A damaged file is reported when its records are read.
             Err(error) if error.kind() == Kind::Data => return Ok(false),

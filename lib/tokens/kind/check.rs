@@ -9,10 +9,8 @@ use crate::check::{
     SequenceRules, checks,
 };
 use crate::error::Result;
-use crate::harmony::{Alignment, Policy, Spans};
-use crate::model::{
-    NOT_CHECKED, Vocabulary, end_of, is_assumed, is_stated_by_records, open_of_header, state_model,
-};
+use crate::harmony::Alignment;
+use crate::model::{NOT_CHECKED, is_assumed, open_of_header, state_model};
 use crate::record::TOKENS;
 use crate::record::tokens::Tokens;
 use crate::said::Said;
@@ -55,21 +53,9 @@ impl CheckKind for TokensKind {
         };
         let tokenizer = model.map(|model| model.tokenizer().clone());
         // The policy that is said counts if the header has none.
-        let policy = header.text("policy").and_then(Policy::from_name);
-        let end = end_of(&header);
-        let rules = SequenceRules {
-            policy: policy.or(said.get().copied()),
-            spans: header.parameters.get("spans").map(Spans::from_json),
-            alignment: match Alignment::is_token_in(&header) {
-                true => Alignment::Token,
-                false => Alignment::Label,
-            },
-            is_weighted: false,
-            vocabulary: Vocabulary::of(header.parameters.get("tokenizer")),
-            tokenizer,
-            end,
-            may_have_end: end.is_some() || is_stated_by_records(&header) || is_assumed(&header),
-        };
+        let stated = SequenceRules::of_header(&header);
+        let policy = stated.policy.or(said.get().copied());
+        let rules = SequenceRules { policy, tokenizer, ..stated };
         Ok(Box::new(TokensRules { rules, is_assumed: is_assumed(&header) }))
     }
 }

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::TokensKind;
 use crate::batch::Header;
 use crate::error::Result;
-use crate::format::token_rows::PACKED;
+use crate::format::token_rows::StatedRows;
 use crate::kinds::conversation::span_name;
+use crate::record::statements::PACKED;
 use crate::record::tokens::Tokens;
 use crate::stat::{
     Answer, Distribution, LongestRecords, Messages, Numbers, PackedRows, Parts, Sections,
@@ -130,7 +131,8 @@ impl StatView for TokensKind {
     }
 
     fn packed(header: &Header) -> Option<PackedRows> {
-        serde_json::from_value(header.parameters.get(PACKED)?.clone()).ok()
+        let StatedRows { rows, seq_length, used, padding, .. } = header.get(&PACKED)?;
+        Some(PackedRows { rows: rows?, seq_length, used: used?, padding })
     }
 }
 

@@ -10,6 +10,7 @@ use crate::batch::Header;
 use crate::error::Result;
 use crate::kinds::conversation::PieceKind;
 use crate::model::{Vocabulary, is_assumed, open_of_header};
+use crate::record::statements::TOKENIZER;
 use crate::record::tokens::Tokens;
 use crate::tokenizer::{EOD, is_produced, special_name, token_bytes};
 
@@ -30,7 +31,7 @@ impl TokenTexts {
     /// Returns the texts of the tokens of a header; `model` is the folder of their model, if the user names one.
     pub fn of(header: &Header, model: Option<&Path>) -> Result<TokenTexts> {
         let Some(folder) = open_of_header(header, model)? else {
-            return Ok(match Vocabulary::of(header.parameters.get("tokenizer")).is_o200k() {
+            return Ok(match Vocabulary::of(header.parameters.value(&TOKENIZER)).is_o200k() {
                 true if is_assumed(header) => TokenTexts::Assumed,
                 true => TokenTexts::O200k,
                 false => TokenTexts::Ids,

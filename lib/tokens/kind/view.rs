@@ -3,12 +3,12 @@
 use super::{TokenTexts, TokensKind, sequence};
 use crate::batch::{Batch, Header};
 use crate::check::ModelSaid;
-use crate::error::{Error, Result};
-use crate::format::token_rows::{HAS_EOD, PACKED};
+use crate::error::Result;
 use crate::harmony::{Alignment, Spans};
 use crate::kinds::conversation::ShownConversation;
 use crate::model::NOT_HARMONY;
 use crate::record::TOKENS;
+use crate::record::statements::PACKED;
 use crate::record::tokens::Tokens;
 use crate::said::Said;
 use crate::view::{Look, Shown, ViewKind};
@@ -19,7 +19,7 @@ impl ViewKind for TokensKind {
     }
 
     fn dataset(&self, header: &Header) -> Option<String> {
-        let is_packed = header.parameters.contains_key(PACKED);
+        let is_packed = header.parameters.has(&PACKED);
         let dataset = if is_packed { "rows for trainers" } else { "Megatron dataset" };
         Some(format!("{dataset}: {}", TOKENS.plural))
     }
@@ -29,10 +29,10 @@ impl ViewKind for TokensKind {
         let align = said.get().copied();
         let model = said.get().map(|ModelSaid(folder)| folder.as_path());
         Ok(Box::new(TokensLook {
-            alignment: Alignment::of(header.text("alignment"), align).map_err(Error::usage)?,
-            spans: header.parameters.get("spans").map(Spans::from_json),
+            alignment: Alignment::of(header, align)?,
+            spans: Spans::stated(&header.parameters),
             texts: TokenTexts::of(header, model)?,
-            lacks_eod: header.parameters.get(PACKED).is_some_and(|rows| rows[HAS_EOD] == false),
+            lacks_eod: header.get(&PACKED).is_some_and(|rows| !rows.keep_eod),
         }))
     }
 }

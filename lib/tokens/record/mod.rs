@@ -1,6 +1,7 @@
 //! The records of token sequences, beside what records share.
 
 pub mod ids;
+pub mod statements;
 pub mod tokens;
 
 pub use gristmill_chats::record::*;

@@ -7,19 +7,15 @@ use arrow_array::types::{ArrowPrimitiveType, Int32Type, UInt8Type};
 use arrow_array::{ListArray, PrimitiveArray, UInt8Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 
-use arrow_schema::FieldRef;
-
 use super::prelude::*;
 use super::segment::{SegmentFields, row_segments};
-use super::stated::{StatedColumn, StatedMember, stated_column};
+use super::stated::{StatedColumn, StatedMember, without_stated};
+use super::statements::TOKENIZER;
 use crate::model::{is_stated_by_records, refuse_two, state_id, tokenizer_id};
 use crate::tokenizer::START;
 
 pub use super::identity::Identity;
 pub use super::segment::Segment;
-
-/// The member with the tokenizer.
-const TOKENIZER: &str = "tokenizer";
 
 /// Tokens: the fields of [`SequenceFields`] and, once masked, of [`MaskFields`].
 pub const TOKENS: RecordType = RecordType {
@@ -32,13 +28,13 @@ pub const TOKENS: RecordType = RecordType {
     made_into: &[("conversation", "harmony-tok --decode")],
     is_derived: true,
     stated: Some(StatedMember {
-        name: TOKENIZER,
+        name: TOKENIZER.name,
         state: state_id,
         column: Some(StatedColumn {
             of: tokenizer_id,
             is_by_records: is_stated_by_records,
             refuse_two: |own, other| {
-                refuse_two([own, other].map(|header| header.parameters.get(TOKENIZER)))
+                refuse_two([own, other].map(|header| header.parameters.value(&TOKENIZER)))
             },
             schema: stating_schema,
         }),
@@ -201,10 +197,9 @@ impl<'a> Tokens<'a> {
 /// these are no tokens.
 fn stating_schema(schema: &Schema) -> Option<Schema> {
     schema.column_with_name("tokens")?;
-    let own = schema.fields().iter().filter(|field| stated_column(field).is_none());
-    let mut fields: Vec<FieldRef> = own.cloned().collect();
+    let mut fields = without_stated(schema).fields().to_vec();
     let place = fields.iter().position(|field| field.name() == "row");
-    let stated = Arc::new(Rare::<String>::field(TOKENIZER));
+    let stated = Arc::new(Rare::<String>::field(TOKENIZER.name));
     fields.insert(place.map_or(fields.len(), |row| row + 1), stated);
     Some(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }

@@ -10,6 +10,7 @@ use arrow_select::filter::filter_record_batch;
 use crate::batch::{Batch, Header};
 use crate::error::Result;
 use crate::harmony::{Alignment, ChannelSpan, Spans, loss_mask, unsupervised};
+use crate::record::statements::{ALIGNMENT, SPANS};
 use crate::record::tokens::{Segment, Tokens, with_masks};
 use crate::stream::row_json;
 use crate::wording::counted;
@@ -109,8 +110,8 @@ impl MaskRules {
 
     /// Records in a header how the masks are made.
     pub fn describe(&self, header: &mut Header) {
-        header.set("alignment", self.alignment.name());
-        header.set("spans", self.spans.to_json());
+        header.set(&ALIGNMENT, self.alignment);
+        header.set(&SPANS, self.spans.to_json());
     }
 
     /// Returns the batch with its masks, without the rejected rows.

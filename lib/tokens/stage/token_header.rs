@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::batch::{Header, TokenizerLocation};
-use crate::error::{Error, Result, shown};
-use crate::format::synth_shards::CONVERSION;
+use crate::error::{At, Error, Result, shown};
+use crate::format::kd_root::SourceLimits;
 use crate::harmony::Policy;
 use crate::model::{ChatModel, o200k, state_tokenizer};
-use crate::record::conversation;
+use crate::record::statements::{CONVERSION, INPUTS, LIMITS, POLICY};
 use crate::stage::SourceArgs;
 use crate::stream::Reader;
 use crate::tokenizer::verify_vocabulary;
@@ -34,7 +35,7 @@ impl TokensOf {
             })
             .or_else(|| variable("O200K_HARMONY_VOCAB_PATH").map(PathBuf::from));
         if let Some(path) = &path {
-            let bytes = std::fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
+            let bytes = std::fs::read(path).at(path)?;
             verify_vocabulary(&bytes).map_err(|e| Error::data(e).at(shown(path)))?;
         }
         let tokenizer = o200k(path.as_deref());
@@ -56,26 +57,27 @@ impl TokensOf {
         let TokensOf { tokenizer, location, policy } = self;
         state_tokenizer(header, tokenizer, location);
         if let Some(policy) = policy {
-            header.set(conversation::POLICY, policy.name());
+            header.set(&POLICY, policy.name().to_string());
         }
         let inputs = source.described()?;
         // A pipe keeps what an earlier filter states about its files.
         let opened = (!reader.sources().is_empty()).then(|| reader.sources().to_vec());
         if let Some(inputs) = inputs.or(opened) {
-            header.set("inputs", inputs);
+            header.set(&INPUTS, inputs);
         }
         let slice = source.input.slice.map(|slice| slice.to_string());
-        let mut limits = json!({"rows": source.limit(), "tokens": max_tokens, "slice": slice});
+        let (rows, tokens) = (source.limit(), max_tokens);
+        let mut limits = SourceLimits { rows, tokens, slice, ..SourceLimits::default() };
         // And how much of them that filter has read.
-        if reader.sources().is_empty() && header.parameters.contains_key("inputs") {
-            let before = header.parameters.get(CONVERSION).and_then(|made| made.get("limits"));
-            for (name, limit) in before.and_then(Value::as_object).into_iter().flatten() {
-                if limits[name].is_null() {
-                    limits[name] = limit.clone();
-                }
+        if reader.sources().is_empty() && header.parameters.has(&INPUTS) {
+            let made = header.get(&CONVERSION);
+            let before = made.as_ref().and_then(|made| made.get("limits"));
+            if let Some(Ok(before)) = before.map(SourceLimits::deserialize) {
+                limits.rows = limits.rows.or(before.rows);
+                limits.slice = limits.slice.or(before.slice);
             }
         }
-        header.set("limits", limits);
+        header.set(&LIMITS, limits);
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::converted;
-use crate::common::{TempDir, Tool, bash, python, tool};
+use crate::common::{TempDir, Tool, bash, python, python_code, tool};
 
 fn chat(messages: Value) -> Value {
     json!({"messages": messages})
@@ -231,6 +231,39 @@ fn weights_reach_segments_masks_roots_and_views() {
     dir.write("root/train/shard_00_lossmask.bin", &mask);
     let report = tool("ds-check").args(&[&root]).run_whatever();
     assert!(report.text().contains("kd.mask.derived"), "{report:?}");
+}
+
+/// A weight far behind the first records, and streams of 0.3, which had the column only with weights.
+#[test]
+fn arrow_has_the_weights_of_every_message() {
+    let dir = TempDir::new();
+    let plain = chat(json!([user(&"a".repeat(1 << 16)), assistant("b")])).to_string();
+    let weighted = json!([user("a"), {"role": "assistant", "content": "b", "weight": 0}]);
+    let lines = format!("{}{}\n", format!("{plain}\n").repeat(40), chat(weighted));
+    let pipe = format!("chat-harmony {} | harmony-tok", dir.write("chats.ndjson", lines));
+    let expected = bash(&pipe).ok().text();
+    assert_eq!(expected.matches("\"train\":false").count(), 1);
+    assert_eq!(bash(&format!("{pipe} --to arrow | ds-cat")).ok().text(), expected);
+    let Some(python) = python() else { return };
+    let before = "
+import sys, pyarrow as pa
+read = pa.ipc.open_stream(sys.argv[1])
+table = read.read_all().slice(0, 40)
+at = table.schema.get_field_index('segments')
+kept = [field for field in table.schema.field(at).type.value_type if field.name != 'train']
+assert len(kept) == 4
+column = table.column(at).combine_chunks()
+items = pa.StructArray.from_arrays([column.flatten().field(f.name) for f in kept], fields=kept)
+field = pa.field('segments', pa.list_(items.type))
+table = table.set_column(at, field, pa.ListArray.from_arrays(column.offsets, items))
+with pa.ipc.new_stream(sys.argv[2], table.schema) as out:
+    out.write_table(table)
+";
+    let [new, old] = ["new.arrows", "old.arrows"].map(|name| dir.at(name));
+    bash(&format!("{pipe} --to arrow > {new}")).ok();
+    python_code(&python, before, &[&new, &old]).ok();
+    let first = expected.split_inclusive('\n').take(40).collect::<String>();
+    assert_eq!(tool("ds-cat").args(&[&old]).run().ok().text(), first);
 }
 
 /// Without a word on policies, through both encodings.

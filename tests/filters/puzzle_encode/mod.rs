@@ -734,12 +734,18 @@ fn files_of_many_tasks() {
 fn broken_sets_are_told() {
     let Some(malformed) = data("malformed/hrm") else { return };
     for (set, parts) in [
-        ("labels_fewer_rows", ["all__labels.npy: shape", ""]),
-        ("inputs_3d", ["all__inputs.npy: shape [", "], not ["]),
-        ("pidx_last_long", ["all__puzzle_indices.npy: the last entry is", " examples"]),
-        ("pidx_empty_puzzle", ["all__puzzle_indices.npy: entry ", "they must rise from 0"]),
-        ("pidx_first_not0", ["all__puzzle_indices.npy: entry 0 is 1, first", ""]),
-        ("gidx_nonmonotonic", ["all__group_indices.npy: entry", ""]),
+        ("labels_fewer_rows", ["all__labels.npy: has ", " examples, the inputs "]),
+        ("inputs_3d", ["all__inputs.npy: has the shape [", ""]),
+        (
+            "pidx_last_long",
+            ["all__puzzle_indices.npy: ends at ", ", not at the number of examples, "],
+        ),
+        (
+            "pidx_empty_puzzle",
+            ["all__puzzle_indices.npy: entry ", " is there twice, so it has no examples"],
+        ),
+        ("pidx_first_not0", ["all__puzzle_indices.npy: starts at 1, not 0", ""]),
+        ("gidx_nonmonotonic", ["all__group_indices.npy: entry ", " comes after "]),
         ("pid_negative", ["all__puzzle_identifiers.npy: entry", "is -3"]),
         ("sets_missing_set", ["No such file or directory", ".npy"]),
         ("json_missing_key", ["dataset.json: missing field `vocab_size`", ""]),

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use arrow_schema::{Schema, SchemaRef};
 use serde_json::Value;
 
-use super::CONVERSION;
 use crate::batch::{Counts, DroppedRecords, Header, file_metadata};
-use crate::error::{Error, Result, shown};
-use crate::files::open_member;
-use crate::format::parquet::{ParquetFile, ParquetSink, Text, read_error};
+use crate::error::{At, Error, Result};
+use crate::format::parquet::{ParquetFile, ParquetSink, Text};
 use crate::provenance::forget_slice;
 use crate::publish::{PendingFile, publish_file};
+use crate::record::statements::CONVERSION;
 
 /// The file of one slice, and which slice it must be; `None` if it is the whole shard.
 #[derive(Debug)]
@@ -48,14 +47,12 @@ impl ConversationJoin<'_> {
         }
         let mut sink = ParquetSink::create(self.target, schema, Some(self.group_rows))?;
         for part in self.parts {
-            let bad = |error: Error| error.at(part.path.as_path());
             let file = part.open()?.file;
             let rows = 0..file.rows();
-            let batches = file
-                .read(std::slice::from_ref(&rows), None, Text::Plain)
-                .map_err(|e| bad(read_error(&e)))?;
+            let batches =
+                file.read(std::slice::from_ref(&rows), None, Text::Plain).at(&part.path)?;
             for batch in batches {
-                sink.write(&batch.map_err(bad)?)?;
+                sink.write(&batch.at(&part.path)?)?;
             }
         }
         sink.publish(true, file_metadata(&header.with_counts(&counts), &counts))
@@ -92,12 +89,10 @@ impl ConversationJoin<'_> {
 
 impl ConversationPart {
     fn open(&self) -> Result<OpenPart> {
-        let bad = |error: Error| error.at(self.path.as_path());
-        let file = open_member(&self.path).map_err(|e| Error::io(shown(&self.path), &e))?;
-        let file = ParquetFile::open(file).map_err(|e| bad(read_error(&e)))?;
-        let header = Header::of(file.schema()).map_err(bad)?;
-        let counts = Counts::of(file.schema()).map_err(bad)?;
-        let none = || bad(Error::data("does not say how it was made"));
+        let file = ParquetFile::of_member(&self.path)?;
+        let header = Header::of(file.schema()).at(&self.path)?;
+        let counts = Counts::of(file.schema()).at(&self.path)?;
+        let none = || Error::data("does not say how it was made").at(&self.path);
         Ok(OpenPart { counts: counts.ok_or_else(none)?, file, header })
     }
 
@@ -105,10 +100,10 @@ impl ConversationPart {
     fn whole(&self, mut header: Header) -> Result<Header> {
         header.dropped = DroppedRecords::default();
         header.provenance.iter_mut().for_each(forget_slice);
-        let conversion = header.parameters.get_mut(CONVERSION);
-        let slice =
-            conversion.and_then(|conversion| conversion.get_mut("limits")?.get_mut("slice"));
-        let slice = slice.map(Value::take);
+        let mut conversion = header.get(&CONVERSION);
+        let limits = conversion.as_mut().and_then(|conversion| conversion.get_mut("limits"));
+        let slice = limits.and_then(|limits| limits.get_mut("slice")).map(Value::take);
+        header.set(&CONVERSION, conversion);
         let own = slice.as_ref().and_then(Value::as_str);
         if slice.is_some() && own == self.slice.as_deref() {
             Ok(header)

@@ -14,14 +14,15 @@ use serde_json::{Map, Value};
 
 pub use join::{ConversationJoin, ConversationPart};
 
-use super::parquet::{MANIFEST, ParquetFile, all_files_in, files_in, read_error};
+use super::parquet::{MANIFEST, ParquetFile, all_files_in, files_in};
 use super::{Format, Opener, RecordCounts, json_file};
 use crate::batch::{Counts, Header, SkippedRecords};
 use crate::digest::sha256_of;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files::open_member;
 use crate::provenance::{BuildRun, DatasetOrigin, git_sha};
 use crate::publish::{TargetLock, publish_file_locked};
+use crate::record::statements::{CONVERSION, INPUTS};
 use crate::wording::{counted, exactly};
 
 pub const SCHEMA: &str = "synth_harmony_v1";
@@ -48,8 +49,6 @@ pub const FORMAT: Format = Format {
 pub const GLOB: &str = "synth_harmony_shard_*.parquet";
 /// The default number of rows of a row group.
 pub const GROUP_ROWS: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
-/// The parameter of the header in which synth-harmony states what it has made.
-pub const CONVERSION: &str = "conversion";
 
 /// `manifest.json` beside the shards.
 #[derive(Debug, Clone, Serialize)]
@@ -295,18 +294,16 @@ impl From<RecordCounts> for Records {
 
 impl FoundShard {
     fn read(folder: &Path, path: &Path) -> Result<FoundShard> {
-        let bad = |error: std::io::Error| Error::io(path, &error);
-        let (bytes, sha256) = open_member(path).and_then(sha256_of).map_err(bad)?;
-        let file = open_member(path).map_err(bad)?;
-        let file = ParquetFile::open(file).map_err(|error| read_error(&error).at(path))?;
-        let header = Header::of(file.schema()).map_err(|error| error.at(path))?;
-        let counts = Counts::of(file.schema()).map_err(|error| error.at(path))?;
-        let (Some(made), Some(counts)) = (header.parameters.get(CONVERSION), counts) else {
+        let (bytes, sha256) = open_member(path).and_then(sha256_of).at(path)?;
+        let file = ParquetFile::of_member(path)?;
+        let header = Header::of(file.schema()).at(path)?;
+        let counts = Counts::of(file.schema()).at(path)?;
+        let (Some(made), Some(counts)) = (header.get(&CONVERSION), counts) else {
             let cause = "does not say how it was made: synth-harmony did not write it";
             return Err(Error::data(cause).at(path));
         };
-        let made = serde_json::from_value(made.clone());
-        let made = made.map_err(|e| Error::data(format!("{CONVERSION}: {e}")).at(path))?;
+        let made = serde_json::from_value(made);
+        let made = made.map_err(|e| Error::data(format!("{}: {e}", CONVERSION.name)).at(path))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let records = RecordCounts::written(file.rows(), counts);
         let shard = Shard {
@@ -387,17 +384,17 @@ fn check_complete(folder: &Path, found: &[FoundShard]) -> Result<u64> {
     }
 }
 
-/// Whether a file exists that was made with the same settings and inputs; these parameters of the header
-/// are compared. Fails if a file exists that was made with others.
-pub fn is_finished(path: &Path, header: &Header, parameters: &[&str]) -> Result<bool> {
+/// Whether a file exists that was made with the same settings and inputs, which are compared by
+/// their hashes if they are hashed. Fails if a file exists that was made with others.
+pub fn is_finished(path: &Path, header: &Header, are_hashed: bool) -> Result<bool> {
     if !crate::files::is_file(path)? {
         return Ok(false);
     }
-    let file = open_member(path).map_err(|error| Error::io(path, &error))?;
-    let file = ParquetFile::open(file).map_err(|error| read_error(&error).at(path))?;
-    let made = Header::of(file.schema()).map_err(|error| error.at(path))?;
-    let is_same = |name: &&str| made.parameters.get(*name) == header.parameters.get(*name);
-    if parameters.iter().all(is_same) {
+    let file = ParquetFile::of_member(path)?;
+    let made = Header::of(file.schema()).at(path)?;
+    let (made, own) = (&made.parameters, &header.parameters);
+    let is_same = made.value(&CONVERSION) == own.value(&CONVERSION);
+    if is_same && (!are_hashed || made.value(&INPUTS) == own.value(&INPUTS)) {
         Ok(true)
     } else {
         let cause = "was made with other settings or of other inputs";

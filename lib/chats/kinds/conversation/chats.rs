@@ -4,7 +4,8 @@ use crate::batch::{Batch, Header};
 use crate::chat::filter_of;
 use crate::error::{Error, Result};
 use crate::record::CONVERSATION;
-use crate::record::conversation::{Conversations, POLICY};
+use crate::record::conversation::Conversations;
+use crate::record::statements::POLICY;
 use crate::way_on;
 
 /// Fails if the first record of a first batch is a chat: reports show conversations, in which every message has its
@@ -22,7 +23,7 @@ pub fn refuse_chats(header: &Header, first: &Batch) -> Result<()> {
 /// states its policy holds no chats.
 pub fn holds_chats(header: &Header, first: &Batch) -> bool {
     let is_other = |(name, _): &(String, u64)| name != CONVERSATION.name;
-    if header.text(POLICY).is_some() || header.record.as_ref().is_some_and(is_other) {
+    if header.get(&POLICY).is_some() || header.record.as_ref().is_some_and(is_other) {
         return false;
     }
     let Ok(conversations) = Conversations::of(&first.records) else { return false };

@@ -8,7 +8,7 @@ use crate::batch::{Batch, Header};
 use crate::check::{BatchCheck, Check, CheckKind, Misread, RecordChecker, RecordRules, checks};
 use crate::error::{Result, shown};
 use crate::harmony::{Policy, RenderOutput, Renderer};
-use crate::record::conversation::{Conversations, POLICY};
+use crate::record::conversation::Conversations;
 use crate::record::{CHAT, CONVERSATION};
 use crate::said::Said;
 use crate::way_on;
@@ -43,8 +43,7 @@ impl CheckKind for ConversationKind {
     }
 
     fn rules(&self, header: &Header, said: &Said) -> Result<Box<dyn RecordRules>> {
-        let stated = header.text(POLICY).and_then(Policy::from_name);
-        let policy = stated.or(said.get().copied());
+        let policy = Policy::of_header(header).or(said.get().copied());
         // The policy is SYNTH's if no other is stated.
         Ok(Box::new(ConversationRules { policy: policy.unwrap_or(Policy::SynthKdV1) }))
     }

@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use super::ConversationKind;
 use crate::diff::{DiffRecord, DiffView, PARTS, hash, plain_json, shown_texts};
 use crate::error::Result;
-use crate::record::conversation::{Conversations, POLICY, RAW_INPUT, RAW_ROW};
+use crate::record::conversation::{Conversations, RAW_INPUT, RAW_ROW};
+use crate::record::statements::POLICY;
 
 const MESSAGES: &str = "messages";
 /// Fields that are not compared: only NDJSON has the policy (Arrow has it in its header), only
 /// pipes have the place.
-const APART: [&str; 3] = [POLICY, RAW_INPUT, RAW_ROW];
+const APART: [&str; 3] = [POLICY.name, RAW_INPUT, RAW_ROW];
 
 impl DiffView for ConversationKind {
     type Facts = ();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::check::inventory;
 use crate::check::{CheckContext, Findings, checks};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::pack::{self, MANIFEST as MANIFEST_FILE, PackLayout, PackManifest};
@@ -148,7 +148,7 @@ fn open(shards: &[PathBuf], findings: &mut Findings<'_>) -> Result<Option<PoolSh
     let mut opened: Vec<(PathBuf, MappedArray)> = Vec::new();
     let mut valid = true;
     for shard in shards {
-        let file = crate::files::open_member(shard).map_err(|e| Error::io(shown(shard), &e))?;
+        let file = crate::files::open_member(shard).at(shard)?;
         let mapped =
             MappedArray::open(&file).map_err(|error| Error::from(error).at(shard.as_path()));
         let Some(mapped) = inventory::readable(mapped, shard, findings, || Ok(&NPY))? else {
@@ -205,7 +205,7 @@ fn embeddings(
     }
     let mut width = None;
     for (path, (_, steps)) in files.iter().zip(&rows.shards) {
-        let file = crate::files::open_member(path).map_err(|e| Error::io(shown(path), &e))?;
+        let file = crate::files::open_member(path).at(*path)?;
         let cause = match MappedArray::open(&file) {
             Err(NpyError::Read(error)) => return Err(Error::io(path.as_path(), &error)),
             Err(error) => Some(error.to_string()),

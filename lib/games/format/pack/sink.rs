@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 use super::{PackOptions, PackWriter};
 use crate::batch::{Batch, Counts, Header, Origin, Sink, SinkSummary};
 use crate::cli::{RejectedContent, Rejects};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Result, shown};
 use crate::format::RecordCounts;
 use crate::format::raw_games::Legality;
 use crate::game2048::{ALIGNED_ROW, CopyError, Game, StoredGame};
 use crate::ordered::Flow;
 use crate::record::game::{GAME, Games};
+use crate::record::statements::{LEFT_OUT, LEGALITY};
 use crate::wording::exactly;
 
 /// What a game must satisfy beyond what the format requires; returns the cause if it does not.
@@ -43,12 +44,8 @@ impl PackSink {
         rows: Option<u64>,
     ) -> Result<PackSink> {
         let mut pack = PackWriter::create(directory, options, overwrite, rows)?;
-        let left_out = header.parameters.get("left_out").and_then(Value::as_array);
-        let names: Vec<&str> = left_out.into_iter().flatten().filter_map(Value::as_str).collect();
-        pack.left_out(&names);
-        let legality = header.parameters.get("legality").cloned().unwrap_or_default();
-        let legality: Option<Legality> = serde_json::from_value(legality)
-            .map_err(|e| Error::data(format!("the stream's header: legality: {e}")))?;
+        pack.left_out(&header.get(&LEFT_OUT).unwrap_or_default());
+        let legality = header.parameters.read(&LEGALITY)?;
         let provenance = (!options.no_provenance).then_some(header.provenance);
         let (game, written, shortened) = (Game::default(), 0, 0);
         Ok(PackSink { pack, rule: None, game, written, shortened, legality, provenance })
@@ -62,7 +59,7 @@ impl PackSink {
     /// Writes one game, or rejects it. An error about the pack as a whole ends the run.
     fn put(&mut self, row: usize, game: &Game, batch: &mut Batch) -> Result<()> {
         let prepared = self.pack.prepare(game);
-        let prepared = prepared.map_err(|error| error.at(batch.origin.place(row)))?;
+        let prepared = prepared.at(batch.origin.place(row))?;
         let is_as_ruled = |()| self.rule.as_mut().map_or(Ok(()), |rule| rule(game));
         match prepared.and_then(is_as_ruled) {
             Ok(()) => {
@@ -111,7 +108,7 @@ impl PackSink {
 
     fn put_session(&mut self, session: Option<&str>, row: usize, batch: &Batch) -> Result<()> {
         let Some(session) = session else { return Ok(()) };
-        self.pack.put_session(session).map_err(|error| error.at(batch.origin.place(row)))
+        self.pack.put_session(session).at(batch.origin.place(row))
     }
 
     fn put_columns(&mut self, batch: &mut Batch) -> Result<()> {

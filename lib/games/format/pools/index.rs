@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 
 use super::columns::Number;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::npy::{DType, MappedArray};
 
 /// How many rows are gathered in one pass, at eight bytes each; a larger run is a group of its own.
@@ -128,7 +128,7 @@ impl Rows {
 }
 
 fn map(path: &Path) -> Result<MappedArray> {
-    let file = crate::files::open_member(path).map_err(|e| Error::io(shown(path), &e))?;
+    let file = crate::files::open_member(path).at(path)?;
     MappedArray::open(&file).map_err(|error| Error::from(error).at(path))
 }
 

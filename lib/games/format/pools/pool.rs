@@ -14,7 +14,7 @@ use super::origin::PoolOrigin;
 use super::valuations::Valuations;
 use super::{row_files, sidecar, stated};
 use crate::batch::DroppedRecords;
-use crate::error::{Error, Kind, Result, shown};
+use crate::error::{At, Error, Kind, Result, shown};
 use crate::files;
 use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseReader, run_key, run_of_key,
@@ -86,7 +86,7 @@ impl Pool {
             (Some(run_id), None) => (with_empty(count(&rows, run_id)?, known), true),
             (None, _) => {
                 let runs = cut(&rows, database.is_some(), &known);
-                (runs.map_err(|e| e.at(shown(directory)))?, true)
+                (runs.at(directory)?, true)
             }
         };
         let valuations = Valuations::of_pool(directory)?;

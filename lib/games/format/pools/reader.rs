@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::format::raw_games::Legality;
 use crate::game2048::{CopyError, Game, GameForm, StoredGame};
 use crate::record::game::GamesBuilder;
+use crate::record::statements::{LEFT_OUT, LEGALITY};
 use crate::record::{GAME, RecordType};
 
 /// About how many steps a batch has (1 MiB of them); it has at least one game.
@@ -169,11 +170,11 @@ impl RecordSource for PoolReader {
         let mut header = Header::of_record(&GAME);
         header.provenance = self.provenance();
         if let Some(legality) = self.legality() {
-            header.set("legality", legality.name());
+            header.set(&LEGALITY, legality);
         }
         let left_out = self.left_out();
         if !left_out.is_empty() {
-            header.set("left_out", left_out);
+            header.set(&LEFT_OUT, left_out);
         }
         Ok((header, GAME.schema()))
     }

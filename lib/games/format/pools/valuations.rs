@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files;
 
 /// The names of a pack's valuation ids.
@@ -31,7 +31,7 @@ impl Valuations {
             return Ok(Valuations::new(Vec::new(), false));
         }
         let text = files::read_member(&path).and_then(read);
-        let text = text.map_err(|error| Error::io(shown(&path), &error))?;
+        let text = text.at(&path)?;
         let names = parse(&text).map_err(|what| Error::data(what).at(shown(&path)))?;
         Ok(Valuations::new(names, true))
     }

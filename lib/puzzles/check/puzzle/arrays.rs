@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use super::dataset;
 use crate::check::inventory;
 use crate::check::{Check, FindingPlace, Findings, checks};
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Result};
 use crate::files;
-use crate::format::puzzle_dir::{SetArray, SplitMetadata};
-use crate::npy::{self, AutoSerialize, Integers, Scalar, TypeChar};
-use crate::wording::exactly;
+use crate::format::puzzle_dir::{Fault, SetArray, SplitMetadata, faults};
+use crate::npy::{self, AutoSerialize, Integers};
 
 checks! {
     MISSING: Error Structure "puzzle.file.missing",
@@ -66,99 +65,51 @@ pub(super) fn check(
     let mut open = |array: SetArray| open(&path(array), findings);
     let inputs = open(SetArray::Inputs)?;
     let labels = open(SetArray::Labels)?;
-    let index = IndexArrays {
-        identifiers: open(SetArray::PuzzleIdentifiers)?,
-        puzzles: open(SetArray::PuzzleIndices)?,
-        groups: open(SetArray::GroupIndices)?,
-    };
-    let seq_len = metadata.constants.seq_len;
-    let mut fits = true;
-    for (array, integers) in [(SetArray::Inputs, &inputs), (SetArray::Labels, &labels)] {
-        let Some(integers) = integers else { continue };
-        match integers.shape() {
-            [_, length] if i64::try_from(*length) == Ok(seq_len) => continue,
-            [_, length] => {
-                dataset::wrong_seq_len(
-                    FindingPlace::file(&path(array)),
-                    seq_len,
-                    *length,
-                    findings,
-                );
-            }
-            other => findings.add(&SHAPE, &path(array), format_args!("has the shape {other:?}")),
+    let identifiers = open(SetArray::PuzzleIdentifiers)?;
+    let puzzles = open(SetArray::PuzzleIndices)?;
+    let groups = open(SetArray::GroupIndices)?;
+    let (mut fits, mut are_flat) = (true, true);
+    let arrays = [&inputs, &labels, &identifiers, &puzzles, &groups].map(Option::as_ref);
+    faults(arrays, metadata.constants.seq_len, &mut |fault, array, entry, cause| {
+        let is_side = matches!(array, SetArray::Inputs | SetArray::Labels);
+        fits &= !is_side;
+        are_flat &= is_side || fault != Fault::Shape;
+        let path = path(array);
+        let at = FindingPlace::file(&path);
+        let at = entry.map_or(at, |entry| at.record("entry", entry));
+        findings.add(check_of(fault), at, cause);
+    });
+    sums.unknown |= !are_flat || identifiers.is_none() || groups.is_none();
+    if are_flat {
+        if let Some(identifiers) = &identifiers {
+            let path = path(SetArray::PuzzleIdentifiers);
+            self::identifiers(identifiers, &path, metadata.num_puzzle_identifiers, findings);
         }
-        fits = false;
+        sums.puzzles += identifiers.as_ref().map_or(0, Integers::rows);
+        sums.groups += groups.as_ref().map_or(0, |groups| groups.rows().saturating_sub(1));
     }
-    let examples = inputs.as_ref().map(Integers::rows);
-    index.check(path, examples, metadata, sums, findings);
-    sums.examples += examples.unwrap_or(0);
-    if examples == Some(0) {
+    let examples = inputs.as_ref().map_or(0, Integers::rows);
+    sums.examples += examples;
+    if inputs.is_some() && examples == 0 {
         findings.add(&EMPTY, &path(SetArray::Inputs), "has no examples");
     }
     let (Some(inputs), Some(labels)) = (inputs, labels) else { return Ok(None) };
-    let (examples, answers) = (inputs.rows(), labels.rows());
-    if examples != answers {
-        let message = format_args!("has {}, the inputs {examples}", exactly(answers, "example"));
-        findings.add(&ROWS, &path(SetArray::Labels), message);
-        return Ok(None);
-    }
     let inputs_path = path(SetArray::Inputs);
     Ok(fits.then_some(ValidSet { inputs, labels, inputs_path, examples }))
 }
 
-/// The arrays that cut a set into puzzles and groups; `None` if one cannot be read.
-struct IndexArrays {
-    identifiers: Option<Integers>,
-    puzzles: Option<Integers>,
-    groups: Option<Integers>,
-}
-
-impl IndexArrays {
-    fn check(
-        &self,
-        path: impl Fn(SetArray) -> PathBuf,
-        examples: Option<u64>,
-        metadata: &SplitMetadata,
-        sums: &mut dataset::Sums,
-        findings: &mut Findings<'_>,
-    ) {
-        let arrays = [
-            (SetArray::PuzzleIdentifiers, &self.identifiers),
-            (SetArray::PuzzleIndices, &self.puzzles),
-            (SetArray::GroupIndices, &self.groups),
-        ];
-        let mut are_flat = true;
-        for (array, integers) in arrays {
-            let shape = integers.as_ref().map(Integers::shape);
-            if let Some(shape) = shape.filter(|shape| shape.len() != 1) {
-                are_flat = false;
-                findings.add(&SHAPE, &path(array), format_args!("has the shape {shape:?}"));
-            }
-        }
-        sums.unknown |= !are_flat || self.identifiers.is_none() || self.groups.is_none();
-        if !are_flat {
-            return;
-        }
-        let count = self.identifiers.as_ref().map(Integers::rows);
-        if let Some(puzzles) = &self.puzzles {
-            let path = path(SetArray::PuzzleIndices);
-            if let Some(count) = count.filter(|count| puzzles.rows() != count + 1) {
-                let (rows, puzzles) = (exactly(puzzles.rows(), "row"), exactly(count, "puzzle"));
-                let message = format_args!("has {rows} for {puzzles}");
-                findings.add(&LENGTH, &path, message);
-            }
-            index(puzzles, &path, examples, "examples", &EMPTY_PUZZLE, findings);
-        }
-        if let Some(groups) = &self.groups {
-            index(groups, &path(SetArray::GroupIndices), count, "puzzles", &EMPTY_GROUP, findings);
-        }
-        if let Some(identifiers) = &self.identifiers {
-            let (path, names) =
-                (path(SetArray::PuzzleIdentifiers), metadata.num_puzzle_identifiers);
-            self::identifiers(identifiers, &path, names, findings);
-        }
-        sums.puzzles += count.unwrap_or(0);
-        sums.groups += self.groups.as_ref().map_or(0, |groups| groups.rows().saturating_sub(1));
+fn check_of(fault: Fault) -> &'static Check {
+    match fault {
+        Fault::Shape => &SHAPE,
+        Fault::SeqLen => &dataset::SEQ_LEN,
+        Fault::Rows => &ROWS,
+        Fault::Length => &LENGTH,
+        Fault::Start => &START,
+        Fault::Order => &ORDER,
+        Fault::End => &END,
+        Fault::EmptyPuzzle => &EMPTY_PUZZLE,
+        Fault::EmptyGroup => &EMPTY_GROUP,
+        Fault::Narrow => &NARROW,
     }
 }
 
@@ -169,7 +120,7 @@ fn open(path: &Path, findings: &mut Findings<'_>) -> Result<Option<Integers>> {
             findings.add(&MISSING, path, "is not there");
             return Ok(None);
         }
-        Err(error) => return Err(Error::io(shown(path), &error)),
+        Err(error) => return Err(Error::io(path, &error)),
     };
     match Integers::open(&file) {
         Ok(integers) => {
@@ -191,64 +142,6 @@ fn open(path: &Path, findings: &mut Findings<'_>) -> Result<Option<Integers>> {
             Ok(None)
         }
     }
-}
-
-/// Checks an index of starts, whose last value is the end.
-fn index(
-    index: &Integers,
-    path: &Path,
-    cut: Option<u64>,
-    what: &str,
-    empty: &'static Check,
-    findings: &mut Findings<'_>,
-) {
-    let at = FindingPlace::file(path);
-    // A loader adds an offset in a puzzle, or the size of a batch, to a start.
-    let largest = largest(&index.header().dtype);
-    let is_narrow = |count: u64| count.saturating_mul(2) > largest || largest <= 255;
-    if let Some(count) = cut.filter(|count| is_narrow(*count)) {
-        let dtype = npy::descr(&index.header().dtype);
-        findings.add(&NARROW, at, format_args!("holds {dtype}, not enough for {count} {what}"));
-    }
-    let mut before: Option<i64> = None;
-    for (number, value) in (0u64..).zip(index.values()) {
-        match before {
-            None if value != 0 => {
-                findings.add(&START, at, format_args!("starts at {value}, not 0"));
-            }
-            Some(before) if value == before => {
-                let message = format_args!("{before} is there twice, so it has no {what}");
-                findings.add(empty, at.record("entry", number - 1), message);
-            }
-            Some(before) if value < before => {
-                let message = format_args!("{value} comes after {before}");
-                findings.add(&ORDER, at.record("entry", number), message);
-            }
-            _ => {}
-        }
-        before = Some(value);
-    }
-    match (before, cut) {
-        (None, _) => {
-            findings.add(&END, at, format_args!("is empty, without the number of {what}"));
-        }
-        (Some(end), Some(count)) if u64::try_from(end) != Ok(count) => {
-            findings.add(
-                &END,
-                at,
-                format_args!("ends at {end}, not at the number of {what}, {count}"),
-            );
-        }
-        _ => {}
-    }
-}
-
-/// Returns the largest number of an integer type.
-fn largest(dtype: &npy::DType) -> u64 {
-    let Some(scalar) = Scalar::of(dtype) else { return u64::MAX };
-    let is_signed = scalar.kind == TypeChar::Int;
-    let bits = 8 * scalar.bytes.min(8) as u32 - u32::from(is_signed);
-    u64::MAX >> (64 - bits.clamp(1, 64))
 }
 
 fn identifiers(identifiers: &Integers, path: &Path, count: i64, findings: &mut Findings<'_>) {

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::files;
 use crate::format::json_file;
 use crate::format::puzzle_dir::{SetConstants, SplitMetadata};
+use crate::record::statements;
 use crate::wording::exactly;
 
 checks! {
@@ -23,7 +24,7 @@ checks! {
         "blank_identifier_id is not an identifier: a padded batch reads beyond the puzzle table";
     IGNORE: Warning Structure "puzzle.dataset.ignore_label_id",
         "no label is ever ignored (ignore_label_id is null, or not a token): training uses padding";
-    SEQ_LEN: Error Structure "puzzle.dataset.seq_len",
+    pub(super) SEQ_LEN: Error Structure "puzzle.dataset.seq_len",
         "seq_len is not the length of the arrays' rows";
     IDENTIFIERS: Error Structure "puzzle.dataset.num_puzzle_identifiers",
         "num_puzzle_identifiers is not the number of names in identifiers.json";
@@ -144,19 +145,6 @@ pub(super) fn compare(
     }
 }
 
-pub(super) fn wrong_seq_len(
-    at: FindingPlace<'_>,
-    told: i64,
-    found: u64,
-    findings: &mut Findings<'_>,
-) {
-    findings.add(
-        &SEQ_LEN,
-        at,
-        format_args!("its rows have {}; seq_len is {told}", exactly(found, "token")),
-    );
-}
-
 pub(super) fn wrong_identifiers(
     at: FindingPlace<'_>,
     told: i64,
@@ -179,11 +167,14 @@ pub(super) fn compare_splits(
     let path = b.0.join("dataset.json");
     let fields = |metadata: &SplitMetadata| {
         let names = ("num_puzzle_identifiers", metadata.num_puzzle_identifiers.into());
-        metadata.constants.parameters().into_iter().chain([names])
+        let constants =
+            metadata.constants.statements().map(|(of, value)| (of.name, Value::from(value)));
+        constants.into_iter().chain([names])
     };
     for ((name, a), (_, b)) in fields(a.1).zip(fields(b.1)).filter(|((_, a), (_, b))| a != b) {
         // In some domains they differ on purpose.
-        let severity = if name == "seq_len" { Severity::Warning } else { AGREE.severity };
+        let severity =
+            if name == statements::SEQ_LEN.name { Severity::Warning } else { AGREE.severity };
         findings.add_as(
             &AGREE,
             severity,

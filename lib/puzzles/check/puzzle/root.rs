@@ -10,7 +10,7 @@ use super::{RULES, dataset};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats};
 use crate::check::{Check, CheckContext, DomainSaid, FindingPlace, Findings, Outcome, checks};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files;
 use crate::format::json_file;
 use crate::format::puzzle_dir::{self, PuzzleSetManifest, SPLITS, SplitMetadata};
@@ -163,7 +163,7 @@ fn splits(path: &Path) -> Result<(PathBuf, Vec<Split>)> {
     if !found.is_empty() {
         return Ok((path.to_path_buf(), found));
     }
-    let whole = fs::canonicalize(path).map_err(|e| Error::io(shown(path), &e))?;
+    let whole = fs::canonicalize(path).at(path)?;
     let name = whole.file_name().unwrap_or_default();
     match (SPLITS.into_iter().find(|split| name == split.name()), whole.parent()) {
         (Some(split), Some(above)) => {

@@ -5,11 +5,14 @@ use std::str::FromStr;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
+use crate::batch::{Header, Statement};
 use crate::error::{Error, Result};
 use crate::format::json_file;
 use crate::puzzle::{self, Constants, SeqLen};
+use crate::record::statements::{
+    BLANK_IDENTIFIER_ID, IGNORE_LABEL_ID, PAD_ID, SEQ_LEN, VOCAB_SIZE,
+};
 use crate::wording::exactly;
 
 /// A split's `dataset.json`, in the published builders' order. All fields must be there with the
@@ -69,14 +72,14 @@ impl SetConstants {
         SetConstants { seq_len, ..self.clone() }
     }
 
-    /// Returns the constants by name, for a stream's header.
-    pub fn parameters(&self) -> [(&'static str, Value); 5] {
+    /// Returns what a stream's header states of them.
+    pub fn statements(&self) -> [(&'static Statement<i64>, Option<i64>); 5] {
         [
-            ("seq_len", self.seq_len.into()),
-            ("vocab_size", self.vocab_size.into()),
-            ("pad_id", self.pad_id.into()),
-            ("ignore_label_id", self.ignore_label_id.into()),
-            ("blank_identifier_id", self.blank_identifier_id.into()),
+            (&SEQ_LEN, Some(self.seq_len)),
+            (&VOCAB_SIZE, Some(self.vocab_size)),
+            (&PAD_ID, Some(self.pad_id)),
+            (&IGNORE_LABEL_ID, self.ignore_label_id),
+            (&BLANK_IDENTIFIER_ID, Some(self.blank_identifier_id)),
         ]
     }
 }
@@ -123,14 +126,14 @@ impl FromStr for IgnoredLabel {
 }
 
 impl AssertedConstants {
-    /// Returns every flag and its value, in the order of [`SetConstants::parameters`].
-    fn flags(&self) -> [(&'static str, Option<Value>); 5] {
+    /// Returns every flag and its value, in the order of [`SetConstants::statements`].
+    fn flags(&self) -> [(&'static str, Option<Option<i64>>); 5] {
         [
-            ("--seq-len", self.seq_len.map(Value::from)),
-            ("--vocab-size", self.vocab_size.map(Value::from)),
-            ("--pad-id", self.pad_id.map(Value::from)),
-            ("--ignore-label-id", self.ignore_label_id.map(|label| label.0.into())),
-            ("--blank-identifier-id", self.blank_identifier_id.map(Value::from)),
+            ("--seq-len", self.seq_len.map(Some)),
+            ("--vocab-size", self.vocab_size.map(Some)),
+            ("--pad-id", self.pad_id.map(Some)),
+            ("--ignore-label-id", self.ignore_label_id.map(|label| label.0)),
+            ("--blank-identifier-id", self.blank_identifier_id.map(Some)),
         ]
     }
 
@@ -140,18 +143,15 @@ impl AssertedConstants {
     }
 
     /// Fills missing values from a header.
-    pub fn or_header(self, parameters: &Map<String, Value>) -> AssertedConstants {
-        let number = |name: &str| parameters.get(name).and_then(Value::as_i64);
-        let ignored = match parameters.get("ignore_label_id") {
-            Some(Value::Null) => Some(IgnoredLabel(None)),
-            _ => number("ignore_label_id").map(|id| IgnoredLabel(Some(id))),
-        };
+    pub fn or_header(self, header: &Header) -> AssertedConstants {
+        let ignored = || IgnoredLabel(header.get(&IGNORE_LABEL_ID));
+        let is_stated = header.parameters.has(&IGNORE_LABEL_ID);
         AssertedConstants {
-            seq_len: self.seq_len.or(number("seq_len")),
-            vocab_size: self.vocab_size.or(number("vocab_size")),
-            pad_id: self.pad_id.or(number("pad_id")),
-            ignore_label_id: self.ignore_label_id.or(ignored),
-            blank_identifier_id: self.blank_identifier_id.or(number("blank_identifier_id")),
+            seq_len: self.seq_len.or(header.get(&SEQ_LEN)),
+            vocab_size: self.vocab_size.or(header.get(&VOCAB_SIZE)),
+            pad_id: self.pad_id.or(header.get(&PAD_ID)),
+            ignore_label_id: self.ignore_label_id.or(is_stated.then(ignored)),
+            blank_identifier_id: self.blank_identifier_id.or(header.get(&BLANK_IDENTIFIER_ID)),
         }
     }
 
@@ -179,9 +179,10 @@ impl AssertedConstants {
                 length = exactly(length, "token")
             )));
         }
-        for ((flag, given), (_, table)) in self.flags().into_iter().zip(found.parameters()) {
+        for ((flag, given), (_, table)) in self.flags().into_iter().zip(found.statements()) {
             if let Some(given) = given.filter(|given| *given != table) {
-                let given = if given.is_null() { "none".to_string() } else { given.to_string() };
+                let [given, table] =
+                    [given, table].map(|id| id.map_or("none".to_string(), |id| id.to_string()));
                 return Err(Error::usage(format!("{flag} {given}: {name} has {table}")));
             }
         }

@@ -7,6 +7,7 @@
 //! | `format.rs` | what a set is to readers, writers and checks |
 //! | `adopt.rs` | a set of another directory, published |
 //! | `metadata.rs` | `dataset.json`, and the constants that a domain or the user gives |
+//! | `faults.rs` | what can be wrong with the arrays of a set |
 //! | `root.rs` | opening the parts of a set as they are, without checks |
 //! | `reader.rs`, `open_set.rs`, `identifiers.rs` | examples as `puzzle` records |
 //! | `writer.rs`, `part_writer.rs`, `names.rs` | `puzzle` records into a set |
@@ -14,6 +15,7 @@
 //! The rules of the games are not here, see `puzzle`.
 
 mod adopt;
+mod faults;
 mod format;
 mod identifiers;
 mod manifest;
@@ -30,6 +32,7 @@ use std::path::{Path, PathBuf};
 use crate::puzzle::Split;
 
 pub use adopt::adopt;
+pub use faults::{Fault, faults};
 pub use format::FORMAT;
 pub use manifest::{PuzzleSetFile, PuzzleSetManifest};
 pub use metadata::{AssertedConstants, IgnoredLabel, SetConstants, SplitMetadata};
@@ -40,10 +43,6 @@ pub use writer::{ExampleRule, PuzzleWriter};
 pub const DATASET: &str = "dataset.json";
 pub const IDENTIFIERS: &str = "identifiers.json";
 pub const BUILD: &str = "build.json";
-
-/// The parameter of a header that marks the domain of the records as a guess: the set stated none, and
-/// its constants suggest this domain.
-pub const DOMAIN_ASSUMED: &str = "domain_assumed";
 
 /// The splits in order: train before test.
 pub const SPLITS: [Split; 2] = [Split::Train, Split::Test];

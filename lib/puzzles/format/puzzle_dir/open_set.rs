@@ -7,12 +7,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::identifiers::Identifiers;
-use super::{SetArray, SetArrays, SetConstants, SplitDir, SplitMetadata};
+use super::{Fault, SetArray, SetArrays, SetConstants, SplitDir, SplitMetadata, faults};
 use crate::error::{Error, Result, shown};
 use crate::npy::Integers;
 use crate::puzzle::domain;
 use crate::record::puzzle::{Puzzle, PuzzlesBuilder};
-use crate::wording::{exactly, of_plural};
 
 /// One set of one split, and what is left to read of it.
 pub(super) struct OpenSet {
@@ -237,27 +236,15 @@ fn check_arrays(
     identifiers: &Identifiers,
 ) -> Result<(), (SetArray, String)> {
     let SetArrays { inputs, labels, puzzle_identifiers, puzzle_indices, group_indices } = arrays;
-    let shape = [inputs.rows(), seq_len.try_into().unwrap_or(0)];
-    for (array, side) in [(SetArray::Inputs, inputs), (SetArray::Labels, labels)] {
-        if side.shape() != shape {
-            return Err((array, format!("shape {:?}, not {shape:?}", side.shape())));
+    let all = [inputs, labels, puzzle_identifiers, puzzle_indices, group_indices].map(Some);
+    let mut first = Ok(());
+    faults(all, seq_len, &mut |fault, array, entry, cause| {
+        if fault != Fault::Narrow && first.is_ok() {
+            let entry = entry.map_or(String::new(), |entry| format!("entry {entry}: "));
+            first = Err((array, format!("{entry}{cause}")));
         }
-    }
-    let puzzles = puzzle_identifiers.rows();
-    for (array, values) in [
-        (SetArray::PuzzleIdentifiers, puzzle_identifiers),
-        (SetArray::PuzzleIndices, puzzle_indices),
-        (SetArray::GroupIndices, group_indices),
-    ] {
-        if values.shape().len() != 1 {
-            return Err((array, format!("shape {:?} does not have one axis", values.shape())));
-        }
-    }
-    check_indices(puzzle_indices, puzzles, inputs.rows(), "examples")
-        .map_err(|cause| (SetArray::PuzzleIndices, cause))?;
-    let groups = group_indices.rows().saturating_sub(1);
-    check_indices(group_indices, groups, puzzles, "puzzles")
-        .map_err(|cause| (SetArray::GroupIndices, cause))?;
+    });
+    first?;
     let is_unknown = |&(identifier, _): &(i64, u64)| {
         identifier < 0 || identifiers.names.is_some() && identifiers.name(identifier).is_none()
     };
@@ -267,27 +254,5 @@ fn check_arrays(
             Err((SetArray::PuzzleIdentifiers, cause))
         }
         None => Ok(()),
-    }
-}
-
-/// Checks the indices of `count` runs over `total` items: they start at 0, rise, and end at the
-/// end.
-fn check_indices(indices: &Integers, count: u64, total: u64, what: &str) -> Result<(), String> {
-    let expected = count + 1;
-    if indices.rows() != expected {
-        return Err(format!("{}, not {expected}", exactly(indices.rows(), "index")));
-    }
-    let mut before = -1;
-    for (index, at) in indices.values().zip(0u64..) {
-        if index <= before || (at == 0 && index != 0) {
-            let after = if at == 0 { "first".to_string() } else { format!("after {before}") };
-            return Err(format!("entry {at} is {index}, {after}: they must rise from 0"));
-        }
-        before = index;
-    }
-    if u64::try_from(before) == Ok(total) {
-        Ok(())
-    } else {
-        Err(format!("the last entry is {before}, of {total} {}", of_plural(total, what)))
     }
 }

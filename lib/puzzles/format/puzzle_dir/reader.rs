@@ -9,16 +9,18 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use serde_json::{Map, Value};
 
+use super::PuzzleRoot;
 use super::identifiers::Identifiers;
 use super::manifest::OF_SET;
 use super::open_set::OpenSet;
-use super::{DOMAIN_ASSUMED, PuzzleRoot};
+use crate::batch::Parameters;
 use crate::batch::{Batch, DroppedRecords, Header, Origin, RecordSource, WantedRecords};
 use crate::cli::{Slice, runs_within};
 use crate::error::{Result, shown};
 use crate::npy::descr;
 use crate::puzzle::BLANK_IDENTIFIER;
 use crate::record::puzzle::PuzzlesBuilder;
+use crate::record::statements::{DOMAIN, DOMAIN_ASSUMED, SEQ_LEN};
 use crate::record::{PUZZLE, RecordType};
 use crate::wording::exactly;
 
@@ -31,8 +33,8 @@ pub struct PuzzleReader {
     /// The part that is being read.
     current: usize,
     builder: PuzzlesBuilder,
-    /// The constants by name, and the domain, as far as all parts have the same.
-    parameters: Vec<(&'static str, Value)>,
+    /// The constants and the domain, as far as all parts have the same.
+    parameters: Parameters,
     notes: Vec<String>,
     /// What was dropped when the sets were made, if the sets are read whole.
     dropped: DroppedRecords,
@@ -81,7 +83,7 @@ impl RecordSource for PuzzleReader {
 
     fn begin(&mut self, _: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&PUZZLE);
-        self.parameters.iter().for_each(|(name, value)| header.set(name, value.clone()));
+        header.parameters = self.parameters.clone();
         Ok((header, PUZZLE.schema()))
     }
 
@@ -215,22 +217,26 @@ fn build_text(build: Option<&Map<String, Value>>) -> String {
     Value::Object(build).to_string()
 }
 
-/// Returns the constants of the sets by name, and the name of their domain. The length of examples is
-/// left out if only that differs, as between the splits of some domains. Returns nothing if the sets are
+/// Returns what the sets state: their constants, and the name of their domain. The length of examples is
+/// left out if only that differs, as between the splits of some domains. Nothing is stated if the sets are
 /// of different kinds.
-fn parameters(parts: &[OpenSet]) -> Vec<(&'static str, Value)> {
-    let Some(OpenSet { constants, domain, .. }) = parts.first() else { return Vec::new() };
-    let assumed = parts.iter().any(|part| part.assumed).then(|| (DOMAIN_ASSUMED, true.into()));
-    let assumed = assumed.into_iter();
-    let is_same = |part: &OpenSet| {
+fn parameters(parts: &[OpenSet]) -> Parameters {
+    let mut stated = Parameters::default();
+    let Some(OpenSet { constants, domain, .. }) = parts.first() else { return stated };
+    let are_same = parts.iter().all(|part| {
         part.domain == *domain && part.constants.with_seq_len(constants.seq_len) == *constants
-    };
-    if !parts.iter().all(is_same) {
-        return assumed.collect();
+    });
+    if let Some(name) = domain.as_ref().filter(|_| are_same) {
+        stated.set(&DOMAIN, name.clone());
+    }
+    if parts.iter().any(|part| part.assumed) {
+        stated.set(&DOMAIN_ASSUMED, true);
     }
     let has_length = parts.iter().all(|part| part.constants.seq_len == constants.seq_len);
-    let domain = domain.clone().map(|name| ("domain", name.into()));
-    let constants = constants.parameters().into_iter();
-    let constants = constants.filter(|(name, _)| has_length || *name != "seq_len");
-    domain.into_iter().chain(assumed).chain(constants).collect()
+    for (of, value) in constants.statements().into_iter().filter(|_| are_same) {
+        if has_length || of.name != SEQ_LEN.name {
+            stated.set(of, value);
+        }
+    }
+    stated
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{BUILD, DATASET, IDENTIFIERS, PuzzleSetManifest, SPLITS, SetArray, SplitMetadata};
 use crate::batch::DroppedRecords;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::{RecordCounts, json_file};
@@ -59,7 +59,7 @@ impl PuzzleRoot {
             return Ok(PuzzleRoot { path: path.to_path_buf(), splits, is_split: false });
         }
         // "." and ".." have no name of their own.
-        let whole = fs::canonicalize(path).map_err(|e| Error::io(shown(path), &e))?;
+        let whole = fs::canonicalize(path).at(path)?;
         let name = whole.file_name().unwrap_or_default();
         let Some(split) = SPLITS.into_iter().find(|split| name == split.name()) else {
             return Err(Error::usage("a split of a puzzle set is called train or test").at(path));
@@ -147,6 +147,6 @@ impl SetArrays {
 /// Opens one array of a set: integers of any width and byte order, mapped.
 pub fn open_array(directory: &Path, set: &str, array: SetArray) -> Result<Integers> {
     let path = array.path(directory, set);
-    let file = crate::files::open_member(&path).map_err(|e| Error::io(shown(&path), &e))?;
+    let file = crate::files::open_member(&path).at(&path)?;
     Integers::open(&file).map_err(|error| Error::from(error).at(&*path))
 }

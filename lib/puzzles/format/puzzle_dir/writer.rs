@@ -11,9 +11,10 @@ use serde_json::{Map, Value};
 use super::names::Names;
 use super::part_writer::SetWriter;
 use super::{
-    AssertedConstants, BUILD, DATASET, DOMAIN_ASSUMED, IDENTIFIERS, PuzzleSetFile,
-    PuzzleSetManifest, SPLITS, SetArray, SetConstants, SplitMetadata,
+    AssertedConstants, BUILD, DATASET, IDENTIFIERS, PuzzleSetFile, PuzzleSetManifest, SPLITS,
+    SetArray, SetConstants, SplitMetadata,
 };
+use crate::batch::Header;
 use crate::batch::{Batch, Counts, Sink, SinkSummary};
 use crate::cli::Rejects;
 use crate::error::{Error, Result, shown};
@@ -25,6 +26,7 @@ use crate::provenance::BuildRun;
 use crate::publish::{PendingFile, StandingFiles, Target, is_there, publish, refuse_existing};
 use crate::puzzle::{BLANK_IDENTIFIER, SET, Split};
 use crate::record::puzzle::{self, Puzzle, Puzzles};
+use crate::record::statements::DOMAIN_ASSUMED;
 use crate::wording::{counted, exactly};
 
 /// The most sets of a split: each keeps five files open.
@@ -122,9 +124,8 @@ impl PuzzleWriter {
     }
 
     /// Takes the domain of the records from a header.
-    pub fn header(self, parameters: &Map<String, Value>) -> PuzzleWriter {
-        let is_assumed = parameters.get(DOMAIN_ASSUMED) == Some(&Value::Bool(true));
-        PuzzleWriter { is_assumed, ..self }
+    pub fn header(self, header: &Header) -> PuzzleWriter {
+        PuzzleWriter { is_assumed: header.get(&DOMAIN_ASSUMED) == Some(true), ..self }
     }
 
     /// Writes an example; the inner error is the cause if it cannot belong to the set. The outer

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use super::block::BLOCK;
 use super::{HashedFile, hasher};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 
 /// The size of the blocks that `stat` counts.
 const BLOCK_OF_STAT: u64 = 512;
@@ -24,7 +24,7 @@ impl HashedFile {
         let path = shown(self.file.path());
         let failed = |e: io::Error| Error::write(&*path, &e);
         self.settle().and_then(|()| self.hash_settled()).map_err(failed)?;
-        let blocks = from.metadata().map_err(|e| Error::io(name, &e))?.blocks();
+        let blocks = from.metadata().at(name)?.blocks();
         let is_sparse = blocks.saturating_mul(BLOCK_OF_STAT) < bytes;
         let mut at = 0;
         while at < bytes {

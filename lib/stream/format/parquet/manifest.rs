@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{ParquetFile, files_in, read_error};
-use crate::error::{Error, Result};
+use super::{ParquetFile, files_in};
+use crate::error::{At, Error, Result};
 use crate::files;
 use crate::format::json_file;
 use crate::wording::exactly;
@@ -39,8 +39,8 @@ impl StatedShard {
         if !files::is_member(file)? {
             return Ok(Some("is missing".to_string()));
         }
-        let opened = files::open_member(file).map_err(|e| Error::io(file, &e))?;
-        let bytes = opened.metadata().map_err(|e| Error::io(file, &e))?.len();
+        let opened = files::open_member(file).at(file)?;
+        let bytes = opened.metadata().at(file)?.len();
         if bytes != self.bytes {
             return Ok(Some(format!(
                 "has {bytes}, not {}",
@@ -48,7 +48,7 @@ impl StatedShard {
                 bytes = exactly(bytes, "byte")
             )));
         }
-        let parquet = ParquetFile::open(opened).map_err(|e| read_error(&e).at(file))?;
+        let parquet = ParquetFile::open(opened).at(file)?;
         let rows = parquet.rows();
         Ok((rows != self.rows)
             .then(|| format!("has {rows}, not {}", self.rows, rows = exactly(rows, "row"))))

@@ -41,7 +41,7 @@ use serde_json::{Value, json};
 pub use manifest::{MANIFEST, StatedShard, compare_inputs};
 
 use crate::digest::sha256_hex;
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Place, Result};
 use crate::files;
 use crate::format::data_files::{PARQUET as PARQUET_FILES, refuse_left_out};
 use crate::panics::caught;
@@ -73,6 +73,11 @@ impl ParquetFile {
         let file = ReadableFile::new(file)?;
         let opened = caught(|| ParquetFile::open_unguarded(file.clone()));
         file.or_system_error(opened.map_err(ParquetError::General).flatten())
+    }
+
+    /// Opens a file of a dataset.
+    pub fn of_member(path: &Path) -> Result<ParquetFile> {
+        ParquetFile::open(files::open_member(path).at(path)?).at(path)
     }
 
     /// Whether the bytes of the footer contain `key`: only then may the file state it. Nothing is
@@ -388,25 +393,32 @@ fn with_types(field: &FieldRef, changed: &dyn Fn(&DataType) -> Option<DataType>)
 /// Describes a Parquet file without reading all of it: name, size, rows, footer hash; `None` if it
 /// is not one.
 pub fn describe(path: &Path) -> Result<Option<Value>> {
-    let bad = |error: io::Error| Error::io(path, &error);
-    let file = File::open(path).map_err(bad)?;
+    let file = File::open(path).at(path)?;
     let mut magic = [0; 4];
     match file.read_exact_at(&mut magic, 0) {
         Ok(()) if magic == *b"PAR1" => {}
-        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(bad(error)),
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
+            return Err(Error::io(path, &error));
+        }
         _ => return Ok(None),
     }
-    let file = ParquetFile::open(file).map_err(|error| read_error(&error).at(path))?;
+    let file = ParquetFile::open(file).at(path)?;
     Ok(Some(json!({
         "name": path.file_name().map(|name| name.to_string_lossy()),
         "bytes": file.bytes(),
         "rows": file.rows(),
-        "footer_sha256": file.footer_sha256().map_err(bad)?,
+        "footer_sha256": file.footer_sha256().at(path)?,
     })))
 }
 
+impl<T> At<T> for Result<T, ParquetError> {
+    fn at(self, place: impl Into<Place>) -> Result<T> {
+        self.map_err(|error| read_error(&error).at(place))
+    }
+}
+
 /// Returns the error for a file that cannot be opened: an error of the system, or of its content.
-pub fn read_error(error: &ParquetError) -> Error {
+fn read_error(error: &ParquetError) -> Error {
     let system = match error {
         ParquetError::External(inner) => inner.downcast_ref::<io::Error>(),
         _ => None,

@@ -12,7 +12,7 @@ use parquet::file::metadata::KeyValue;
 
 use super::{finished, with_types, write_error, writer_properties};
 use crate::batch::row_sizes;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::publish::{PendingFile, publish_file};
 
 /// The memory that a row group may take before it is written, in bytes.
@@ -110,7 +110,7 @@ impl ParquetSink {
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let ParquetSink { writer, stored, path, chunks } = self;
         let batch = match stored {
-            Some(stored) => &converted(batch, stored).map_err(|e| e.at(path.as_str()))?,
+            Some(stored) => &converted(batch, stored).at(path.as_str())?,
             None => batch,
         };
         if let Some(chunks) = chunks {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use serde_json::Value;
 
 use crate::check::{Findings, checks, inventory};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result};
 use crate::files;
 use crate::format::kd_root::{KdPrefix, caches_of};
 use crate::format::mmidx::with_suffix;
@@ -38,7 +38,7 @@ pub(super) fn check(prefix: &KdPrefix, sequences: u64, findings: &mut Findings<'
         let Some(key) = name.strip_suffix(ENDING) else { continue };
         let description = path.with_file_name(format!("{key}-description.txt"));
         let is_whole = is_whole(&description)?;
-        let opened = files::open_member(&path).map_err(|e| Error::io(shown(&path), &e))?;
+        let opened = files::open_member(&path).at(&path)?;
         let documents = Integers::open(&opened).map_err(|e| Error::from(e).at(path.as_path()));
         let Some(documents) = inventory::readable(documents, &path, findings, || Ok(&DOCUMENTS))?
         else {

@@ -8,7 +8,7 @@ use super::frames::ValidPrefix;
 use super::sequences::{SequenceChecker, SequenceRules};
 use crate::check::repeats::{Repeats, hash};
 use crate::check::{CheckContext, CheckedChunk, FindingPlace, Findings};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result};
 use crate::format::kd_root::{IdsFile, count_spans};
 use crate::format::mmidx::{MmidxDataset, MmidxDtype};
 
@@ -72,7 +72,7 @@ impl Iterator for Chunks<'_> {
         let mut lengths = Vec::new();
         let read = self.dataset.index.read_lengths(self.next, CHUNK_SEQUENCES, &mut lengths);
         if let Err(error) = read {
-            return Some(Err(self.dataset.index_error(error)));
+            return Some(Err(Error::io(self.dataset.idx_path(), &error)));
         }
         let mut sum = 0u64;
         let ends = lengths.iter().position(|&length| {
@@ -122,7 +122,7 @@ impl ChunkReader<'_> {
             let size = dataset.index.dtype.size() as u64;
             bytes.resize((values * size) as usize, 0);
             let read = dataset.bin().read_exact_at(bytes, chunk.start * size);
-            read.map_err(|e| Error::io(shown(dataset.bin_path()), &e))?;
+            read.at(dataset.bin_path())?;
         }
         let (token_bytes, masks): (&[u8], _) = match self.bytes.as_slice() {
             [tokens, mask, span] => (tokens, Some((mask, span))),

@@ -1,18 +1,17 @@
 //! Checks the files of a prefix: headers and indices, and that the three of a triple agree.
 
-use std::fmt;
-use std::io;
+use std::fmt::Arguments;
 use std::path::Path;
 
-use crate::check::{FindingPlace, Findings, checks};
-use crate::error::{Error, Result};
+use crate::check::{Check, FindingPlace, Findings, checks};
+use crate::error::{At, Error, Result};
 use crate::files;
 use crate::format::kd_root::KdPrefix;
 use crate::format::mmidx::{
-    IndexError, MmidxDataset, MmidxDtype, MmidxIndex, PrefixLayout, with_suffix,
+    Fault, IndexError, MmidxDataset, MmidxDtype, MmidxIndex, PrefixLayout, differences,
+    layout_faults, with_suffix,
 };
 use crate::model::Vocabulary;
-use crate::wording::exactly;
 
 checks! {
     MISSING: Error Structure "kd.triple.missing",
@@ -46,9 +45,6 @@ checks! {
         "the three datasets differ in their documents: samples do not match";
 }
 
-/// How many entries of an index are read at a time.
-const BLOCK: usize = 1 << 16;
-
 /// A prefix whose files can be read by their indices.
 #[derive(Debug)]
 pub(super) struct ValidPrefix {
@@ -74,16 +70,22 @@ pub(super) fn check(
         datasets.extend(opened.map(|(dataset, _)| dataset));
     }
     let mut values = Vec::new();
-    for dataset in &datasets {
-        let in_triple = prefix.layout == PrefixLayout::Triple;
-        let mut frames = FrameChecker { dataset, in_triple, valid: true };
-        values.push(frames.check(findings).map_err(|e| dataset.index_error(e))?);
-        valid &= frames.valid;
+    let mut found = |dataset: &MmidxDataset, fault, sequence: Option<u64>, cause: Arguments<'_>| {
+        let path = if fault == Fault::Bytes { dataset.bin_path() } else { dataset.idx_path() };
+        let at = FindingPlace::file(path);
+        let at = sequence.map_or(at, |sequence| at.record("sequence", sequence));
+        findings.add(check_of(fault), at, cause);
+        valid = false;
+    };
+    for of in &datasets {
+        let least = i32::from(prefix.layout == PrefixLayout::Triple);
+        let report = &mut |fault, row, cause: Arguments<'_>| found(of, fault, row, cause);
+        values.push(layout_faults(of, least, report).at(of.idx_path())?);
     }
-    if let [first, others @ ..] = datasets.as_slice() {
-        for other in others {
-            let aligned = is_aligned(first, other, findings);
-            valid &= aligned.map_err(|e| other.index_error(e))?;
+    if let [tokens, others @ ..] = datasets.as_slice() {
+        for of in others {
+            let report = &mut |fault, row, cause: Arguments<'_>| found(of, fault, row, cause);
+            differences(&tokens.index, &of.index, report).at(of.idx_path())?;
         }
     }
     let sequences = datasets.first().map_or(0, |dataset| dataset.index.sequences);
@@ -136,133 +138,14 @@ fn open(
     if there.1 { Ok(Some((MmidxDataset::open(prefix)?, fits))) } else { Ok(None) }
 }
 
-/// Checks the index of one dataset, alone and against its `.bin`.
-struct FrameChecker<'a> {
-    dataset: &'a MmidxDataset,
-    in_triple: bool,
-    valid: bool,
-}
-
-impl FrameChecker<'_> {
-    /// Checks the index; returns the sum of all lengths.
-    fn check(&mut self, findings: &mut Findings<'_>) -> io::Result<u64> {
-        let index = &self.dataset.index;
-        let size = index.dtype.size() as i64;
-        let least = i32::from(self.in_triple);
-        let (mut lengths, mut offsets) = (Vec::new(), Vec::new());
-        let mut sum = 0u64;
-        // The offset at which the next sequence must begin: the end of the one before it.
-        let mut next = 0i64;
-        for first in (0..index.sequences).step_by(BLOCK) {
-            index.read_lengths(first, BLOCK, &mut lengths)?;
-            index.read_offsets(first, BLOCK, &mut offsets)?;
-            for ((sequence, &length), &offset) in (first..).zip(&lengths).zip(&offsets) {
-                let at = FindingPlace::file(self.dataset.idx_path()).record("sequence", sequence);
-                if length < least {
-                    self.valid = false;
-                    findings.add(&SEQUENCE_LENGTH, at, format_args!("its length is {length}"));
-                }
-                if offset != next {
-                    self.valid = false;
-                    let message = format_args!("begins at byte {offset}, not {next}");
-                    findings.add(&POINTER, at, message);
-                }
-                next = offset.saturating_add(i64::from(length) * size);
-                sum = sum.saturating_add(u64::try_from(length).unwrap_or(0));
-            }
-        }
-        let expected = u128::from(sum) * size as u128;
-        let found = self.dataset.bin_bytes();
-        if u128::from(found) != expected {
-            self.valid = false;
-            let bytes = exactly(found, "byte");
-            let message = format_args!("has {bytes}; its lengths need {expected}");
-            findings.add(&BIN_LENGTH, self.dataset.bin_path(), message);
-        }
-        self.documents(findings)?;
-        Ok(sum)
+fn check_of(fault: Fault) -> &'static Check {
+    match fault {
+        Fault::Length => &SEQUENCE_LENGTH,
+        Fault::Pointer => &POINTER,
+        Fault::Bytes => &BIN_LENGTH,
+        Fault::Documents => &DOCUMENTS,
+        Fault::OtherCount => &TRIPLE_COUNT,
+        Fault::OtherLength => &TRIPLE_LENGTHS,
+        Fault::OtherDocuments => &TRIPLE_DOCUMENTS,
     }
-
-    fn documents(&mut self, findings: &mut Findings<'_>) -> io::Result<()> {
-        let index = &self.dataset.index;
-        let mut bad = |cause: fmt::Arguments<'_>| {
-            self.valid = false;
-            findings.add(&DOCUMENTS, self.dataset.idx_path(), cause);
-        };
-        if index.document_indices == 0 {
-            bad(format_args!("has none; the first is 0 and the last the number of sequences"));
-            return Ok(());
-        }
-        let mut documents = Vec::new();
-        let mut before = 0i64;
-        for first in (0..index.document_indices).step_by(BLOCK) {
-            index.read_documents(first, BLOCK, &mut documents)?;
-            for (number, &document) in (first..).zip(&documents) {
-                if number == 0 && document != 0 {
-                    bad(format_args!("the first is {document}, not 0"));
-                } else if document < before {
-                    bad(format_args!("number {number} is {document}, after {before}"));
-                }
-                before = document;
-            }
-        }
-        let sequences = index.sequences;
-        if u64::try_from(before).ok() != Some(sequences) {
-            bad(format_args!("the last is {before}, not the number of sequences {sequences}"));
-        }
-        Ok(())
-    }
-}
-
-/// Whether a mask or span has the same sequences and documents as the tokens.
-fn is_aligned(
-    tokens: &MmidxDataset,
-    other: &MmidxDataset,
-    findings: &mut Findings<'_>,
-) -> io::Result<bool> {
-    let at = FindingPlace::file(other.idx_path());
-    let (a, b) = (&tokens.index, &other.index);
-    if a.sequences != b.sequences {
-        let sequences = exactly(b.sequences, "sequence");
-        let message = format_args!("has {sequences}, the tokens have {}", a.sequences);
-        findings.add(&TRIPLE_COUNT, at, message);
-        return Ok(false);
-    }
-    let mut same = true;
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for first in (0..a.sequences).step_by(BLOCK) {
-        a.read_lengths(first, BLOCK, &mut ours)?;
-        b.read_lengths(first, BLOCK, &mut theirs)?;
-        if ours == theirs {
-            continue;
-        }
-        same = false;
-        for ((sequence, x), y) in (first..).zip(&ours).zip(&theirs).filter(|((_, x), y)| x != y) {
-            let message = format_args!("has {}, its tokens are {x}", exactly(*y, "value"));
-            findings.add(&TRIPLE_LENGTHS, at.record("sequence", sequence), message);
-        }
-    }
-    if let Some(cause) = documents_differ(a, b)? {
-        findings.add(&TRIPLE_DOCUMENTS, at, cause);
-        same = false;
-    }
-    Ok(same)
-}
-
-fn documents_differ(a: &MmidxIndex, b: &MmidxIndex) -> io::Result<Option<String>> {
-    if a.document_indices != b.document_indices {
-        let (a, b) = (a.document_indices, b.document_indices);
-        return Ok(Some(format!("has {}, the tokens have {a}", exactly(b, "document index"))));
-    }
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for first in (0..a.document_indices).step_by(BLOCK) {
-        a.read_documents(first, BLOCK, &mut ours)?;
-        b.read_documents(first, BLOCK, &mut theirs)?;
-        if let Some(place) = ours.iter().zip(&theirs).position(|(x, y)| x != y) {
-            let number = first + place as u64;
-            let (x, y) = (ours[place], theirs[place]);
-            return Ok(Some(format!("document index {number} is {y}, in the tokens {x}")));
-        }
-    }
-    Ok(None)
 }

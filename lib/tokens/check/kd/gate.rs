@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use super::sequences::{self, SequenceChecker, SequenceRules};
-use crate::batch::{Header, WEIGHTS};
+use crate::batch::Header;
 use crate::check::{Check, FindingPlace, Findings, Selection, Severity};
 use crate::error::Result;
-use crate::harmony::{Policy, Spans};
-use crate::model::{NOT_HARMONY, Vocabulary, end_of, is_assumed};
+use crate::harmony::Policy;
+use crate::model::{NOT_HARMONY, is_assumed};
+use crate::record::statements::WEIGHTS;
 use crate::record::tokens::{Segment, Tokens};
 use crate::tokenizer::START;
 
@@ -21,22 +22,10 @@ pub struct SequenceGate {
 }
 
 impl SequenceGate {
-    /// Makes the gate. Without a policy, everything that some policy accepts is right. Without spans, a message
-    /// may have any span id, but only one. `end` is the last token of each sequence, if it is not o200k's.
-    pub fn new(
-        policy: Option<Policy>,
-        spans: Option<Spans>,
-        vocabulary: Vocabulary,
-        end: Option<i32>,
-    ) -> Result<SequenceGate> {
-        let rules = SequenceRules {
-            spans,
-            vocabulary,
-            end,
-            may_have_end: end.is_some(),
-            ..SequenceRules::assumed(Some(policy.unwrap_or(Policy::Chat)))
-        };
-        SequenceGate::of(&rules, &[])
+    /// Makes the gate for records with this header. Without a policy, everything that some policy accepts is right.
+    /// Without spans, a message may have any span id, but only one.
+    pub fn of(header: &Header) -> Result<SequenceGate> {
+        SequenceGate::of_rows(header, false)
     }
 
     /// Makes the gate for rows. Their writer has its own rules for ends of documents: if they are kept,
@@ -48,7 +37,7 @@ impl SequenceGate {
     /// Makes the gate for rows of triples on disk: that their messages have weights is known, but not which ones. Texts
     /// are not decoded: what wrote the triples has done so (0.2 of 1.6 s of CPU for 52 M tokens).
     pub fn of_triples(header: &Header, keep_eod: bool) -> Result<SequenceGate> {
-        let is_weighted = header.parameters.contains_key(WEIGHTS);
+        let is_weighted = header.parameters.has(&WEIGHTS);
         SequenceGate::of_header(header, keep_eod, is_weighted, &[&sequences::TEXT])
     }
 
@@ -58,36 +47,20 @@ impl SequenceGate {
         is_weighted: bool,
         without: &[&'static Check],
     ) -> Result<SequenceGate> {
-        let spans = header.parameters.get("spans").filter(|spans| !spans.is_null());
-        let vocabulary = Vocabulary::of(header.parameters.get("tokenizer"));
-        let end = end_of(header);
-        let policy = header.text("policy").and_then(Policy::from_name).or(Some(Policy::Chat));
-        let rules = SequenceRules {
-            spans: spans.map(Spans::from_json),
-            is_weighted,
-            vocabulary,
-            end,
-            may_have_end: end.is_some(),
-            ..SequenceRules::assumed(policy)
-        };
+        let stated = SequenceRules::of_header(header);
+        let policy = stated.policy.or(Some(Policy::Chat));
         // (Tokens of another tokenizer have no end but the one that is stated.)
-        let ends = if keep_eod && vocabulary.is_o200k() { sequences::ENDS } else { &[] };
-        let gate = SequenceGate::of(&rules, &[ends, without].concat())?;
-        Ok(gate.assuming(is_assumed(header)))
-    }
-
-    fn of(rules: &SequenceRules, without: &[&'static Check]) -> Result<SequenceGate> {
+        let may_have_end = stated.end.is_some();
+        let rules = SequenceRules { policy, is_weighted, may_have_end, ..stated };
+        let is_o200k = rules.vocabulary.is_o200k();
         let all = sequences::all();
         let warnings = all.iter().filter(|check| check.severity != Severity::Error);
-        let skipped = warnings.chain(without).map(|check| check.id.to_string()).collect();
+        let ends = if keep_eod && is_o200k { sequences::ENDS } else { &[] };
+        let skipped = warnings.chain(ends).chain(without);
+        let skipped = skipped.map(|check| check.id.to_string()).collect();
         let selection = Selection::new(all, Vec::new(), skipped, false)?;
-        let (checker, is_o200k) = (SequenceChecker::new(rules), rules.vocabulary.is_o200k());
-        Ok(SequenceGate { checker, selection, is_assumed: false, is_o200k })
-    }
-
-    /// Sets whether nothing is stated about the tokenizer: then what Harmony cannot have made is refused.
-    pub fn assuming(self, is_assumed: bool) -> SequenceGate {
-        SequenceGate { is_assumed, ..self }
+        let checker = SequenceChecker::new(&rules);
+        Ok(SequenceGate { checker, selection, is_assumed: is_assumed(header), is_o200k })
     }
 
     /// Checks whether a row may be written; the error is the cause. Masks, if there are any, are as

@@ -10,7 +10,7 @@ use super::{caches, contents, frames, sequences, tokenizer};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats, first_and_others};
 use crate::check::{CheckContext, FindingPlace, Findings, Outcome, checks, rows};
-use crate::error::{Result, shown};
+use crate::error::{At, Result, shown};
 use crate::files;
 use crate::format::kd_root::{self, KdListing, KdPrefix, TOKENIZER};
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
@@ -151,7 +151,7 @@ fn report_repeats(
             index
                 .read_lengths(at.number, 1, &mut lengths)
                 .and_then(|()| index.read_offsets(at.number, 1, &mut offsets))
-                .map_err(|e| dataset.index_error(e))?;
+                .at(dataset.idx_path())?;
             if let (Some(length), Some(offset)) = (lengths.first(), offsets.first()) {
                 dataset.read_sequence(*offset, *length, &mut bytes)?;
             }

@@ -16,9 +16,10 @@ use values::RowSums;
 use super::{Check, CheckContext, Family, Findings, Outcome, checks, inventory};
 use crate::error::{Error, Result, shown};
 use crate::files;
-use crate::format::parquet::{ParquetFile, read_error};
+use crate::format::parquet::ParquetFile;
 use crate::format::token_rows::{self, Contents, OpenedRows, PAD, Padding, RowsManifest, share};
 use crate::model::Vocabulary;
+use crate::record::statements::TOKENIZER;
 use crate::wording::{counted, exactly, of_plural};
 
 checks! {
@@ -107,9 +108,7 @@ pub(super) fn folder(
             count += 1;
             continue;
         }
-        let file = files::open_member(&path).map_err(|e| Error::io(path.as_path(), &e))?;
-        let opened = ParquetFile::open(file).map_err(|e| read_error(&e).at(path.as_path()));
-        if readable(&path, opened, findings)?.is_some() {
+        if readable(&path, ParquetFile::of_member(&path), findings)?.is_some() {
             notes.push(format!("{}: is no file of seq-pack; not checked", shown(&path)));
         }
     }
@@ -165,7 +164,7 @@ fn contradictions(path: &Path, manifest: &RowsManifest, findings: &mut Findings<
         findings.add(&COUNTS, path, cause);
     }
     // (Which token it is of another vocabulary is the model's.)
-    let vocabulary = Vocabulary::of(manifest.parameters.get("tokenizer"));
+    let vocabulary = Vocabulary::of(manifest.parameters.value(&TOKENIZER));
     let is_other = |token: i32| match vocabulary.is_o200k() {
         true => token != PAD,
         false => !vocabulary.has(token),

@@ -9,7 +9,7 @@ use arrow_array::{Array, RecordBatch};
 use super::sequences::{Pieces, Place};
 use super::{FORM, readable};
 use crate::check::{CheckContext, CheckedChunk, FindingPlace, Findings, checks};
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::format::token_rows::{
     DecodedRows, Form, IGNORED, OpenedRows, PAD, PieceSegments, RowPiece, RowsManifest,
     SegmentReader, piece_hash,
@@ -17,6 +17,7 @@ use crate::format::token_rows::{
 use crate::harmony::{Alignment, Spans};
 use crate::model::Vocabulary;
 use crate::packing::Packing;
+use crate::record::statements::TOKENIZER;
 use crate::record::tokens::Segment;
 use crate::tokenizer::EOD;
 use crate::wording::exactly;
@@ -90,7 +91,7 @@ pub(super) fn rows(
     };
     let mut first = 0;
     let numbered = batches.map(|batch| {
-        let batch = batch.map_err(|e| e.at(path))?;
+        let batch = batch.at(path)?;
         let row = first;
         first += batch.num_rows() as u64;
         let pieces = stored.as_mut().map_or(0, |_| pieces_of(&batch, manifest.form));
@@ -98,8 +99,7 @@ pub(super) fn rows(
         let segments = (0..pieces).filter_map(next).collect::<Result<Vec<PieceSegments>>>()?;
         Ok((row, batch, segments))
     });
-    let spans = manifest.parameters.get("spans").filter(|spans| !spans.is_null());
-    let spans = spans.map(Spans::from_json);
+    let spans = Spans::stated(&manifest.parameters);
     let spans = spans.as_ref();
     let make_worker = || {
         move |(first, batch, segments): (u64, RecordBatch, Vec<PieceSegments>),
@@ -201,7 +201,7 @@ impl RowChecker<'_, '_, '_> {
                 self.findings.add(&VALUE, at, message);
             }
         }
-        let vocabulary = Vocabulary::of(self.manifest.parameters.get("tokenizer"));
+        let vocabulary = Vocabulary::of(self.manifest.parameters.value(&TOKENIZER));
         let keep_eod = self.manifest.keep_eod;
         let is_wrong = |&token: &i32| !vocabulary.has(token) || token == EOD && !keep_eod;
         if let Some(place) = tokens.iter().position(is_wrong) {

@@ -15,13 +15,12 @@ use parquet::arrow::ArrowWriter;
 
 use super::place::PlaceInRoot;
 use crate::cli::runs_within;
-use crate::error::{Error, Kind, Result, shown};
+use crate::error::{At, Error, Kind, Result, shown};
 use crate::files;
 use crate::format::hashed_file::{FinishedFile, HashedFile};
 use crate::format::mmidx::with_suffix;
 use crate::format::parquet::{
-    ParquetBatches, ParquetFile, ROW_GROUP_BYTES, Text, finished, read_error, write_error,
-    writer_properties,
+    ParquetBatches, ParquetFile, ROW_GROUP_BYTES, Text, finished, write_error, writer_properties,
 };
 use crate::panics::caught;
 use crate::record::declare::ColumnBuilder;
@@ -139,8 +138,7 @@ pub struct IdsFile {
 impl IdsFile {
     /// Opens a file; the error is of the kind `Data` if it is not an ids file.
     pub fn open(path: &Path) -> Result<IdsFile> {
-        let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
-        let file = ParquetFile::open(file).map_err(|e| read_error(&e).at(path))?;
+        let file = ParquetFile::of_member(path)?;
         let there = file.schema();
         let schema = schema(has_segments(there));
         let known = |name: &String| there.field_with_name(name).map(|field| field.data_type());
@@ -201,7 +199,7 @@ impl IdsFile {
 
     /// Checks the pages beyond what reading the rows checks.
     pub fn check_pages(&self) -> Result<()> {
-        self.file.check_pages().map_err(|e| read_error(&e).at(self.path()))
+        self.file.check_pages().at(self.path())
     }
 
     /// Reads the rows of ascending runs, one after another.
@@ -219,13 +217,13 @@ impl IdsFile {
     pub fn find(&self, ids: &HashSet<&str>, rows: Range<u64>) -> Result<Vec<(u64, String)>> {
         let texts: Vec<&str> = ids.iter().copied().collect();
         let groups = self.file.may_hold(ID, &texts);
-        let groups = groups.map_err(|e| read_error(&e).at(self.path()))?;
+        let groups = groups.at(self.path())?;
         let mut found = Vec::new();
         for run in runs_within(&groups, &rows) {
             let run = rows.start + run.start..rows.start + run.end;
             let mut first = run.start;
             for batch in self.batches(&[run], &[ID.to_string()], Text::Short)? {
-                let batch = batch.map_err(|e| e.at(self.path()))?;
+                let batch = batch.at(self.path())?;
                 let column = batch.columns().first().and_then(|column| column.as_binary_view_opt());
                 let column = column.ok_or_else(|| Error::data("has no ids").at(self.path()))?;
                 for id in ids {
@@ -246,7 +244,7 @@ impl IdsFile {
         text: Text,
     ) -> Result<ParquetBatches> {
         let batches = self.file.read(runs, Some(columns), text);
-        batches.map_err(|e| read_error(&e).at(self.path()))
+        batches.at(self.path())
     }
 }
 
@@ -306,7 +304,7 @@ impl IdRows {
                 let cause = format!("ends at row {}; the file is damaged", self.number());
                 return Err(Error::data(cause).at(self.path.as_path()));
             };
-            self.batch = with_segments(batch.map_err(|e| e.at(self.path.as_path()))?)?;
+            self.batch = with_segments(batch.at(self.path.as_path())?)?;
             self.row = 0;
         }
         let columns = IdColumns::of(&self.batch)?;

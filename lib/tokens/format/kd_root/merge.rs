@@ -14,7 +14,7 @@ use super::part::{
 use super::{ALL, IDS, IdsFile, IdsWriter, PART_SCHEMA, find_ids, ids_beside, sink};
 use crate::batch::{Counts, DroppedRecords};
 use crate::cli::Slice;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::hashed_file::FinishedFile;
@@ -205,7 +205,7 @@ fn side_by_side<T: Sync, R: Send>(
         let spawn = |item| thread::Builder::new().spawn_scoped(scope, move || each(item));
         let threads: Vec<_> = items.iter().map(spawn).collect();
         let join = |thread: io::Result<thread::ScopedJoinHandle<'_, Result<R>>>| {
-            let thread = thread.map_err(|e| Error::io("threads", &e))?;
+            let thread = thread.at("threads")?;
             thread.join().unwrap_or_else(|_| Err(ended()))
         };
         let done: Vec<Result<R>> = threads.into_iter().map(join).collect();

@@ -5,26 +5,29 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::caches::{is_cache, remove_empty_folders};
 use super::tokenizer::{refuse_another, remove_kept};
 use super::{
     KdConfig, KdPart, KdSink, KdSource, KdTarget, KeptTokenizer, PART_SCHEMA, RowRule, SourceLimits,
 };
-use crate::batch::{Batch, CUT_SHARD, Counts, Header, Sink, SinkSummary};
+use crate::batch::{Batch, CUT_SHARD, Counts, Header, Sink, SinkSummary, Statement};
 use crate::cli::Rejects;
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files;
 use crate::format::RecordCounts;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
-use crate::format::synth_shards::CONVERSION;
 use crate::harmony::{Alignment, ChannelSpan, Policy, Spans, unsupervised};
 use crate::model::{Vocabulary, end_of, o200k};
 use crate::ordered::Flow;
 use crate::provenance::{BuildRun, git_sha};
 use crate::publish::{PendingFile, Target, TargetLock, prepare, publish, publish_prepared};
-use crate::record::conversation::ID_FIELD;
+use crate::record::statements::{
+    CONVERSION, ID_FIELD, INPUT_MANIFEST, INPUTS, LIMITS, POLICY, SPANS, TOKENIZER,
+};
 use crate::record::tokens::Tokens;
 use crate::stream::row_json;
 use crate::tokenizer::EOD;
@@ -45,59 +48,45 @@ pub struct AssertedSource {
 }
 
 impl AssertedSource {
-    /// Returns where the records came from: what the header states, or else what the flags state.
-    /// They must not contradict each other.
-    fn or_header(&self, header: &Header) -> Result<KdSource> {
-        let stated = |name: &str| header.parameters.get(name).filter(|value| !value.is_null());
-        let limit = |name: &str| stated("limits").and_then(|limits| limits.get(name));
-        let number = |name: &str| limit(name).and_then(Value::as_u64);
-        let manifest = serde_json::from_value(json!(stated("input_manifest")))
-            .map_err(|e| Error::data(format!("the stream's header: input_manifest: {e}")))?;
-        let policy = stated("policy").and_then(Value::as_str).map(str::to_string);
-        let of_chats = stated(CONVERSION).and_then(|made| made.get("id_field"));
-        let id_field = stated(ID_FIELD).or(of_chats);
-        Ok(KdSource {
-            inputs: stated("inputs").and_then(Value::as_array).cloned(),
-            manifest,
-            policy: stated_or_asserted(
-                "--policy",
-                policy,
-                self.policy.map(|policy| policy.name().to_string()),
-            )?,
-            limits: SourceLimits {
-                rows: number("rows"),
-                rows_per_shard: None,
-                tokens: number("tokens"),
-                slice: limit("slice").and_then(Value::as_str).map(str::to_string),
-                shard: stated(CUT_SHARD)
-                    .or(limit(CUT_SHARD))
-                    .and_then(Value::as_str)
-                    .map(str::to_string),
-            },
-            tokenizer: Some(stated("tokenizer").cloned().unwrap_or_else(|| o200k(None))),
-            spans: stated_or_asserted("--span", stated("spans").cloned(), self.spans())?,
-            id_field: id_field.and_then(Value::as_str).map(str::to_string),
-        })
-    }
-
-    /// Returns the span ids that the flags state, as span-mask writes them to a header.
-    fn spans(&self) -> Option<Value> {
-        (!self.span.is_empty()).then(|| Spans::synth_kd_v1(&self.span).to_json())
+    /// States in a header what the flags say; it must not say anything else.
+    pub fn state(&self, header: &mut Header) -> Result<()> {
+        let policy = self.policy.map(|policy| policy.name().to_string());
+        state("--policy", header, &POLICY, policy)?;
+        // (As span-mask states them.)
+        let spans = (!self.span.is_empty()).then(|| Spans::synth_kd_v1(&self.span).to_json());
+        state("--span", header, &SPANS, spans)
     }
 }
 
-/// Returns the stated value, or the asserted one if none is stated. Fails if they differ.
-fn stated_or_asserted<T: PartialEq>(
+/// States in a header what a flag says, if it is given. Fails if the header states another value.
+fn state<T: Serialize + DeserializeOwned + PartialEq>(
     flag: &str,
-    stated: Option<T>,
+    header: &mut Header,
+    of: &Statement<T>,
     asserted: Option<T>,
-) -> Result<Option<T>> {
-    match (&stated, &asserted) {
-        (Some(stated), Some(asserted)) if stated != asserted => {
-            Err(Error::usage(format!("{flag} is not what the stream's header says")))
-        }
-        _ => Ok(stated.or(asserted)),
+) -> Result<()> {
+    let Some(asserted) = asserted else { return Ok(()) };
+    if header.get(of).is_some_and(|stated| stated != asserted) {
+        return Err(Error::usage(format!("{flag} is not what the stream's header says")));
     }
+    header.set(of, asserted);
+    Ok(())
+}
+
+/// Returns where records with this header came from.
+fn source(header: &Header) -> Result<KdSource> {
+    let of_chats = || Some(header.get(&CONVERSION)?.get("id_field")?.as_str()?.to_string());
+    let limits = header.get(&LIMITS).unwrap_or_default();
+    let shard = header.get(&CUT_SHARD).or(limits.shard);
+    Ok(KdSource {
+        inputs: header.get(&INPUTS),
+        manifest: header.parameters.read(&INPUT_MANIFEST)?,
+        policy: header.get(&POLICY),
+        limits: SourceLimits { rows_per_shard: None, shard, ..limits },
+        tokenizer: Some(header.get(&TOKENIZER).unwrap_or_else(|| o200k(None))),
+        spans: header.get(&SPANS),
+        id_field: header.get(&ID_FIELD).or_else(of_chats),
+    })
 }
 
 /// Returns the config of the contract, with the roles of the policy and the supervised channels, as
@@ -144,7 +133,8 @@ pub struct PartSink {
 }
 
 impl PartSink {
-    /// `header` is the header of the records; its provenance chain goes into the manifest.
+    /// `header` is the header of the records, with what the user says about them; its provenance chain goes into the
+    /// manifest.
     pub fn create(
         target: KdTarget,
         layout: PrefixLayout,
@@ -152,10 +142,9 @@ impl PartSink {
         ids: bool,
         overwrite: bool,
         header: Header,
-        asserted: &AssertedSource,
     ) -> Result<PartSink> {
         Alignment::refuse_token_in(&header)?;
-        let source = asserted.or_header(&header)?;
+        let source = source(&header)?;
         let vocabulary = Vocabulary::of(source.tokenizer.as_ref());
         let sequences = KdSink::new(&target, layout, dtype, ids, vocabulary);
         Ok(PartSink {
@@ -204,26 +193,6 @@ impl PartSink {
         PartSink { allow_unsupervised, ..self }
     }
 
-    /// Returns the policy under which the records were accepted, if it is known.
-    pub fn policy(&self) -> Option<Policy> {
-        self.source.policy.as_deref().and_then(Policy::from_name)
-    }
-
-    /// Returns the vocabulary of the tokens.
-    pub fn vocabulary(&self) -> Vocabulary {
-        Vocabulary::of(self.source.tokenizer.as_ref())
-    }
-
-    /// Returns the last token of each sequence, if it is not o200k's.
-    pub fn end(&self) -> Option<i32> {
-        end_of(&self.header)
-    }
-
-    /// Returns the span ids of the channels, if they are known.
-    pub fn spans(&self) -> Option<Spans> {
-        self.source.spans.as_ref().map(Spans::from_json)
-    }
-
     /// Returns warnings about sequences in which nothing is supervised.
     fn unsupervised(&self) -> Result<Vec<String>> {
         let (without, all) = (self.sequences.unsupervised(), self.written);
@@ -248,7 +217,7 @@ impl Sink for PartSink {
     }
 
     fn finish(self, counts: Counts) -> Result<SinkSummary> {
-        let mut warnings = self.unsupervised().map_err(|error| error.at(self.target.name()))?;
+        let mut warnings = self.unsupervised().at(self.target.name())?;
         let replaced = self.replaced();
         let PartSink { target, layout, dtype, kept, header, source, .. } = self;
         let (mut files, splits) = self.sequences.finish(&target)?;

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use byteorder::{ByteOrder, LittleEndian};
-use serde_json::{Value, json};
 
 use super::manifest::union;
 use super::merge::joined_source;
@@ -19,21 +18,22 @@ use super::tokenizer::tokenizer_beside;
 use super::{IdRows, IdsFile, KdListing, find_ids};
 use crate::batch::{
     Batch, DroppedRecords, Header, Origin, RecordSource, SelectedRecords, TokenizerLocation,
-    WEIGHTS, WantedRecords,
+    WantedRecords,
 };
 use crate::cli::{Slice, records_in, runs_within};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result, shown};
 use crate::files::{self, changed};
 use crate::format::checked_sum;
-use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
+use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned, check_lengths};
 use crate::format::sequence_records::add_segments;
-use crate::harmony::{Segments, Spans, segments_of};
+use crate::harmony::{Alignment, Segments, Spans, segments_of};
 use crate::model::{Vocabulary, refuse_two};
-use crate::record::conversation::ID_FIELD;
 use crate::record::conversation::turn_id;
+use crate::record::statements::{
+    ALIGNMENT, END, ID_FIELD, INPUT_MANIFEST, INPUTS, LIMITS, POLICY, SPANS, TOKENIZER, WEIGHTS,
+};
 use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
 use crate::record::{RecordType, TOKENS};
-use crate::wording::exactly;
 
 /// A batch holds about this many tokens (1 MiB of them).
 const BATCH_TOKENS: usize = 1 << 18;
@@ -127,8 +127,7 @@ impl KdReader {
                 };
                 let tokenizer = of(&part);
                 let before = stated.iter().find_map(of);
-                refuse_two([before.as_ref(), tokenizer.as_ref()])
-                    .map_err(|error| error.at(prefix.as_path()))?;
+                refuse_two([before.as_ref(), tokenizer.as_ref()]).at(prefix.as_path())?;
                 if kept.is_none() && !Vocabulary::of(tokenizer.as_ref()).is_o200k() {
                     kept = tokenizer_beside(&prefix)?;
                 }
@@ -178,9 +177,9 @@ impl RecordSource for KdReader {
     /// manifest states nothing.
     fn begin(&mut self, _: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&TOKENS);
-        header.set("alignment", "label");
+        header.set(&ALIGNMENT, Alignment::Label);
         if !self.weighted.is_empty() {
-            header.set(WEIGHTS, true);
+            header.set(&WEIGHTS, true);
         }
         let parts = self.parts();
         if parts.is_none() && self.stated.iter().any(Option::is_some) {
@@ -194,16 +193,16 @@ impl RecordSource for KdReader {
                     union(parts.iter().map(|part| &part.provenance)),
                 ),
             };
-            header.set("policy", source.policy.clone());
-            header.set("inputs", source.inputs.clone());
-            header.set("input_manifest", json!(source.manifest));
-            header.set("tokenizer", source.tokenizer.clone().unwrap_or(Value::Null));
-            header.set("limits", json!(source.limits));
+            header.set(&POLICY, source.policy.clone());
+            header.set(&INPUTS, source.inputs.clone());
+            header.set(&INPUT_MANIFEST, source.manifest.clone());
+            header.set(&TOKENIZER, source.tokenizer.clone());
+            header.set(&LIMITS, source.limits.clone());
             if let Some(spans) = &source.spans {
-                header.set("spans", spans.clone());
+                header.set(&SPANS, spans.clone());
             }
             if let Some(name) = &source.id_field {
-                header.set(ID_FIELD, name.as_str());
+                header.set(&ID_FIELD, name.clone());
             }
             let ends = |part: &&KdPart| part.config.as_ref().and_then(|config| config.eod_token_id);
             let mut ends = parts.iter().map(ends);
@@ -211,7 +210,7 @@ impl RecordSource for KdReader {
             if !Vocabulary::of(source.tokenizer.as_ref()).is_o200k()
                 && let Some(end) = end
             {
-                header.set("eod_token_id", end);
+                header.set(&END, end);
             }
             header.provenance = provenance;
             header.tokenizer_location = self
@@ -367,34 +366,11 @@ impl OpenPrefix {
         while self.rows.is_empty() {
             let Some(rows) = self.runs.pop_front() else { return Ok(false) };
             if selected {
-                self.check_lengths(&rows)?;
+                check_lengths(&self.datasets, &rows)?;
             }
             self.rows = rows;
         }
         Ok(true)
-    }
-
-    /// Checks that sequences have the same length in all datasets.
-    fn check_lengths(&self, rows: &Range<u64>) -> Result<()> {
-        let Some((tokens, others)) = self.datasets.split_first() else { return Ok(()) };
-        for dataset in others {
-            let sequences = dataset.index.sequences;
-            if sequences < rows.end {
-                let cause = format!(
-                    "has {sequences}, the tokens have more",
-                    sequences = exactly(sequences, "sequence")
-                );
-                return Err(Error::data(cause).at(dataset.idx_path()));
-            }
-            let lengths = tokens.lengths_of(rows.clone()).zip(dataset.lengths_of(rows.clone()));
-            for (row, (wanted, length)) in rows.clone().zip(lengths) {
-                if wanted? != length? {
-                    let cause = format!("the length of sequence {row} is not that of its tokens");
-                    return Err(Error::data(cause).at(dataset.idx_path()));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Reads sequences of as many runs as fit a batch.

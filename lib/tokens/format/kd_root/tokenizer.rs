@@ -9,7 +9,7 @@ use super::part::find_manifest;
 use super::place::PlaceInRoot;
 use super::{KdFiles, KdPart, KdTarget, Surplus};
 use crate::batch::Header;
-use crate::error::{Error, Kind, Result, shown};
+use crate::error::{At, Error, Kind, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::hashed_file::HashedFile;
@@ -20,6 +20,7 @@ use crate::publish::{
     PendingFile, StandingFiles, Target, TargetLock, half_published, prepare, publish,
     publish_prepared, withdraw,
 };
+use crate::record::statements;
 
 /// The folder of a root in which its tokenizer is.
 pub const TOKENIZER: &str = OF_ROOT;
@@ -43,7 +44,7 @@ impl KeptTokenizer {
         model: Option<&Path>,
         template: Option<&Path>,
     ) -> Result<Option<KeptTokenizer>> {
-        let stated = header.parameters.get("tokenizer");
+        let stated = header.parameters.value(&statements::TOKENIZER);
         if TokenizerName::of(stated) != Some(TokenizerName::HuggingFace) {
             return Ok(None);
         }
@@ -137,7 +138,7 @@ impl KeptTokenizer {
         }
         let mut pending = Vec::new();
         for (name, entry) in &self.files {
-            let from = files::open_member(&entry.path).map_err(|e| Error::io(&*entry.path, &e))?;
+            let from = files::open_member(&entry.path).at(&*entry.path)?;
             let mut file = HashedFile::create(&root.join(TOKENIZER).join(name))?;
             file.append(&from, entry.bytes, &shown(&entry.path), |_| {})?;
             let file = file.finish()?;

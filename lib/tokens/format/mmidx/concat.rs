@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::faults::check_layout;
 use super::writer::header;
 use super::{MmidxDataset, MmidxDtype};
 use crate::digest::hex;
 use crate::error::{Error, Result, shown};
 use crate::format::hashed_file::{FinishedFile, HashedFile};
-use crate::wording::exactly;
 
 /// The counts of one dataset that was appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,43 +116,4 @@ impl Concatenation {
     fn each_part(&self, mut each: impl FnMut(&MmidxDataset) -> Result<()>) -> Result<()> {
         self.prefixes.iter().try_for_each(|prefix| each(&MmidxDataset::open(prefix)?))
     }
-}
-
-/// Checks that offsets are the running sum of the lengths, that the `.bin` ends exactly there, and
-/// that the document indices rise from 0 to the number of sequences: only then do bytes and numbers
-/// match.
-fn check_layout(part: &MmidxDataset) -> Result<()> {
-    let index = &part.index;
-    let bad = |cause: String| Err(Error::data(cause).at(part.idx_path()));
-    let mut end = 0i64;
-    for (number, (length, offset)) in
-        part.lengths().zip(part.offsets_of(0..part.index.sequences)).enumerate()
-    {
-        let (length, offset) = (length?, offset?);
-        if length < 0 || offset != end {
-            return bad(format!(
-                "sequence {number} of length {length} begins at byte {offset}, not {end}"
-            ));
-        }
-        end += i64::from(length) * index.dtype.size() as i64;
-    }
-    if part.bin_bytes() != end as u64 {
-        return bad(format!(
-            "describes {end}, its .bin has {}",
-            part.bin_bytes(),
-            end = exactly(end, "byte")
-        ));
-    }
-    let mut last = 0i64;
-    for (number, document) in part.documents().enumerate() {
-        let document = document?;
-        if (number == 0 && document != 0) || document < last {
-            return bad(format!("document index {number} is {document}, after {last}"));
-        }
-        last = document;
-    }
-    if index.document_indices == 0 || last as u64 != index.sequences {
-        return bad(format!("the document indices end at {last}, not {}", index.sequences));
-    }
-    Ok(())
 }

@@ -2,6 +2,7 @@
 //! described in FORMAT.md beside this file. This module does not know what the values mean.
 
 mod concat;
+mod faults;
 mod reader;
 mod writer;
 
@@ -14,7 +15,8 @@ use crate::error::{Error, Result};
 use crate::files;
 
 pub use concat::{AppendedDataset, Concatenation};
-pub use reader::{IndexError, MmidxDataset, MmidxIndex, check_aligned};
+pub use faults::{Fault, check_aligned, check_lengths, differences, layout_faults};
+pub use reader::{IndexError, MmidxDataset, MmidxIndex};
 pub use writer::{DatasetFiles, FinishedSplit, SplitWriter};
 
 /// `MMIDIDX`, two zero bytes.

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::{HEADER_BYTES, MAGIC, MmidxDtype, VERSION};
-use crate::error::{Error, Result, shown};
+use crate::error::{At, Error, Result};
 use crate::files::open_member;
 use crate::wording::exactly;
 
@@ -166,8 +166,8 @@ impl MmidxDataset {
         let bin_path = super::with_suffix(prefix, ".bin");
         let index =
             MmidxIndex::open(&idx_path).map_err(|e| Error::from(e).at(idx_path.as_path()))?;
-        let bin = open_member(&bin_path).map_err(|e| Error::io(shown(&bin_path), &e))?;
-        let bin_bytes = bin.metadata().map_err(|e| Error::io(shown(&bin_path), &e))?.len();
+        let bin = open_member(&bin_path).at(&bin_path)?;
+        let bin_bytes = bin.metadata().at(&bin_path)?.len();
         Ok(MmidxDataset { index, bin, bin_bytes, idx_path, bin_path })
     }
 
@@ -222,7 +222,7 @@ impl MmidxDataset {
         let mut reader = BufReader::with_capacity(capacity, file);
         (0..count).map(move |_| {
             let mut bytes = [0u8; N];
-            reader.read_exact(&mut bytes).map_err(|e| self.index_error(e))?;
+            reader.read_exact(&mut bytes).at(&self.idx_path)?;
             Ok(value(bytes))
         })
     }
@@ -261,41 +261,6 @@ impl MmidxDataset {
         let start = into.len();
         into.resize(start + bytes as usize, 0);
         let read = self.bin.read_exact_at(&mut into[start..], offset);
-        read.map_err(|e| Error::io(shown(&self.bin_path), &e))
+        read.at(&self.bin_path)
     }
-
-    /// Returns the error for an I/O error in reading the index.
-    pub fn index_error(&self, error: io::Error) -> Error {
-        Error::io(shown(&self.idx_path), &error)
-    }
-}
-
-/// Checks that the lengths and document indices of all datasets agree.
-pub fn check_aligned(datasets: &[MmidxDataset]) -> Result<()> {
-    let Some((a, others)) = datasets.split_first() else { return Ok(()) };
-    for b in others {
-        let differ = |what: String| {
-            let cause = format!("{what} not that of {}", shown(a.idx_path()));
-            Err(Error::data(cause).at(b.idx_path()))
-        };
-        if a.index.sequences != b.index.sequences {
-            return differ(format!("number of sequences, {}, is", b.index.sequences));
-        }
-        if a.index.document_indices != b.index.document_indices {
-            return differ(format!("number of documents, {}, is", b.index.document_indices));
-        }
-        for (number, (x, y)) in a.lengths().zip(b.lengths()).enumerate() {
-            let (x, y) = (x?, y?);
-            if x != y {
-                return differ(format!("the length of sequence {number}, {y}, is"));
-            }
-        }
-        for (number, (x, y)) in a.documents().zip(b.documents()).enumerate() {
-            let (x, y) = (x?, y?);
-            if x != y {
-                return differ(format!("document index {number}, {y}, is"));
-            }
-        }
-    }
-    Ok(())
 }

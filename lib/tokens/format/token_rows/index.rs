@@ -13,10 +13,8 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::EnabledStatistics;
 
 use super::manifest::KEY;
-use crate::error::{Error, Result, shown};
-use crate::format::parquet::{
-    ParquetFile, Text, finished, read_error, write_error, writer_properties,
-};
+use crate::error::{At, Error, Result, shown};
+use crate::format::parquet::{ParquetFile, Text, finished, write_error, writer_properties};
 use crate::packing::{Piece, Rows};
 use crate::publish::PendingFile;
 
@@ -121,8 +119,8 @@ pub fn read_index(
     let all = std::iter::once(0..file.rows()).collect::<Vec<_>>();
     let batches = file.read(&all, Some(&names), Text::Plain);
     let mut pieces = Vec::new();
-    for batch in batches.map_err(|e| read_error(&e).at(path))? {
-        let batch = batch.map_err(|e| e.at(path))?;
+    for batch in batches.at(path)? {
+        let batch = batch.at(path)?;
         let columns: Vec<_> = NAMES.iter().filter_map(|name| batch.column_by_name(name)).collect();
         let [row, sequence, start, length] = columns.as_slice() else { continue };
         if columns.iter().any(|column| column.null_count() > 0) {

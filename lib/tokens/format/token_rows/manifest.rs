@@ -3,9 +3,10 @@
 use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Form;
+use crate::batch::Parameters;
 use crate::format::{RecordCounts, json_file};
 use crate::packing::{Algorithm, Overflow, Packing, PackingChanges, RowUnit};
 use crate::wording::{counted, exactly, grouped};
@@ -13,12 +14,21 @@ use crate::wording::{counted, exactly, grouped};
 /// The key of the manifest in the footer.
 pub const KEY: &str = "gristmill.rows";
 pub const SCHEMA: &str = "gristmill_rows_v1";
-/// The parameter of a header if the records come from rows: `{form, seq_length, rows, used}`, the last
-/// two null if not all rows are read; for padded rows also `padding`, in tokens.
-pub const PACKED: &str = "packed";
-/// The member of that parameter that says whether the rows have the end of each document; the
-/// records always have it.
-pub const HAS_EOD: &str = "keep_eod";
+
+/// What the header of records states of the rows from which these come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatedRows {
+    pub form: Option<Form>,
+    pub seq_length: Option<u64>,
+    /// Null if not all rows are read, as is the next field.
+    pub rows: Option<u64>,
+    pub used: Option<u64>,
+    /// Whether the rows have the end of each document; the records always have it.
+    pub keep_eod: bool,
+    /// The tokens of padding, if pieces are padded and all rows are read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub padding: Option<u64>,
+}
 
 /// The content of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +78,7 @@ pub struct RowsManifest {
     #[serde(deserialize_with = "json_file::stated")]
     pub inputs: Option<Vec<RowsInput>>,
     /// What the header of the sequences stated: policy, spans, tokenizer.
-    pub parameters: Map<String, Value>,
+    pub parameters: Parameters,
     pub provenance: Vec<Value>,
 }
 

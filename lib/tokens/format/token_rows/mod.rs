@@ -41,7 +41,7 @@ pub use columns::{IGNORED, piece_hash};
 pub use decode::{DecodedRows, RowPiece};
 pub use index::{IndexedPiece, read_index};
 pub use manifest::{
-    Contents, HAS_EOD, Labels, PACKED, Padding, RowsInput, RowsManifest, SCHEMA, TokenCounts, left,
+    Contents, Labels, Padding, RowsInput, RowsManifest, SCHEMA, StatedRows, TokenCounts, left,
     share, summary,
 };
 pub use pack::{Triples, WindowSink, pack_triples};

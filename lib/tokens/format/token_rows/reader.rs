@@ -8,22 +8,22 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use serde_json::json;
 
 use super::columns::Form;
 use super::decode::{DecodedRows, RowPiece};
-use super::manifest::{Contents, HAS_EOD, KEY, PACKED, RowsManifest, SCHEMA};
+use super::manifest::{Contents, KEY, RowsManifest, SCHEMA, StatedRows};
 use super::segments::{PieceSegments, SegmentReader};
-use crate::batch::{Batch, Header, Origin, RecordSource, WantedRecords, joined_parameters};
+use crate::batch::{Batch, Header, Origin, RecordSource, WantedRecords};
 use crate::cli::{Slice, runs_within};
-use crate::error::{Error, Kind, Result, shown};
+use crate::error::{At, Error, Kind, Result, shown};
 use crate::files;
-use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
+use crate::format::parquet::{ParquetBatches, ParquetFile, Text};
 use crate::format::sequence_records::add_segments;
 use crate::format::{checked_sum, json_file};
 use crate::harmony::{Alignment, Segments, Spans, segments_of};
 use crate::model::refuse_two;
 use crate::packing::Overflow;
+use crate::record::statements::{ALIGNMENT, PACKED, TOKENIZER};
 use crate::record::tokens::{Identity, Segment, TokensBuilder};
 use crate::record::{RecordType, TOKENS};
 use crate::tokenizer::EOD;
@@ -47,12 +47,12 @@ impl OpenedRows {
         {
             return Ok(None);
         }
-        let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
+        let file = files::open_member(path).at(path)?;
         // Every Parquet file is looked at here before its own reader gets it.
-        if !ParquetFile::may_state(&file, KEY).map_err(|e| Error::io(path, &e))? {
+        if !ParquetFile::may_state(&file, KEY).at(path)? {
             return Ok(None);
         }
-        let file = match ParquetFile::open(file).map_err(|e| read_error(&e).at(path)) {
+        let file = match ParquetFile::open(file).at(path) {
             Ok(file) => file,
             Err(error) if error.kind() == Kind::Data => return Ok(None),
             Err(error) => return Err(error),
@@ -91,30 +91,23 @@ impl OpenedRows {
 
     /// Checks the pages beyond what reading the rows checks.
     pub fn check_pages(&self) -> Result<()> {
-        self.file.check_pages().map_err(|e| read_error(&e).at(self.path.as_path()))
+        self.file.check_pages().at(&self.path)
     }
 
     /// Reads a range of rows in batches.
     pub fn rows(&self, rows: Range<u64>) -> Result<ParquetBatches> {
-        let batches = self.file.read(std::slice::from_ref(&rows), None, Text::Plain);
-        batches.map_err(|e| read_error(&e).at(self.path.as_path()))
+        self.file.read(std::slice::from_ref(&rows), None, Text::Plain).at(&self.path)
     }
 }
 
 /// Reads files of rows one after another.
 pub(super) struct RowsReader {
     waiting: VecDeque<PathBuf>,
-    /// The manifest of the first file, with the values that all files share.
-    first: RowsManifest,
-    /// The form, and the positions of a row, if all files have the same.
+    /// What the files state, as far as all state the same.
+    header: Header,
+    /// The form, if all files have the same.
     form: Option<Form>,
-    seq_length: Option<u64>,
     current: Option<OpenFile>,
-    /// Rows, used positions and padding of all files, for the summary.
-    rows: u64,
-    used: u64,
-    padding: Option<u64>,
-    is_slice: bool,
     /// Whether all records are read: then no other record may follow.
     is_whole: bool,
     /// The ascending runs of the records that are read, and the number of the next record.
@@ -216,39 +209,32 @@ impl RowsReader {
         let are_padded = manifests.iter().any(|manifest| manifest.padding.is_some());
         let padding = are_padded.then(|| sum(of_padding)).transpose()?;
         let run = slice.map_or(0..total, |slice| slice.of(total));
+        let row_length = |manifest: &RowsManifest| manifest.packing().row_length().map(u64::from);
+        let header = |manifest: RowsManifest| {
+            let RowsManifest { parameters, provenance, .. } = manifest;
+            Header { parameters, provenance, ..Header::of_record(&TOKENS) }
+        };
         let mut all = manifests.into_iter();
-        let mut first = all.next().ok_or_else(|| Error::usage("no file is named"))?;
-        let row_length = |manifest: &RowsManifest| manifest.packing().row_length();
-        let (mut form, mut seq_length) = (Some(first.form), row_length(&first).map(u64::from));
+        let first = all.next().ok_or_else(|| Error::usage("no file is named"))?;
+        let keep_eod = first.keep_eod;
+        let (mut form, mut seq_length) = (Some(first.form), row_length(&first));
+        let mut first = header(first);
         for (path, next) in paths.iter().skip(1).zip(all) {
-            let stated = [&first, &next].map(|manifest| manifest.parameters.get("tokenizer"));
-            refuse_two(stated).map_err(|error| error.at(path.as_path()))?;
-            first.parameters = joined_parameters(&first.parameters, &next.parameters);
-            if !first.provenance.ends_with(&next.provenance) {
-                first.provenance.extend(next.provenance.iter().cloned());
-            }
             form = form.filter(|form| *form == next.form);
-            seq_length =
-                seq_length.filter(|length| row_length(&next).map(u64::from) == Some(*length));
+            seq_length = seq_length.filter(|length| row_length(&next) == Some(*length));
+            let next = header(next);
+            let stated = [&first, &next].map(|header| header.parameters.value(&TOKENIZER));
+            refuse_two(stated).at(path.as_path())?;
+            first = first.and(&next);
         }
+        let is_whole = slice.is_none();
+        let [rows, used, padding] =
+            [Some(rows), Some(used), padding].map(|sum| sum.filter(|_| is_whole));
+        first.set(&ALIGNMENT, Alignment::Label);
+        first.set(&PACKED, StatedRows { form, seq_length, rows, used, keep_eod, padding });
         let waiting = paths.iter().cloned().collect();
-        let runs = [run].into();
-        let (is_slice, current) = (slice.is_some(), None);
-        let (is_whole, next) = (!is_slice, 0);
-        Ok(RowsReader {
-            waiting,
-            first,
-            form,
-            seq_length,
-            current,
-            rows,
-            used,
-            padding,
-            is_slice,
-            is_whole,
-            runs,
-            next,
-        })
+        let (header, current, runs, next) = (first, None, [run].into(), 0);
+        Ok(RowsReader { waiting, header, form, current, is_whole, runs, next })
     }
 
     /// Fails if sequences or pieces are left in the files.
@@ -275,22 +261,8 @@ impl RecordSource for RowsReader {
         Ok(Some(&TOKENS))
     }
 
-    /// Returns what the first file states.
     fn begin(&mut self, _: Option<&WantedRecords>) -> Result<(Header, SchemaRef)> {
-        let mut header = Header::of_record(&TOKENS);
-        header.parameters = self.first.parameters.clone();
-        header.set("alignment", Alignment::Label.name());
-        let (form, seq_length) = (self.form, self.seq_length);
-        let [rows, used] = [self.rows, self.used].map(|sum| (!self.is_slice).then_some(sum));
-        let mut packed =
-            json!({"form": form, "seq_length": seq_length, "rows": rows, "used": used});
-        packed[HAS_EOD] = self.first.keep_eod.into();
-        if let Some(padding) = self.padding.filter(|_| !self.is_slice) {
-            packed["padding"] = padding.into();
-        }
-        header.set(PACKED, packed);
-        header.provenance = self.first.provenance.clone();
-        Ok((header, TOKENS.schema()))
+        Ok((self.header.clone(), TOKENS.schema()))
     }
 
     fn records(&self) -> Option<u64> {
@@ -362,7 +334,7 @@ impl OpenFile {
     fn open(path: &Path) -> Result<OpenFile> {
         let (opened, manifest) = OpenedRows::open(path)?;
         let batches = opened.rows(0..manifest.rows)?;
-        let spans = manifest.parameters.get("spans").map(Spans::from_json);
+        let spans = Spans::stated(&manifest.parameters);
         let name = path.file_name().unwrap_or_default().to_string_lossy().as_ref().into();
         let (parts, segments) = (HashMap::new(), Segments::default());
         let stored = SegmentReader::open(&opened)?;
@@ -378,7 +350,7 @@ impl OpenFile {
         let mut remarks = Vec::new();
         while builder.tokens.len() < BATCH_TOKENS {
             let Some(batch) = self.batches.next() else { break };
-            let batch = batch.map_err(|e| e.at(self.path.as_path()))?;
+            let batch = batch.at(self.path.as_path())?;
             let bad = |cause: String| Error::data(cause).at(self.path.as_path());
             let columns = (self.manifest.form, self.manifest.padding.is_some());
             let rows = DecodedRows::of(&batch, columns).map_err(bad)?;

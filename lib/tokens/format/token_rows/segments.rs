@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::reader::OpenedRows;
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::files;
 use crate::record::ids::{PieceBuilder, PieceColumns, piece_schema};
 use crate::record::tokens::Segment;
@@ -84,7 +84,7 @@ impl SegmentReader {
         let path = rows.path.clone();
         let blocks: Vec<Block> = serde_json::from_str(text)
             .map_err(|error| Error::data(format!("{KEY}: {error}")).at(path.as_path()))?;
-        let file = files::open_member(&path).map_err(|e| Error::io(path.as_path(), &e))?;
+        let file = files::open_member(&path).at(path.as_path())?;
         let batch = RecordBatch::new_empty(SchemaRef::new(piece_schema()));
         Ok(Some(SegmentReader { file, path, blocks: blocks.into_iter(), batch, row: 0 }))
     }
@@ -106,14 +106,13 @@ impl SegmentReader {
 
     fn read(&self, block: &Block) -> Result<RecordBatch> {
         let Block { offset, bytes, raw_bytes, hash } = block;
-        let failed = |error: &std::io::Error| Error::io(self.path.as_path(), error);
-        let size = self.file.metadata().map_err(|error| failed(&error))?.len();
+        let size = self.file.metadata().at(&self.path)?.len();
         // (So no more is allocated than the file has.)
         if offset.checked_add(*bytes).is_none_or(|end| end > size) || *raw_bytes > MOST {
             return Err(Error::data("a block is not inside of the file"));
         }
         let mut packed = vec![0; *bytes as usize];
-        self.file.read_exact_at(&mut packed, *offset).map_err(|error| failed(&error))?;
+        self.file.read_exact_at(&mut packed, *offset).at(&self.path)?;
         if format!("{:016x}", xxh3_64(&packed)) != *hash {
             return Err(Error::data("a block was changed after it was written"));
         }

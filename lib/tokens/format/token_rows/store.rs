@@ -13,10 +13,10 @@ use super::sample::sample;
 use super::segments::SegmentStore;
 use crate::cli::RejectedContent;
 use crate::digest::sha256_of;
-use crate::error::{Error, Place, Position, Result, shown};
+use crate::error::{At, Error, Place, Position, Result, shown};
 use crate::files::{self, changed, open_member};
 use crate::format::kd_root::{IdRows, IdsFile, KdListing, find_ids};
-use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
+use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
 use crate::model::Vocabulary;
 use crate::record::tokens::Segment;
 use crate::tokenizer::EOD;
@@ -181,32 +181,14 @@ impl PrefixStore {
         let datasets = PrefixLayout::Triple.open(&prefix)?;
         let Ok(datasets) = <[MmidxDataset; 3]>::try_from(datasets) else { return Ok(()) };
         let first = self.lengths.len() as u64;
-        let [tokens, others @ ..] = &datasets;
+        check_aligned(&datasets)?;
+        let tokens = &datasets[0];
         let sequences = tokens.index.sequences;
-        if let Some(other) = others.iter().find(|other| other.index.sequences != sequences) {
-            let cause = format!(
-                "has {}, the tokens {sequences}",
-                exactly(other.index.sequences, "sequence")
-            );
-            return Err(Error::data(cause).at(other.idx_path()));
-        }
         self.lengths.reserve(sequences as usize);
         let mut start = 0u64;
-        let (mut lengths, mut same) = (Vec::new(), Vec::new());
+        let mut lengths = Vec::new();
         for block in (0..sequences).step_by(BLOCK) {
-            let read = |dataset: &MmidxDataset, into: &mut Vec<i32>| {
-                let read = dataset.index.read_lengths(block, BLOCK, into);
-                read.map_err(|e| Error::io(dataset.idx_path(), &e))
-            };
-            read(tokens, &mut lengths)?;
-            for other in others {
-                read(other, &mut same)?;
-                if let Some(at) = lengths.iter().zip(&same).position(|(a, b)| a != b) {
-                    let sequence = block + at as u64;
-                    let cause = format!("sequence {sequence} is not as long as its tokens");
-                    return Err(Error::data(cause).at(other.idx_path()));
-                }
-            }
+            tokens.index.read_lengths(block, BLOCK, &mut lengths).at(tokens.idx_path())?;
             let before = start;
             for &length in &lengths {
                 let length = u32::try_from(length).map_err(|_| {
@@ -310,12 +292,10 @@ impl PrefixStore {
             let sequences = datasets[0].index.sequences;
             let own = &self.lengths[*first as usize..(*first + sequences) as usize];
             let idx = datasets[0].idx_path();
-            let failed = |e: io::Error| Error::io(shown(idx), &e);
-            let (_, idx_sha256) = open_member(idx).and_then(sha256_of).map_err(failed)?;
+            let (_, idx_sha256) = open_member(idx).and_then(sha256_of).at(idx)?;
             let mut bin_samples = <[String; 3]>::default();
             for (dataset, into) in datasets.iter().zip(&mut bin_samples) {
-                *into =
-                    sample(dataset.bin()).map_err(|e| Error::io(shown(dataset.bin_path()), &e))?;
+                *into = sample(dataset.bin()).at(dataset.bin_path())?;
             }
             inputs.push(RowsInput {
                 path: relative(folder, prefix)?,
@@ -350,7 +330,7 @@ fn one_after_another(
 ) -> Result<()> {
     let mut offsets = Vec::new();
     let read = dataset.index.read_offsets(block, lengths.len(), &mut offsets);
-    read.map_err(|e| Error::io(dataset.idx_path(), &e))?;
+    read.at(dataset.idx_path())?;
     let size = dataset.index.dtype.size() as u64;
     let mut value = start;
     for (at, (offset, &length)) in offsets.into_iter().zip(lengths).enumerate() {

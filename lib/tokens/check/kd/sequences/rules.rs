@@ -2,8 +2,10 @@
 
 use gristmill_models::Tokenizer;
 
+use crate::batch::Header;
 use crate::harmony::{Alignment, Policy, Spans};
-use crate::model::Vocabulary;
+use crate::model::{Vocabulary, end_of, is_assumed, is_stated_by_records};
+use crate::record::statements::{ALIGNMENT, TOKENIZER};
 
 /// How the sequences were made, as far as it is known.
 #[derive(Clone)]
@@ -40,6 +42,19 @@ impl SequenceRules {
             tokenizer: None,
             end: None,
             may_have_end: true,
+        }
+    }
+
+    /// Returns the rules of records with this header.
+    pub fn of_header(header: &Header) -> SequenceRules {
+        let end = end_of(header);
+        SequenceRules {
+            spans: Spans::stated(&header.parameters),
+            alignment: header.get(&ALIGNMENT).unwrap_or(Alignment::Label),
+            vocabulary: Vocabulary::of(header.parameters.value(&TOKENIZER)),
+            end,
+            may_have_end: end.is_some() || is_stated_by_records(header) || is_assumed(header),
+            ..SequenceRules::assumed(Policy::of_header(header))
         }
     }
 
