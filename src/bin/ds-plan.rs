@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{ArgMatches, Args as Arguments, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use gristmill::cli::{self, Line, Tool};
-use gristmill::error::{Error, Result, shown};
+use gristmill::error::{At, Result, shown};
 use gristmill::plan::{
     self, Asked, Finish, FinishJob, MergeArgs, PassedOption, Plan, ProductArgs, RowFiles, RowForm,
     RunOptions, Status, filters_of, line,
@@ -263,7 +263,7 @@ fn print_plan(plan: &Plan, product: &ProductArgs, tool: &Tool) -> Result<()> {
         let tasks = if made == 1 { "task" } else { "tasks" };
         tool.tell(&format!("{made} {tasks}, not {wanted}: the inputs cannot be divided into more"));
     }
-    let program = gristmill::program::filter("ds-plan").map_err(|e| Error::io("ds-plan", &e))?;
+    let program = gristmill::program::filter("ds-plan").at("ds-plan")?;
     let lines = plan.tasks().map(|task| Ok(line(&program, &task)? + "\n"));
     cli::print(&lines.collect::<Result<String>>()?)
 }
