@@ -95,7 +95,6 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let runner = Runner::new(tool, &args.common, "chats").on_error(&args.on_error);
     runner.jobs(args.jobs.jobs).run(reader, make, sink)?;
     tool.warn(&stage.warnings(), &args.common);
-    let told = [stage.unread(), stage.summary()].into_iter().flatten();
-    told.filter(|_| !args.common.quiet).for_each(|line| tool.tell(&line));
+    stage.told().filter(|_| !args.common.quiet).for_each(|line| tool.tell(&line));
     Ok(())
 }

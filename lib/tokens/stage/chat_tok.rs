@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_array::RecordBatch;
 
 use super::harmony_renderer::HarmonyRenderer;
+use super::spelled::SpelledControl;
 use super::template_renderer::Templates;
 use crate::batch::Batch;
 use crate::chat::{Conversations, EARLIER_THINKING, Json, LeftOutCounts, ReadSettings};
@@ -37,6 +38,8 @@ pub struct Sequences {
     pub rendered: RenderOutput,
     /// The numbers of tokens and segments after each sequence.
     ends: Vec<(usize, usize)>,
+    /// How many control tokens the texts spell that are encoded as text.
+    pub spelled: u64,
 }
 
 impl Sequences {
@@ -48,6 +51,7 @@ impl Sequences {
     fn clear(&mut self) {
         self.rendered.clear();
         self.ends.clear();
+        self.spelled = 0;
     }
 
     /// Returns the number of tokens of the last sequence.
@@ -69,7 +73,7 @@ impl Sequences {
 /// How chats are rendered, for all threads.
 pub enum Rendering {
     /// As openai-harmony does it for gpt-oss.
-    Harmony(Box<Conversations>),
+    Harmony(Box<Conversations>, SpelledControl),
     /// By the chat template of a model.
     Template(Box<Templates>),
 }
@@ -77,14 +81,16 @@ pub enum Rendering {
 impl Rendering {
     pub fn read_settings(&self) -> &ReadSettings {
         match self {
-            Rendering::Harmony(conversations) => conversations.read_settings(),
+            Rendering::Harmony(conversations, _) => conversations.read_settings(),
             Rendering::Template(templates) => &templates.chats().read,
         }
     }
 
     fn renderer(&self) -> Box<dyn Renderer + '_> {
         match self {
-            Rendering::Harmony(conversations) => Box::new(HarmonyRenderer::new(conversations)),
+            Rendering::Harmony(conversations, special) => {
+                Box::new(HarmonyRenderer::new(conversations, *special))
+            }
             Rendering::Template(templates) => Box::new(templates.renderer()),
         }
     }
@@ -92,8 +98,8 @@ impl Rendering {
     /// Returns what to add to a count of what was left out.
     fn way_on(&self, name: &str) -> &'static str {
         match self {
-            Rendering::Harmony(_) if name == EARLIER_THINKING => WITHOUT_THINKING,
-            Rendering::Harmony(_) => "",
+            Rendering::Harmony(..) if name == EARLIER_THINKING => WITHOUT_THINKING,
+            Rendering::Harmony(..) => "",
             Rendering::Template(templates) => templates.way_on(name),
         }
     }
@@ -105,21 +111,21 @@ pub struct ChatTok {
     chats: Chats,
     /// The tokens, and those of the last sequence of each chat, which has the whole chat.
     tokens: [AtomicU64; 2],
+    /// The control tokens that texts spell and that are encoded as text, and their chats.
+    spelled: [AtomicU64; 2],
 }
 
 impl ChatTok {
     pub fn new(rendering: Rendering, chats: Chats) -> ChatTok {
-        ChatTok { rendering, chats, tokens: Default::default() }
+        let (tokens, spelled) = Default::default();
+        ChatTok { rendering, chats, tokens, spelled }
     }
 
     /// Returns a worker; each thread has its own.
     pub fn worker(&self) -> ChatTokWorker<'_> {
         let renderer = self.rendering.renderer();
         let (made, builder) = Default::default();
-        ChatTokWorker {
-            stage: self,
-            maker: Maker { renderer, made, builder, tokens: &self.tokens },
-        }
+        ChatTokWorker { stage: self, maker: Maker { renderer, made, builder, stage: self } }
     }
 
     /// Returns a warning for each kind of data that did not become part of the tokens, and for other facts that a
@@ -132,13 +138,23 @@ impl ChatTok {
         warnings
     }
 
-    /// Returns the line that names what was not read.
-    pub fn unread(&self) -> Option<String> {
-        self.chats.unread()
+    /// Returns what is told at the end.
+    pub fn told(&self) -> impl Iterator<Item = String> {
+        [self.chats.unread(), self.spelled(), self.summary()].into_iter().flatten()
+    }
+
+    /// Returns how many control tokens that texts spell are encoded as text.
+    fn spelled(&self) -> Option<String> {
+        let [tokens, chats] = self.spelled.each_ref().map(|of| of.load(Ordering::Relaxed));
+        let verb = if tokens == 1 { "is" } else { "are" };
+        let (tokens_counted, chats) = (counted(tokens, "control token"), counted(chats, "chat"));
+        (tokens > 0).then(|| {
+            format!("{tokens_counted} in the texts of {chats} {verb} encoded as text (--special text)")
+        })
     }
 
     /// Returns how many sequences the chats became, if these are more; what that costs beside one for each chat.
-    pub fn summary(&self) -> Option<String> {
+    fn summary(&self) -> Option<String> {
         let [chats, sequences] = self.chats.divided()?;
         let [tokens, whole] = self.tokens.each_ref().map(|of| of.load(Ordering::Relaxed));
         Some(format!(
@@ -170,7 +186,7 @@ struct Maker<'t> {
     renderer: Box<dyn Renderer + 't>,
     made: Sequences,
     builder: TokensBuilder,
-    tokens: &'t [AtomicU64; 2],
+    stage: &'t ChatTok,
 }
 
 impl FromChats for Maker<'_> {
@@ -178,8 +194,12 @@ impl FromChats for Maker<'_> {
         self.made.clear();
         self.renderer.render(chat, left_out, &mut self.made)?;
         let counts = [self.made.rendered.tokens.len(), self.made.last()];
-        for (of, count) in self.tokens.iter().zip(counts) {
+        for (of, count) in self.stage.tokens.iter().zip(counts) {
             of.fetch_add(count as u64, Ordering::Relaxed);
+        }
+        let counts = [self.made.spelled, u64::from(self.made.spelled > 0)];
+        for (of, count) in self.stage.spelled.iter().zip(counts) {
+            of.fetch_add(count, Ordering::Relaxed);
         }
         Ok(self.made.ends.len())
     }

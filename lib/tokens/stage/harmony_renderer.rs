@@ -3,8 +3,10 @@
 use std::ops::Range;
 
 use super::chat_tok::{Renderer, Sequences};
+use super::spelled::{SpelledControl, refused};
 use crate::chat::{Conversations, Json, LeftOutCounts};
 use crate::harmony::{self, Policy};
+use crate::tokenizer::special_id;
 
 /// Renders chats as openai-harmony does, on one thread.
 pub struct HarmonyRenderer<'c> {
@@ -12,12 +14,13 @@ pub struct HarmonyRenderer<'c> {
     renderer: harmony::Renderer,
     /// The conversations of a chat, as JSON.
     texts: Vec<u8>,
+    special: SpelledControl,
 }
 
 impl HarmonyRenderer<'_> {
-    pub fn new(conversations: &Conversations) -> HarmonyRenderer<'_> {
+    pub fn new(conversations: &Conversations, special: SpelledControl) -> HarmonyRenderer<'_> {
         let renderer = harmony::Renderer::new(Policy::Chat);
-        HarmonyRenderer { conversations, renderer, texts: Vec::new() }
+        HarmonyRenderer { conversations, renderer, texts: Vec::new(), special }
     }
 }
 
@@ -31,9 +34,27 @@ impl Renderer for HarmonyRenderer<'_> {
         self.texts.clear();
         for Range { start, end } in self.conversations.of(chat, left_out, &mut self.texts)? {
             let text = std::str::from_utf8(&self.texts[start..end]).map_err(|e| e.to_string())?;
+            // (JSON writes these tokens as they are.)
+            let mut tokens = control_tokens(text).peekable();
+            match tokens.peek() {
+                Some(token) if self.special == SpelledControl::Refuse => {
+                    return Err(refused("the chat", token));
+                }
+                _ => out.spelled += tokens.count() as u64,
+            }
             self.renderer.render(text, &mut out.rendered).map_err(|error| error.to_string())?;
             out.end();
         }
         Ok(())
     }
+}
+
+/// Returns the control tokens that a text spells.
+fn control_tokens(text: &str) -> impl Iterator<Item = &str> {
+    let begins = memchr::memmem::find_iter(text.as_bytes(), b"<|");
+    let token = |at: usize| {
+        let end = at + text[at..].find("|>")? + "|>".len();
+        special_id(&text[at..end]).map(|_| &text[at..end])
+    };
+    begins.filter_map(token)
 }

@@ -7,6 +7,7 @@ mod decode;
 mod harmony_renderer;
 mod render;
 mod span_mask;
+mod spelled;
 mod template_renderer;
 mod token_header;
 
@@ -16,4 +17,5 @@ pub use decode::decode;
 pub use gristmill_chats::stage::*;
 pub use render::{Budget, render};
 pub use span_mask::MaskRules;
+pub use spelled::SpelledControl;
 pub use token_header::TokensOf;

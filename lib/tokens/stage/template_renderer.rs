@@ -11,21 +11,24 @@ use gristmill_template::{
 };
 
 use super::chat_tok::{Renderer, Sequences};
+use super::spelled::{MarkedChat, OwnMarks, SpelledControl, marked};
 use crate::chat::{
     ContentForm, Json, LeftOutCounts, TemplateChat, TemplateChats, behind_reasoning,
 };
 use crate::harmony;
-use crate::model::{ChatModel, TextSegment, encode};
+use crate::model::{ChatModel, ControlTokens, Marks, TextSegment, Unmarked, encode};
 use crate::visible;
 use crate::wording::counted;
 
-/// How to treat data that a template does not show, and texts that spell special tokens.
+/// How to treat data that a template does not show, and texts that spell control tokens.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TemplateSettings {
     /// Whether reasoning that does not show in the text is refused.
     pub keeps_reasoning: bool,
-    /// Whether texts may spell special tokens; they then become these tokens.
-    pub allows_special: bool,
+    /// What happens to control tokens that texts spell.
+    pub special: SpelledControl,
+    /// Whether calls and results that stand in texts are those of the template, with its marks.
+    pub has_text_calls: bool,
     /// What happens if `{% generation %}` names other ranges than are found.
     pub generation: TrustGeneration,
 }
@@ -35,6 +38,8 @@ pub struct Templates {
     model: ChatModel,
     /// For chats without tools, and for chats with tools.
     finders: [Finder; 2],
+    /// The control tokens of these.
+    control: [ControlTokens; 2],
     chats: TemplateChats,
     settings: TemplateSettings,
     counts: Counts,
@@ -63,8 +68,9 @@ impl Templates {
         let finders = [false, true].map(|has_tools| {
             model.finder(model.template(has_tools).clone(), has_tools, &[], settings.generation)
         });
+        let control = [false, true].map(|has_tools| model.control_tokens(has_tools));
         let (counts, unprinted) = Default::default();
-        Templates { model, finders, chats, settings, counts, unprinted }
+        Templates { model, finders, control, chats, settings, counts, unprinted }
     }
 
     pub fn model(&self) -> &ChatModel {
@@ -73,6 +79,11 @@ impl Templates {
 
     pub fn chats(&self) -> &TemplateChats {
         &self.chats
+    }
+
+    /// Returns the control tokens of the template for a chat.
+    fn control(&self, chat: &TemplateChat) -> &ControlTokens {
+        &self.control[usize::from(!chat.tools.is_empty())]
     }
 
     /// Returns what renders on one thread.
@@ -176,17 +187,12 @@ impl Renderer for TemplateRenderer<'_> {
         out: &mut Sequences,
     ) -> Result<(), String> {
         let Some(chat) = self.shared.chats.of(chat, left_out)? else { return Ok(()) };
-        let found = self.found(&chat, left_out)?;
-        let mut cuts = 0;
-        for found in &found {
-            self.refuse_unseen(&chat, found, left_out)?;
-            cuts += self.encode(found, out)?;
-        }
-        self.shared.counts.cuts.fetch_add(cuts, Ordering::Relaxed);
-        for found in &found {
-            self.shared.count_turns(found);
-        }
-        Ok(())
+        let Some(MarkedChat { chat, marks, count }) = self.marked(&chat)? else {
+            return self.render_chat(&chat, None, left_out, out);
+        };
+        out.spelled += count;
+        let rendered = self.render_chat(&chat, Some(marks), left_out, out);
+        rendered.map_err(|reason| marks.out_of(&reason))
     }
 
     /// Adds what helps if the template reads contents in another form.
@@ -201,13 +207,47 @@ impl Renderer for TemplateRenderer<'_> {
 }
 
 impl TemplateRenderer<'_> {
+    /// Appends the sequences of a chat, whose texts may have marks.
+    fn render_chat(
+        &mut self,
+        chat: &TemplateChat,
+        marks: Option<Marks>,
+        left_out: &mut LeftOutCounts,
+        out: &mut Sequences,
+    ) -> Result<(), String> {
+        let shared = self.shared;
+        let found = self.found(chat, left_out)?;
+        let control = shared.control(chat);
+        let mut cuts = 0;
+        for found in &found {
+            self.refuse_unseen(chat, found, left_out)?;
+            let unmarked = marks.map(|marks| control.unmarked(marks, &found.text));
+            cuts += self.encode(found, unmarked.as_ref(), out)?;
+        }
+        self.shared.counts.cuts.fetch_add(cuts, Ordering::Relaxed);
+        for found in &found {
+            self.shared.count_turns(found);
+        }
+        Ok(())
+    }
+
+    /// Marks the control tokens that texts of a chat spell, if they do not become the tokens.
+    fn marked(&self, chat: &TemplateChat) -> Result<Option<MarkedChat>, String> {
+        let TemplateSettings { special, has_text_calls, .. } = self.shared.settings;
+        if special == SpelledControl::Token {
+            return Ok(None);
+        }
+        let of_reasoning = self.shared.chats.read.keeps_tags;
+        let own = OwnMarks { of_reasoning, of_calls: has_text_calls };
+        marked(chat, self.shared.control(chat), own, special == SpelledControl::Refuse)
+    }
+
     /// Renders the records of a chat, and finds what the model said in them.
     fn found(
         &self,
         chat: &TemplateChat,
         left_out: &mut LeftOutCounts,
     ) -> Result<Vec<FoundTurns>, String> {
-        self.refuse_special(chat)?;
         let has_tools = !chat.tools.is_empty();
         let values = chat.messages.iter().map(|message| message.value.clone()).collect();
         let rendered = Chat::new(values).and_then(|rendered| match has_tools {
@@ -235,39 +275,6 @@ impl TemplateRenderer<'_> {
             finder.find(&rendered, records, wanted)
         };
         found.map_err(|error| told(chat, &error))
-    }
-
-    /// Fails if a text spells a special token, since the tokenizer would take the text for that token.
-    fn refuse_special(&self, chat: &TemplateChat) -> Result<(), String> {
-        if self.shared.settings.allows_special {
-            return Ok(());
-        }
-        let tokenizer = self.shared.model.tokenizer();
-        let spelled = |value: &Value| {
-            let mut found = None;
-            each_text(value, &mut |text| {
-                found = found
-                    .take()
-                    .or_else(|| Some(tokenizer.spelled_special(text)?.token.content.to_string()));
-            });
-            found
-        };
-        let cause = |place: String, token: String| {
-            let token = visible::line(&token).into_owned();
-            Err(format!(
-                "{place}: a text spells the special token {token}, and would become it; \
-                 try: --allow-special, which takes it for the token"
-            ))
-        };
-        for message in &chat.messages {
-            if let Some(token) = spelled(&message.value) {
-                return cause(format!("message {}", message.index), token);
-            }
-        }
-        match chat.tools.iter().find_map(spelled) {
-            Some(token) => cause("tools".to_string(), token),
-            None => Ok(()),
-        }
     }
 
     /// Fails if the text does not show what is trained on, or what was asked. Counts reasoning that it does not show.
@@ -317,14 +324,23 @@ impl TemplateRenderer<'_> {
     }
 
     /// Appends the tokens of a text; returns how many places were inside a token, and were cut.
-    fn encode(&mut self, found: &FoundTurns, out: &mut Sequences) -> Result<u64, String> {
+    fn encode(
+        &mut self,
+        found: &FoundTurns,
+        unmarked: Option<&Unmarked>,
+        out: &mut Sequences,
+    ) -> Result<u64, String> {
+        let (text, pieces) = unmarked.map_or((&found.text, &[][..]), |of| (&of.text, &of.pieces));
+        let mut places = unmarked.map(Unmarked::places);
+        let mut place = |of: usize| places.as_mut().map_or(of, |places| places(of));
         let segments = found.segments.iter().map(|segment| TextSegment {
-            bytes: segment.range.clone(),
+            bytes: place(segment.range.start)..place(segment.range.end),
             is_target: segment.channel.is_some() && is_turn(found, segment.message),
         });
         let segments: Vec<TextSegment> = segments.collect();
         let tokens = &mut out.rendered.tokens;
-        let encoded = encode(&mut self.encoder, &found.text, &segments, tokens, &mut self.ends);
+        let parts = (&segments[..], pieces);
+        let encoded = encode(&mut self.encoder, text, parts, tokens, &mut self.ends);
         let encoded = encoded.map_err(|error| error.to_string())?;
         let places = found.segments.iter().zip(encoded.segments);
         for (segment, tokens) in places.filter(|(_, tokens)| !tokens.is_empty()) {
@@ -389,19 +405,6 @@ fn told(chat: &TemplateChat, error: &TemplateError) -> String {
             format!("{error}; try: --date YYYY-MM-DD")
         }
         error => error.to_string(),
-    }
-}
-
-/// Calls `see` with each text in a value, names of members too.
-fn each_text(value: &Value, see: &mut dyn FnMut(&str)) {
-    match value {
-        Value::Text(text) => see(text),
-        Value::List(items) => items.iter().for_each(|item| each_text(item, see)),
-        Value::Dict(dict) => dict.entries().iter().for_each(|(key, value)| {
-            each_text(key, see);
-            each_text(value, see);
-        }),
-        _ => {}
     }
 }
 

@@ -102,7 +102,7 @@ impl ModelTexts {
         if segments.len() > 1 {
             let encoded = &mut self.encoded;
             encoded.clear();
-            encode(&mut self.encoder, text, &segments, encoded, &mut self.ends).ok()?;
+            encode(&mut self.encoder, text, (&segments, &[]), encoded, &mut self.ends).ok()?;
             if self.encoded != tokens && self.is_cut_everywhere(tokens, text, &segments)? {
                 return None;
             }
