@@ -32,10 +32,7 @@ impl TokenFinder {
     }
 
     /// Returns the ids of the tokens that a text spells, and their bytes: the leftmost first, and at one place the longest.
-    pub fn find_all<'a>(
-        &'a self,
-        text: &'a str,
-    ) -> impl Iterator<Item = (u32, Range<usize>)> + 'a {
+    pub fn find_all<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (u32, Range<usize>)> + 'a {
         self.0.find_all(text).map(|found| (found.number, found.start..found.end))
     }
 }

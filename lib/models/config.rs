@@ -178,9 +178,7 @@ fn take(path: &Path, from: &Value, to: &mut Vec<(String, String)>) -> Result<(),
 }
 
 /// Returns `chat_control_tokens` of a configuration.
-pub fn control_tokens(
-    (path, config): (&Path, &Value),
-) -> Result<Option<Vec<String>>, FolderError> {
+pub fn control_tokens((path, config): (&Path, &Value)) -> Result<Option<Vec<String>>, FolderError> {
     const NAME: &str = "chat_control_tokens";
     let Some(value) = config.get(NAME).filter(|value| !value.is_null()) else { return Ok(None) };
     let text = |value: &Value| value.as_str().map(str::to_owned);

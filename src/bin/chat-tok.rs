@@ -11,7 +11,7 @@ use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, OutputArgs, Tool};
 use gristmill::error::Result;
 use gristmill::record::{CHAT, TOKENS, chat, tokens};
 use gristmill::runner::Runner;
-use gristmill::stage::{Budget, ChatArgs, ChatTok, Chats, ModelArgs, SourceArgs};
+use gristmill::stage::{Budget, ChatArgs, ChatTok, Chats, LengthArgs, ModelArgs, SourceArgs};
 use gristmill::stream::Writer;
 
 /// Render chats as a model reads them, and tokenize them
@@ -29,6 +29,8 @@ pub struct Args {
     model: ModelArgs,
     #[command(flatten)]
     chat: ChatArgs,
+    #[command(flatten)]
+    lengths: LengthArgs,
 
     /// Stop after the record that reaches N tokens in total
     #[arg(long, value_name = "N", help_heading = "Input")]
@@ -78,16 +80,17 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     args.source.input.is_shown = args.output.shows();
     let reader = args.source.open(wanted)?.feeding(args.jobs.jobs);
     let mut header = reader.header().through(&TOKENS, args.output.entry(tool));
-    let stated = json!({"chat": model.stated, "id_field": args.chat.id_field});
+    let mut stated = json!({"chat": model.stated, "id_field": args.chat.id_field});
+    args.lengths.state(&mut stated["chat"]);
     args.source.state_conversion(&mut header, &reader, stated);
     header.set(WEIGHTS, true);
     model.tokens.state(&mut header, (&args.source, &reader), args.max_tokens)?;
-    if read.changes_number() {
+    if read.changes_number() || args.lengths.changes_number() {
         args.source.forget_rows(&mut header);
     }
     let writer = Writer::stdout(&args.output, &tokens::unmasked_schema(), &header)?;
     let sink = Budget { sink: writer, tokens: args.max_tokens.unwrap_or(u64::MAX) };
-    let stage = ChatTok::new(model.rendering, chats);
+    let stage = ChatTok::new(model.rendering, chats, args.lengths.limit());
     let make = || {
         let mut worker = stage.worker();
         move |batch| worker.convert(batch)

@@ -1,18 +1,22 @@
 """Texts that spell control tokens: the ids of chat-tok beside those of transformers with `sanitize_control_tokens=True`.
 
-    special.py CHAT_TOK [COUNT [SEED [NAME]]]
+    special.py CHAT_TOK [--count N] [--seed S] [--only NAME] [--each]
 
-For every template of fit_cases.py: each added token of its model in each field of a chat, alone and within words; and
-COUNT random texts in all, of such tokens, pieces of them and words, in random fields. Prints what was found.
+For every template of fit_cases.py: N random texts in all, of added tokens, pieces of them and words, in random fields of a
+chat. --each: each added token of its model in each field, alone and within words, too. Prints what was found.
 
 Known differences, counted by name:
 - "keys": transformers does not look at the names of members (of arguments and of parameters); chat-tok encodes them as
   text, too. Compared with transformers alone where the template does not show the name.
 - "leaks": a template that prints Python's repr, or JSON of ASCII alone, shows the marks of transformers to the model as
   escapes. Compared with the ids without these escapes.
+- "cuts": what is trained on begins or ends inside a token of transformers; chat-tok cuts the text there. The text and
+  its control tokens are the same.
+- "lengths": a template prints the length of a text, in which marks count.
 - "refused": chats that chat-tok does not take, by its reasons (a template that does not show a text, or splits it).
 """
 
+import argparse
 import collections
 import json
 import random
@@ -89,22 +93,33 @@ def texts(rng, tokens):
     return "".join(rng.choice(pieces if rng.random() < 0.6 else words) for _ in range(rng.randint(1, 8)))
 
 
+def is_cut(tokenizer, ours, theirs):
+    added = lambda ids: [token for token in ids if token in tokenizer.added_tokens_decoder]
+    return tokenizer.decode(ours) == tokenizer.decode(theirs) and added(ours) == added(theirs) and len(ours) != len(theirs)
+
+
 def main():
-    program, count, seed, only = ([*sys.argv[1:], *["500", "1", ""][len(sys.argv) - 2 :]])[:4]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--each", action="store_true")
+    given = parser.parse_args()
     found, bad = collections.Counter(), []
     reasons = collections.Counter()
     with tempfile.TemporaryDirectory() as place:
-        models = [pair for pair in fit_cases.models(Path(place), random.Random(1)) if only in pair[0]]
+        models = [pair for pair in fit_cases.models(Path(place), random.Random(1)) if given.only in pair[0]]
         for name, folder in models:
-            rng = random.Random(f"{seed} {name}")
+            rng = random.Random(f"{given.seed} {name}")
             model = fit.Model(folder)
             added = [token.content for token in model.added.values()]
             control = model.tokenizer._get_control_tokens(model.source([1]))
             tokens = added if len(added) < 40 else [*control][:30] + rng.sample(added, 10)
             lines = [chat(f"{at}", field, before + token + after) for at, (field, token, before, after) in enumerate(
-                (field, token, *around) for field in FIELDS for token in tokens for around in (("", ""), ("a", "b"), ("\n", "\n")))]  # fmt: skip
-            lines += [chat(f"r{at}", rng.choice(FIELDS), texts(rng, tokens)) for at in range(-(-int(count) // len(models)))]
-            ours, why = fit_cases.run(program, folder, lines, ["-q", "--turns", "all"])
+                (field, token, *around) for field in FIELDS for token in tokens for around in (("", ""), ("a", "b"), ("\n", "\n")) if given.each)]  # fmt: skip
+            lines += [chat(f"r{at}", rng.choice(FIELDS), texts(rng, tokens)) for at in range(-(-given.count // len(models)))]
+            ours, why = fit_cases.run(given.program, folder, lines, ["-q", "--turns", "all"])
             for record in lines:
                 made = ours[record["id"]]
                 if not made:
@@ -128,6 +143,10 @@ def main():
                     of = lambda ids: [token for token in ids if token in controls]
                     assert of(made[0]["tokens"]) == of(usual), f"{name}: {json.dumps(record)}"
                     found["keys otherwise"] += 1
+                elif name == "recursive" and model.tokenizer.decode(ids)[:12] == model.tokenizer.decode(made[0]["tokens"])[:12]:
+                    found["lengths"] += 1
+                elif is_cut(model.tokenizer, made[0]["tokens"], ids):
+                    found["cuts"] += 1
                 else:
                     found["differ"] += 1
                     decode = lambda ids: model.tokenizer.convert_ids_to_tokens(ids)

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use gristmill_models::{Folder, TokenFinder};
+use gristmill_models::{AddedToken, Folder, TokenFinder};
 use gristmill_template::{Template, Value};
 
 use super::encode::Piece;
@@ -25,10 +25,11 @@ impl ControlTokens {
         let literals = template.literals();
         let is_control = |content: &str| match folder.control_tokens() {
             Some(stated) => stated.iter().any(|token| token == content),
-            None => literals.contains(content) && !content.chars().all(is_space),
+            None => literals.contains(content),
         };
-        let is_wanted =
-            |token: &gristmill_models::AddedToken| token.special || is_control(&token.content);
+        let is_wanted = |token: &AddedToken| {
+            token.special || may_be_control(token) && is_control(&token.content)
+        };
         ControlTokens(folder.tokenizer().finder(is_wanted))
     }
 
@@ -57,13 +58,6 @@ impl ControlTokens {
             found.pieces.push(Piece { start: found.text.len(), token });
         }
         found.text.push_str(rest);
-        found.pieces.dedup_by(|next, before| {
-            let is_empty = next.start == before.start;
-            if is_empty {
-                before.token = next.token;
-            }
-            is_empty
-        });
         found
     }
 }
@@ -109,11 +103,16 @@ const FREE: Range<u32> = 0xfdd0..0xfdf0;
 impl Marks {
     /// Returns marks that neither stand in one of these texts, nor an escape for them; none if texts have all.
     pub fn beside(texts: &[&str]) -> Option<Marks> {
-        let pairs = FREE.step_by(2).filter_map(|code| {
-            Some(Marks([char::from_u32(code)?, char::from_u32(code + 1)?]))
-        });
+        let pairs = FREE
+            .step_by(2)
+            .filter_map(|code| Some(Marks([char::from_u32(code)?, char::from_u32(code + 1)?])));
         let mut pairs = pairs;
         pairs.find(|marks| texts.iter().all(|text| marks.first(text).is_none()))
+    }
+
+    /// Returns the character before what is marked.
+    pub fn begin(&self) -> char {
+        self.0[0]
     }
 
     /// Returns a text with marks around parts of it.
@@ -204,9 +203,11 @@ pub fn with_texts(
     }
 }
 
-/// `str.isspace` of one character.
-fn is_space(c: char) -> bool {
-    c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
+/// Whether an added token may be one that chats are made of: white space alone stands in texts.
+pub fn may_be_control(token: &AddedToken) -> bool {
+    // (As `str.isspace`.)
+    let is_space = |c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c);
+    token.special || !token.content.chars().all(is_space)
 }
 
 #[cfg(test)]

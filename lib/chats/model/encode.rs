@@ -6,7 +6,6 @@ use std::ops::Range;
 
 use gristmill_models::{EncodeError, Encoder, Special};
 
-
 /// A segment of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextSegment {
@@ -93,7 +92,8 @@ fn encode_pieces(
     for number in 0..=pieces.len() {
         let piece = number.checked_sub(1).map(|number| pieces[number]);
         let end = pieces.get(number).map_or(text.len(), |next| next.start);
-        let cuts: Vec<usize> = cuts.iter().copied().filter(|cut| start < *cut && *cut < end).collect();
+        let cuts: Vec<usize> =
+            cuts.iter().copied().filter(|cut| start < *cut && *cut < end).collect();
         let (first, first_end) = (tokens.len(), ends.len());
         let head = cuts.first().map_or(end, |cut| *cut);
         match piece {
@@ -101,7 +101,9 @@ fn encode_pieces(
             Some(Piece { token, .. }) => {
                 let special = if token.is_some() { Special::Plain } else { Special::Tokens };
                 encoder.encode_within(&text[start..head], special, tokens, ends)?;
-                if let Some(id) = token && tokens[first..].contains(&(id as i32)) {
+                if let Some(id) = token
+                    && tokens[first..].contains(&(id as i32))
+                {
                     let token = &text[start..head];
                     let cause = "is a token also where it is encoded as text; try: --special token";
                     return Err(EncodeError(format!("{token} {cause}")));

@@ -36,7 +36,7 @@ use crate::visible;
 
 use stated::{of_folder_tokenizer, state_files};
 
-pub use control::{ControlTokens, Marks, Unmarked, each_text, with_texts};
+pub use control::{ControlTokens, Marks, Unmarked, each_text, may_be_control, with_texts};
 pub use encode::{EncodedText, Piece, TextSegment, encode};
 pub use probe::ArgumentForms;
 pub use stated::{

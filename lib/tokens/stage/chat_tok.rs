@@ -1,16 +1,18 @@
 //! Chats into tokens, for every model.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 
 use super::harmony_renderer::HarmonyRenderer;
+use super::lengths::{LengthCounts, LengthLimit};
+use super::sequences::Sequences;
 use super::spelled::SpelledControl;
 use super::template_renderer::Templates;
 use crate::batch::Batch;
 use crate::chat::{Conversations, EARLIER_THINKING, Json, LeftOutCounts, ReadSettings};
 use crate::error::Result;
-use crate::harmony::RenderOutput;
 use crate::record::tokens::{Identity, TokensBuilder};
 use crate::stage::{Chats, FromChats, WITHOUT_THINKING};
 use crate::wording::{counted, grouped};
@@ -28,45 +30,6 @@ pub trait Renderer: Send {
     /// Adds the options that help against a refusal.
     fn with_way_on(&self, reason: String) -> String {
         reason
-    }
-}
-
-/// The token sequences of a chat, one after another.
-#[derive(Debug, Default)]
-pub struct Sequences {
-    /// Segments count from the first token of their sequence.
-    pub rendered: RenderOutput,
-    /// The numbers of tokens and segments after each sequence.
-    ends: Vec<(usize, usize)>,
-    /// How many control tokens the texts spell that are encoded as text.
-    pub spelled: u64,
-}
-
-impl Sequences {
-    /// Ends a sequence.
-    pub fn end(&mut self) {
-        self.ends.push((self.rendered.tokens.len(), self.rendered.segments.list.len()));
-    }
-
-    fn clear(&mut self) {
-        self.rendered.clear();
-        self.ends.clear();
-        self.spelled = 0;
-    }
-
-    /// Returns the number of tokens of the last sequence.
-    fn last(&self) -> usize {
-        let before = self.ends.len().checked_sub(2).map_or(0, |place| self.ends[place].0);
-        self.rendered.tokens.len() - before
-    }
-
-    /// Adds a sequence to a batch.
-    fn add(&self, number: usize, builder: &mut TokensBuilder) {
-        let before = number.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
-        let end = self.ends[number];
-        builder.tokens.extend_from_slice(&self.rendered.tokens[before.0..end.0]);
-        let segments = self.rendered.segments.records_in(before.1..end.1);
-        segments.for_each(|segment| builder.segment(&segment));
     }
 }
 
@@ -113,18 +76,20 @@ pub struct ChatTok {
     tokens: [AtomicU64; 2],
     /// The control tokens that texts spell and that are encoded as text, and their chats.
     spelled: [AtomicU64; 2],
+    limit: Option<LengthLimit>,
+    lengths: Mutex<LengthCounts>,
 }
 
 impl ChatTok {
-    pub fn new(rendering: Rendering, chats: Chats) -> ChatTok {
-        let (tokens, spelled) = Default::default();
-        ChatTok { rendering, chats, tokens, spelled }
+    pub fn new(rendering: Rendering, chats: Chats, limit: Option<LengthLimit>) -> ChatTok {
+        let (tokens, spelled, lengths) = Default::default();
+        ChatTok { rendering, chats, tokens, spelled, limit, lengths }
     }
 
     /// Returns a worker; each thread has its own.
     pub fn worker(&self) -> ChatTokWorker<'_> {
         let renderer = self.rendering.renderer();
-        let (made, builder) = Default::default();
+        let (made, builder) = (Sequences::new(self.limit), TokensBuilder::default());
         ChatTokWorker { stage: self, maker: Maker { renderer, made, builder, stage: self } }
     }
 
@@ -134,6 +99,10 @@ impl ChatTok {
         let mut warnings = self.chats.warnings(|name| self.rendering.way_on(name));
         if let Rendering::Template(templates) = &self.rendering {
             warnings.extend(templates.warnings());
+        }
+        if let Some(limit) = self.limit {
+            let lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+            warnings.extend(lengths.told(limit));
         }
         warnings
     }
@@ -149,7 +118,9 @@ impl ChatTok {
         let verb = if tokens == 1 { "is" } else { "are" };
         let (tokens_counted, chats) = (counted(tokens, "control token"), counted(chats, "chat"));
         (tokens > 0).then(|| {
-            format!("{tokens_counted} in the texts of {chats} {verb} encoded as text (--special text)")
+            format!(
+                "{tokens_counted} in the texts of {chats} {verb} encoded as text (--special text)"
+            )
         })
     }
 
@@ -157,13 +128,13 @@ impl ChatTok {
     fn summary(&self) -> Option<String> {
         let [chats, sequences] = self.chats.divided()?;
         let [tokens, whole] = self.tokens.each_ref().map(|of| of.load(Ordering::Relaxed));
-        Some(format!(
-            "{}, {}, {} ({} with --turns all)",
-            counted(chats, "chat"),
-            counted(sequences, "sequence"),
-            counted(tokens, "token"),
-            grouped(whole)
-        ))
+        // (What one record for each chat would have, if that had a limit, is not known.)
+        let one = match self.limit {
+            None => format!(" ({} with --turns all)", grouped(whole)),
+            Some(_) => String::new(),
+        };
+        let (chats, sequences) = (counted(chats, "chat"), counted(sequences, "sequence"));
+        Some(format!("{chats}, {sequences}, {}{one}", counted(tokens, "token")))
     }
 }
 
@@ -201,7 +172,11 @@ impl FromChats for Maker<'_> {
         for (of, count) in self.stage.spelled.iter().zip(counts) {
             of.fetch_add(count, Ordering::Relaxed);
         }
-        Ok(self.made.ends.len())
+        if self.made.lengths != LengthCounts::default() {
+            let lengths = self.stage.lengths.lock();
+            lengths.unwrap_or_else(PoisonError::into_inner).add(&self.made.lengths);
+        }
+        Ok(self.made.count())
     }
 
     fn add(&mut self, number: usize, identity: Identity<'_>) -> Result<()> {

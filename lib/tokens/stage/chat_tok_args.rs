@@ -141,7 +141,9 @@ impl ModelArgs {
         }
         let special = self.special();
         if special == SpelledControl::Token {
-            let cause = format!("--special token: {GPT_OSS} encodes texts as openai-harmony does, which has only text");
+            let cause = format!(
+                "--special token: {GPT_OSS} encodes texts as openai-harmony does, which has only text"
+            );
             return Err(Error::usage(cause).hint("--special text, or --model DIR"));
         }
         let settings = chat.harmony_settings()?;

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::chat_tok::{Renderer, Sequences};
+use super::chat_tok::Renderer;
+use super::sequences::Sequences;
 use super::spelled::{SpelledControl, refused};
 use crate::chat::{Conversations, Json, LeftOutCounts};
 use crate::harmony::{self, Policy};
@@ -44,6 +45,7 @@ impl Renderer for HarmonyRenderer<'_> {
             }
             self.renderer.render(text, &mut out.rendered).map_err(|error| error.to_string())?;
             out.end();
+            out.limit_last(true)?;
         }
         Ok(())
     }

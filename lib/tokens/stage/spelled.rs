@@ -5,9 +5,7 @@ use std::ops::Range;
 use clap::ValueEnum;
 use gristmill_template::Value;
 
-use crate::chat::{
-    TemplateChat, TemplateMessage, call_marks, reasoning_marks, result_marks,
-};
+use crate::chat::{TemplateChat, TemplateMessage, call_marks, reasoning_marks, result_marks};
 use crate::model::{ControlTokens, Marks, each_text, with_texts};
 use crate::visible;
 
@@ -63,7 +61,8 @@ pub fn marked(
     }
     let mut texts = Vec::new();
     each_text_of(chat, &mut |text| texts.push(text));
-    let marks = Marks::beside(&texts).ok_or("the texts have every character that could mark them")?;
+    let marks =
+        Marks::beside(&texts).ok_or("the texts have every character that could mark them")?;
     let mut marking = Marking { control, marks, refuses, count: 0, refused: None };
     let of_calls = own.of_calls && chat.messages.iter().any(has_text_calls);
     let own = OwnMarks { of_calls, ..own };

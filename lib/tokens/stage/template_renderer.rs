@@ -1,6 +1,7 @@
 //! Chats into tokens by the chat template and the tokenizer of a model's folder.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -10,13 +11,16 @@ use gristmill_template::{
     TrustGeneration, UnseenText, Value,
 };
 
-use super::chat_tok::{Renderer, Sequences};
+use super::chat_tok::Renderer;
+use super::lengths::TooLong;
+use super::sequences::Sequences;
 use super::spelled::{MarkedChat, OwnMarks, SpelledControl, marked};
 use crate::chat::{
-    ContentForm, Json, LeftOutCounts, TemplateChat, TemplateChats, behind_reasoning,
+    ContentForm, Json, LeftOutCounts, TemplateChat, TemplateChats, TemplateMessage,
+    behind_reasoning,
 };
 use crate::harmony;
-use crate::model::{ChatModel, ControlTokens, Marks, TextSegment, Unmarked, encode};
+use crate::model::{ChatModel, ControlTokens, EncodedText, Marks, TextSegment, Unmarked, encode};
 use crate::visible;
 use crate::wording::counted;
 
@@ -207,7 +211,7 @@ impl Renderer for TemplateRenderer<'_> {
 }
 
 impl TemplateRenderer<'_> {
-    /// Appends the sequences of a chat, whose texts may have marks.
+    /// Appends the sequences of a chat, whose texts may have marks, and applies the limit of their length.
     fn render_chat(
         &mut self,
         chat: &TemplateChat,
@@ -215,20 +219,104 @@ impl TemplateRenderer<'_> {
         left_out: &mut LeftOutCounts,
         out: &mut Sequences,
     ) -> Result<(), String> {
-        let shared = self.shared;
-        let found = self.found(chat, left_out)?;
-        let control = shared.control(chat);
         let mut cuts = 0;
-        for found in &found {
-            self.refuse_unseen(chat, found, left_out)?;
-            let unmarked = marks.map(|marks| control.unmarked(marks, &found.text));
-            cuts += self.encode(found, unmarked.as_ref(), out)?;
+        let mut written = Vec::new();
+        for found in self.found(chat, marks, left_out)? {
+            self.refuse_unseen(chat, &found, left_out)?;
+            let encoded = self.encode(chat, &found, marks, out)?;
+            if out.over().is_some_and(|limit| limit.too_long == TooLong::DropTurns) {
+                let fits = self.without_turns(chat, marks, (&found, &encoded), out)?;
+                for (found, more) in fits {
+                    cuts += more;
+                    written.push(found);
+                }
+                continue;
+            }
+            out.limit_last(false)?;
+            cuts += encoded.cuts;
+            written.push(found);
         }
         self.shared.counts.cuts.fetch_add(cuts, Ordering::Relaxed);
-        for found in &found {
-            self.shared.count_turns(found);
-        }
+        written.iter().for_each(|found| self.shared.count_turns(found));
         Ok(())
+    }
+
+    /// Replaces the last sequence, which is too long, by those of the chat without as few of its oldest turns as possible;
+    /// by none if no number of them helps. Returns their texts, and in how many places each was cut.
+    fn without_turns(
+        &mut self,
+        chat: &TemplateChat,
+        marks: Option<Marks>,
+        (found, encoded): (&FoundTurns, &EncodedText),
+        out: &mut Sequences,
+    ) -> Result<Vec<(FoundTurns, u64)>, String> {
+        let from = out.count() - 1;
+        let before = out.length_since(from);
+        out.reset(from);
+        let last = found.turns.last().map_or(chat.messages.len() - 1, |turn| turn.message);
+        let lead = chat.messages.iter().take_while(|message| has_role(message, SYSTEM)).count();
+        // (The chat may begin with each of these behind its system messages.)
+        let begins = lead + 1..=last;
+        let begins: Vec<usize> =
+            begins.filter(|place| has_role(&chat.messages[*place], USER)).collect();
+        let most = out.limit.map_or(usize::MAX, |limit| limit.tokens);
+        // As many as have to leave if the rest stays as it stands.
+        let tokens_before = |begin: usize| {
+            let segments = found.segments.iter().zip(&encoded.segments);
+            let left = segments.filter(|(of, _)| (lead..begin).contains(&of.message));
+            left.map(|(_, tokens)| tokens.len()).sum::<usize>()
+        };
+        let fits = |begin: &usize| before.tokens.saturating_sub(tokens_before(*begin)) <= most;
+        let guessed = begins.iter().position(fits).unwrap_or(begins.len().saturating_sub(1));
+        let mut made = None;
+        let mut number = guessed;
+        while made.is_none() && number < begins.len() {
+            let shorter = shorter(chat, found, (lead, begins[number]..last + 1));
+            made = self.if_it_fits(&shorter, marks, out)?;
+            number += 1;
+        }
+        if made.is_none() {
+            out.dropped(before);
+            return Ok(Vec::new());
+        }
+        number -= 1;
+        while number > 0 && number <= guessed {
+            let taken = out.take_from(from);
+            let shorter = shorter(chat, found, (lead, begins[number - 1]..last + 1));
+            let Some(longer) = self.if_it_fits(&shorter, marks, out)? else {
+                out.put(taken);
+                break;
+            };
+            made = Some(longer);
+            number -= 1;
+        }
+        let left = &chat.messages[lead..begins[number]];
+        let turns = left.iter().filter(|message| has_role(message, USER)).count();
+        out.shortened(before, from, turns);
+        Ok(made.unwrap_or_default())
+    }
+
+    /// Appends the sequences of a chat if all of them fit.
+    fn if_it_fits(
+        &mut self,
+        chat: &TemplateChat,
+        marks: Option<Marks>,
+        out: &mut Sequences,
+    ) -> Result<Option<Vec<(FoundTurns, u64)>>, String> {
+        // (What is left out of the whole chat is counted already.)
+        let mut left_out = LeftOutCounts::default();
+        let from = out.count();
+        let mut made = Vec::new();
+        for found in self.found(chat, marks, &mut left_out)? {
+            self.refuse_unseen(chat, &found, &mut left_out)?;
+            let encoded = self.encode(chat, &found, marks, out)?;
+            if out.over().is_some() {
+                out.reset(from);
+                return Ok(None);
+            }
+            made.push((found, encoded.cuts));
+        }
+        Ok(Some(made))
     }
 
     /// Marks the control tokens that texts of a chat spell, if they do not become the tokens.
@@ -246,6 +334,7 @@ impl TemplateRenderer<'_> {
     fn found(
         &self,
         chat: &TemplateChat,
+        marks: Option<Marks>,
         left_out: &mut LeftOutCounts,
     ) -> Result<Vec<FoundTurns>, String> {
         let has_tools = !chat.tools.is_empty();
@@ -255,6 +344,10 @@ impl TemplateRenderer<'_> {
             false => Ok(rendered),
         });
         let rendered = rendered.map_err(|error| error.to_string())?;
+        let rendered = match marks {
+            Some(marks) => rendered.with_text_mark(marks.begin()),
+            None => rendered,
+        };
         let wanted = |message: usize| chat.messages[message].is_trained;
         let is_one = self.shared.chats.read.turns.is_one;
         let records = if is_one { Records::One } else { Records::Fewest };
@@ -323,13 +416,16 @@ impl TemplateRenderer<'_> {
         Ok(())
     }
 
-    /// Appends the tokens of a text; returns how many places were inside a token, and were cut.
+    /// Appends the tokens of a text.
     fn encode(
         &mut self,
+        chat: &TemplateChat,
         found: &FoundTurns,
-        unmarked: Option<&Unmarked>,
+        marks: Option<Marks>,
         out: &mut Sequences,
-    ) -> Result<u64, String> {
+    ) -> Result<EncodedText, String> {
+        let unmarked = marks.map(|marks| self.shared.control(chat).unmarked(marks, &found.text));
+        let unmarked = unmarked.as_ref();
         let (text, pieces) = unmarked.map_or((&found.text, &[][..]), |of| (&of.text, &of.pieces));
         let mut places = unmarked.map(Unmarked::places);
         let mut place = |of: usize| places.as_mut().map_or(of, |places| places(of));
@@ -342,7 +438,7 @@ impl TemplateRenderer<'_> {
         let parts = (&segments[..], pieces);
         let encoded = encode(&mut self.encoder, text, parts, tokens, &mut self.ends);
         let encoded = encoded.map_err(|error| error.to_string())?;
-        let places = found.segments.iter().zip(encoded.segments);
+        let places = found.segments.iter().zip(&encoded.segments);
         for (segment, tokens) in places.filter(|(_, tokens)| !tokens.is_empty()) {
             out.rendered.segments.list.push(harmony::Segment {
                 role: role(segment.role),
@@ -354,8 +450,30 @@ impl TemplateRenderer<'_> {
             });
         }
         out.end();
-        Ok(encoded.cuts)
+        Ok(encoded)
     }
+}
+
+const SYSTEM: &[&str] = &["system", "developer"];
+const USER: &[&str] = &["user"];
+
+fn has_role(message: &TemplateMessage, roles: &[&str]) -> bool {
+    let role = message.value.get("role").and_then(Value::as_text);
+    role.is_some_and(|role| roles.contains(&role))
+}
+
+/// Returns the first messages of a chat with a later part of it, in which the turns of a record are trained on.
+fn shorter(
+    chat: &TemplateChat,
+    found: &FoundTurns,
+    (lead, part): (usize, Range<usize>),
+) -> TemplateChat {
+    let messages = (0..lead).chain(part).map(|place| {
+        let is_trained = is_turn(found, place);
+        TemplateMessage { is_trained, ..chat.messages[place].clone() }
+    });
+    let (tools, variables) = (chat.tools.clone(), chat.variables.clone());
+    TemplateChat { messages: messages.collect(), tools, variables }
 }
 
 /// Whether a message is trained on in a record.

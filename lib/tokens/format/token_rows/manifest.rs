@@ -128,6 +128,26 @@ impl RowsManifest {
         })
     }
 
+    /// Returns a warning for each fact that a trainer should know.
+    pub fn warnings(&self) -> Vec<String> {
+        self.unsupervised().into_iter().chain(self.wrong_ends()).collect()
+    }
+
+    /// Returns a warning about sequences that end, or go on, where a row ends.
+    fn wrong_ends(&self) -> Option<String> {
+        let PackingChanges { cut, split, .. } = self.changed;
+        let count =
+            cut.sequences + if self.overflow == Overflow::Split { split.sequences } else { 0 };
+        let (sequences, length) = (counted(count, "sequence"), self.seq_length?);
+        let verb = if count == 1 { "is" } else { "are" };
+        (count > 0).then(|| {
+            format!(
+                "{sequences} longer than a row {verb} cut, also within answers, and such an answer teaches a wrong end; \
+                 chat-tok --max-length {length} shortens chats where an answer ends"
+            )
+        })
+    }
+
     pub fn packing(&self) -> Packing {
         let RowsManifest { seq_length, algorithm, overflow, counted, .. } = *self;
         let multiple = self.padding.map_or(NonZeroU32::MIN, |padding| padding.multiple);
