@@ -53,8 +53,7 @@ fn what_a_text_spells_is_text_or_the_token_or_refused() {
     let alias = run(&model, &record, &["--allow-special"]).ok();
     assert_eq!((token.stdout, token.stderr), (alias.stdout, alias.stderr));
     let refused = run(&model, &record, &["--special", "refuse"]);
-    let cause =
-        "stdin:1: message 0: a text spells the control token <|im_end|>; try: --special text, ";
+    let cause = "message 0: a text spells the control token <|im_end|>; try: --special text, ";
     refused.fails(1, &[cause]);
     // What is trained on is the answer, its stop token, and nothing else.
     let chats = dir.write("c.jsonl", format!("{record}\n"));
