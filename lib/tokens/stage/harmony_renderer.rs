@@ -35,13 +35,13 @@ impl Renderer for HarmonyRenderer<'_> {
         self.texts.clear();
         for Range { start, end } in self.conversations.of(chat, left_out, &mut self.texts)? {
             let text = std::str::from_utf8(&self.texts[start..end]).map_err(|e| e.to_string())?;
-            // (JSON writes these tokens as they are.)
             let mut tokens = control_tokens(text).peekable();
             match tokens.peek() {
                 Some(token) if self.special == SpelledControl::Refuse => {
                     return Err(refused("the chat", token));
                 }
-                _ => out.spelled += tokens.count() as u64,
+                // (The conversations of a chat have the same messages.)
+                _ => out.spelled = out.spelled.max(tokens.count() as u64),
             }
             self.renderer.render(text, &mut out.rendered).map_err(|error| error.to_string())?;
             out.end();
@@ -51,12 +51,16 @@ impl Renderer for HarmonyRenderer<'_> {
     }
 }
 
-/// Returns the control tokens that a text spells.
-fn control_tokens(text: &str) -> impl Iterator<Item = &str> {
-    let begins = memchr::memmem::find_iter(text.as_bytes(), b"<|");
+/// Returns the control tokens that the texts of a conversation spell, which JSON writes as they are.
+fn control_tokens(conversation: &str) -> impl Iterator<Item = &str> {
+    // (In a text these quotes are escaped.)
+    const OF_CALL: &str = "\"content_type\": \"";
+    let begins = memchr::memmem::find_iter(conversation.as_bytes(), b"<|");
     let token = |at: usize| {
-        let end = at + text[at..].find("|>")? + "|>".len();
-        special_id(&text[at..end]).map(|_| &text[at..end])
+        let end = at + conversation[at..].find("|>")? + "|>".len();
+        let token = &conversation[at..end];
+        let is_text = special_id(token).is_some() && !conversation[..at].ends_with(OF_CALL);
+        is_text.then_some(token)
     };
     begins.filter_map(token)
 }

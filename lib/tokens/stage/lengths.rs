@@ -159,9 +159,10 @@ impl LengthCounts {
 }
 
 impl Sequences {
-    /// Applies the limit to the last sequence, which is of Harmony if `is_harmony`. The error says why the chat is refused.
-    pub fn limit_last(&mut self, is_harmony: bool) -> Result<(), String> {
-        let Some(limit) = self.over() else { return Ok(()) };
+    /// Applies the limit to the last sequence, which is of Harmony if `is_harmony`; returns whether something is left of
+    /// it. The error says why the chat is refused.
+    pub fn limit_last(&mut self, is_harmony: bool) -> Result<bool, String> {
+        let Some(limit) = self.over() else { return Ok(true) };
         let before = self.length_since(self.ends.len() - 1);
         let turns = match limit.too_long {
             TooLong::Refuse => return Err(limit.refused(before.tokens)),
@@ -173,7 +174,7 @@ impl Sequences {
             Some(turns) => self.shortened(before, self.ends.len() - 1, turns),
             None => self.drop_last(before),
         }
-        Ok(())
+        Ok(turns.is_some())
     }
 
     /// Counts that a sequence became those from a number on.

@@ -232,9 +232,10 @@ impl TemplateRenderer<'_> {
                 }
                 continue;
             }
-            out.limit_last(false)?;
-            cuts += encoded.cuts;
-            written.push(found);
+            if out.limit_last(false)? {
+                cuts += encoded.cuts;
+                written.push(found);
+            }
         }
         self.shared.counts.cuts.fetch_add(cuts, Ordering::Relaxed);
         written.iter().for_each(|found| self.shared.count_turns(found));
