@@ -102,7 +102,7 @@ impl ChatTok {
         }
         if let Some(limit) = self.limit {
             let lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
-            warnings.extend(lengths.told(limit));
+            warnings.extend(lengths.told(limit.too_long));
         }
         warnings
     }

@@ -128,13 +128,18 @@ impl LeftLengths {
         self.trained += before.trained.saturating_sub(after.trained) as u64;
     }
 
-    fn told(&self, limit: LengthLimit, how: &str) -> Option<String> {
-        let (sequences, chats) = (counted(self.sequences, "sequence"), counted(self.chats, "chat"));
-        let (tokens, trained) = (counted(self.tokens, "token"), grouped(self.trained));
-        (self.sequences > 0).then(|| {
+    /// Returns the line that says it. (The lines of several tasks are summed: no other number stands there.)
+    fn told(&self, how: &str) -> Option<String> {
+        let LeftLengths { chats, sequences, turns, tokens, trained } = *self;
+        let turns = (turns > 0).then(|| format!("; these turns: {}", grouped(turns)));
+        (sequences > 0).then(|| {
             format!(
-                "{sequences} of {chats} over --max-length {}: {how}; {tokens} left out, {trained} of them trained on",
-                limit.tokens
+                "--max-length: {} left out, {} of them trained on (sequences {how}: {}; their chats: {}{})",
+                counted(tokens, "token"),
+                grouped(trained),
+                grouped(sequences),
+                grouped(chats),
+                turns.unwrap_or_default()
             )
         })
     }
@@ -147,14 +152,12 @@ impl LengthCounts {
     }
 
     /// Returns a line for each kind.
-    pub fn told(&self, limit: LengthLimit) -> impl Iterator<Item = String> {
-        let turns = counted(self.shortened.turns, "turn");
-        let how = match limit.too_long {
-            TooLong::Mask => "cut behind the last answer that fits".to_string(),
-            _ => format!("without their oldest turns ({turns})"),
+    pub fn told(&self, too_long: TooLong) -> impl Iterator<Item = String> {
+        let how = match too_long {
+            TooLong::Mask => "cut behind the last answer that fits",
+            _ => "without their oldest turns",
         };
-        let dropped = self.dropped.told(limit, "dropped");
-        [dropped, self.shortened.told(limit, &how)].into_iter().flatten()
+        [self.dropped.told("dropped"), self.shortened.told(how)].into_iter().flatten()
     }
 }
 

@@ -47,12 +47,11 @@ fn lengths(record: &Value) -> [usize; 2] {
 }
 
 /// What is said of a sequence that had and has such lengths.
-fn told(most: usize, how: &str, before: [usize; 2], after: [usize; 2]) -> String {
+fn told(how: &str, before: [usize; 2], after: [usize; 2]) -> String {
     let [tokens, trained] = [before[0] - after[0], before[1] - after[1]];
     let tokens = if tokens == 1 { "1 token".to_string() } else { format!("{tokens} tokens") };
     format!(
-        "chat-tok: warning: 1 sequence of 1 chat over --max-length {most}: {how}; {tokens} left out, {trained} of \
-         them trained on\n"
+        "chat-tok: warning: --max-length: {tokens} left out, {trained} of them trained on (sequences {how})\n"
     )
 }
 
@@ -113,26 +112,27 @@ fn each_policy_leaves_out_what_it_says() {
             );
             refused.fails(1, &[&cause]);
             let dropped = with("drop").ok();
-            let is_told = told(most, "dropped", sizes[0], [0, 0]);
+            let is_told = told("dropped: 1; their chats: 1", sizes[0], [0, 0]);
             assert_eq!((dropped.records(), &dropped.stderr), (vec![], &is_told), "{model} {most}");
             let shorter = with("drop-turns").ok();
             match (1..3).find(|without| sizes[*without][0] <= most) {
                 Some(without) => {
-                    let turns = if without == 1 { "1 turn" } else { "2 turns" };
-                    let how = format!("without their oldest turns ({turns})");
+                    let how = format!(
+                        "without their oldest turns: 1; their chats: 1; these turns: {without}"
+                    );
                     assert_eq!(shorter.records(), [whole[without].clone()], "{model} {most}");
-                    assert_eq!(shorter.stderr, told(most, &how, sizes[0], sizes[without]));
+                    assert_eq!(shorter.stderr, told(&how, sizes[0], sizes[without]));
                 }
                 None => assert_eq!((shorter.records(), &shorter.stderr), (vec![], &is_told)),
             }
             let masked = with("mask").ok();
             match cut(&whole[0], most, model == "gpt-oss") {
                 Some(wanted) => {
-                    let how = "cut behind the last answer that fits";
+                    let how = "cut behind the last answer that fits: 1; their chats: 1";
                     assert_eq!(masked.records(), [wanted.clone()], "{model} {most}");
                     assert!(lengths(&wanted)[0] <= most);
                     // (The end of a document of gpt-oss stays.)
-                    assert_eq!(masked.stderr, told(most, how, sizes[0], lengths(&wanted)));
+                    assert_eq!(masked.stderr, told(how, sizes[0], lengths(&wanted)));
                 }
                 None => assert_eq!((masked.records(), &masked.stderr), (vec![], &is_told)),
             }
@@ -151,12 +151,9 @@ fn each_sequence_is_measured() {
         |how: &str| run("gpt-oss", &["--max-length", &most, "--too-long", how], &chat(0)).ok();
     let dropped = with("drop");
     assert_eq!(dropped.records(), [first.clone(), second.clone()]);
-    let counts = "warning: 1 sequence of 1 chat over --max-length ";
-    assert!(dropped.stderr.contains(counts), "{}", dropped.stderr);
-    assert!(
-        dropped.stderr.ends_with("chat-tok: 1 chat, 2 sequences, ")
-            || dropped.stderr.contains("1 chat, 2 sequences")
-    );
+    for said in [" (sequences dropped: 1; their chats: 1)\n", "chat-tok: 1 chat, 2 sequences, "] {
+        assert!(dropped.stderr.contains(said), "{}", dropped.stderr);
+    }
     let shorter = with("drop-turns").records();
     assert_eq!(shorter[..2], all[..2]);
     let mut alone = run("gpt-oss", &[], &chat(1)).ok().records().pop().unwrap();

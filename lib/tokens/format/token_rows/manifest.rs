@@ -136,14 +136,14 @@ impl RowsManifest {
     /// Returns a warning about sequences that end, or go on, where a row ends.
     fn wrong_ends(&self) -> Option<String> {
         let PackingChanges { cut, split, .. } = self.changed;
-        let count =
-            cut.sequences + if self.overflow == Overflow::Split { split.sequences } else { 0 };
-        let (sequences, length) = (counted(count, "sequence"), self.seq_length?);
+        let split = if self.overflow == Overflow::Split { split.sequences } else { 0 };
+        let count = cut.sequences + split;
         let verb = if count == 1 { "is" } else { "are" };
         (count > 0).then(|| {
             format!(
-                "{sequences} longer than a row {verb} cut, also within answers, and such an answer teaches a wrong end; \
-                 chat-tok --max-length {length} shortens chats where an answer ends"
+                "{} {verb} cut where a row ends, also within answers, which teaches wrong ends; chat-tok --max-length \
+                 shortens chats where an answer ends",
+                counted(count, "sequence")
             )
         })
     }
