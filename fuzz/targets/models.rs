@@ -95,7 +95,7 @@ fn tokenizer(bytes: &[u8]) -> Result<(), String> {
             let folder = Folder::open_with(&path, choice).map_err(|error| error.to_string())?;
             let mut encoder = folder.tokenizer().encoder();
             let (mut ids, mut ends) = (Vec::new(), Vec::new());
-            for special in [Special::Tokens, Special::Text] {
+            for special in [Special::Tokens, Special::Text, Special::Plain] {
                 encoder
                     .encode_with_ends(TEXT, special, &mut ids, &mut ends)
                     .map_err(|error| error.to_string())?;

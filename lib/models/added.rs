@@ -1,5 +1,7 @@
 //! Added tokens, which are found in a text before it is encoded: the leftmost first, and at one place the longest.
 
+use std::ops::Range;
+
 use serde::Deserialize;
 
 /// An added token of `tokenizer.json`.
@@ -21,13 +23,18 @@ pub struct AddedToken {
     pub special: bool,
 }
 
-/// A place where a text spells an added token.
-#[derive(Clone, Copy, Debug)]
-pub struct SpelledToken<'a> {
-    /// The token.
-    pub token: &'a AddedToken,
-    /// The byte of the text at which it begins.
-    pub start: usize,
+/// Finds the texts of chosen added tokens in raw text.
+pub struct TokenFinder(Finder);
+
+impl TokenFinder {
+    pub(crate) fn new<'a>(tokens: impl Iterator<Item = &'a AddedToken>) -> Self {
+        Self(Finder::new(tokens.map(|token| (&*token.content, token.id))))
+    }
+
+    /// Returns the ids of the tokens that a text spells, and their bytes: the leftmost first, and at one place the longest.
+    pub fn find_all<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (u32, Range<usize>)> + 'a {
+        self.0.find_all(text).map(|found| (found.number, found.start..found.end))
+    }
 }
 
 /// Finds the texts of a set with a tree of their bytes.
@@ -154,15 +161,6 @@ impl AddedTokens {
         let normalized =
             Finder::new(contents.iter().map(|(content, number)| (&**content, *number)));
         Self { tokens, raw, normalized }
-    }
-
-    /// Returns the added tokens that a text spells: first the tokens of raw text, then the tokens of normalized text.
-    pub fn spelled<'a>(&'a self, text: &'a str) -> impl Iterator<Item = SpelledToken<'a>> + 'a {
-        let found = self.raw.find_all(text).chain(self.normalized.find_all(text));
-        found.map(|Match { number, start, .. }| SpelledToken {
-            token: &self.tokens[number as usize],
-            start,
-        })
     }
 }
 

@@ -177,6 +177,16 @@ fn take(path: &Path, from: &Value, to: &mut Vec<(String, String)>) -> Result<(),
     Ok(())
 }
 
+/// Returns `chat_control_tokens` of a configuration.
+pub fn control_tokens((path, config): (&Path, &Value)) -> Result<Option<Vec<String>>, FolderError> {
+    const NAME: &str = "chat_control_tokens";
+    let Some(value) = config.get(NAME).filter(|value| !value.is_null()) else { return Ok(None) };
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let tokens = value.as_array().and_then(|list| list.iter().map(text).collect());
+    let bad = || FolderError::other(path, format!("{NAME} is not a list of texts"));
+    tokens.map(Some).ok_or_else(bad)
+}
+
 /// Returns `eos_token_id` of a configuration: a number or a list. A model of several parts may have it in
 /// `text_config`.
 pub fn stop_ids(path: &Path, config: &Value) -> Result<Vec<u32>, FolderError> {

@@ -18,6 +18,8 @@ pub enum Special {
     Tokens,
     /// As text. (Added tokens that are not special are found all the same.)
     Text,
+    /// As text, as text that spells any other added token.
+    Plain,
 }
 
 /// Encodes text. Adds no tokens before or after it (`add_special_tokens=False`). Each thread has its own.
@@ -90,6 +92,31 @@ impl Encoder {
             }
             (_, None) => Err(EncodeError("no engine".to_owned())),
         }
+    }
+
+    /// Appends the ids of a piece from the middle of a text, and the end of each in the piece. What the normalizer puts
+    /// before a text is not put before it. (As in transformers, a line break is encoded before it and taken away.)
+    pub fn encode_within(
+        &mut self,
+        piece: &str,
+        special: Special,
+        ids: &mut Vec<i32>,
+        ends: &mut Vec<usize>,
+    ) -> Result<(), EncodeError> {
+        const BEFORE: &str = "\n";
+        let mut before = Vec::new();
+        self.encode(BEFORE, Special::Tokens, &mut before)?;
+        let first = (ids.len(), ends.len());
+        self.encode_with_ends(&[BEFORE, piece].concat(), special, ids, ends)?;
+        if !ids[first.0..].starts_with(&before) {
+            ids.truncate(first.0);
+            ends.truncate(first.1);
+            return self.encode_with_ends(piece, special, ids, ends);
+        }
+        ids.drain(first.0..first.0 + before.len());
+        ends.drain(first.1..first.1 + before.len());
+        ends[first.1..].iter_mut().for_each(|end| *end = end.saturating_sub(BEFORE.len()));
+        Ok(())
     }
 
     /// Encodes each piece of a text by itself, as at inference. `cuts` are bytes in ascending order, each the start of
@@ -203,5 +230,9 @@ impl Pass<'_> {
 
 /// Whether a match is a token, and not text.
 fn is_token(added: &AddedTokens, special: Special, found: &Match) -> bool {
-    special == Special::Tokens || !added.tokens[found.number as usize].special
+    match special {
+        Special::Tokens => true,
+        Special::Text => !added.tokens[found.number as usize].special,
+        Special::Plain => false,
+    }
 }

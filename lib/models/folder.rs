@@ -20,6 +20,7 @@ pub struct Folder {
     special_tokens: Vec<(String, String)>,
     stop_tokens: Vec<StopToken>,
     class: Option<String>,
+    control_tokens: Option<Vec<String>>,
 }
 
 /// The file of the tokenizer.
@@ -92,6 +93,7 @@ impl Folder {
             class: configs
                 .of(0)
                 .and_then(|(_, config)| Some(config["tokenizer_class"].as_str()?.into())),
+            control_tokens: configs.of(0).map_or(Ok(None), config::control_tokens)?,
         };
         folder.find_stop_tokens(&configs)?;
         Ok(folder)
@@ -185,6 +187,12 @@ impl Folder {
     /// anew from the vocabulary of `tokenizer.json`, and may give other ids.
     pub fn class(&self) -> Option<&str> {
         self.class.as_deref()
+    }
+
+    /// The texts of added tokens that chats are made of beside the special ones, if `tokenizer_config.json` states them
+    /// (`chat_control_tokens` of transformers).
+    pub fn control_tokens(&self) -> Option<&[String]> {
+        self.control_tokens.as_deref()
     }
 
     /// The number of ids with added tokens: the highest id plus one.

@@ -38,7 +38,7 @@ mod template;
 mod text_file;
 mod tokenizer;
 
-pub use added::{AddedToken, SpelledToken};
+pub use added::{AddedToken, TokenFinder};
 pub use encoder::{Encoder, Special};
 pub use error::{Cause, EncodeError, FolderError, UnknownToken};
 pub use folder::{Folder, StopToken, files_of};

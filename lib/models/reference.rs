@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokenizers::models::bpe::{BPE, Vocab};
-use tokenizers::{AddedToken, Tokenizer};
+use tokenizers::{
+    AddedToken, Encoding, Model, NormalizedString, Normalizer, OffsetType, PreTokenizedString,
+    PreTokenizer, Tokenizer,
+};
 
 use crate::encoder::Special;
 use crate::error::EncodeError;
@@ -43,9 +46,10 @@ impl Reference {
         let is_text = special == Special::Text;
         loop {
             let tokenizer = self.0.read().unwrap_or_else(PoisonError::into_inner);
-            if tokenizer.get_encode_special_tokens() == is_text {
+            if special == Special::Plain || tokenizer.get_encode_special_tokens() == is_text {
                 let encoding = guarded(|| {
                     let encoding = match ends {
+                        _ if special == Special::Plain => plain(&tokenizer, text),
                         Some(_) => tokenizer.encode(text, false),
                         None => tokenizer.encode_fast(text, false),
                     };
@@ -82,6 +86,20 @@ impl Reference {
     pub fn id_of(&self, token: &str) -> Option<u32> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).token_to_id(token)
     }
+}
+
+/// Encodes a text without a look for added tokens, which the crate always does itself.
+fn plain(tokenizer: &Tokenizer, text: &str) -> tokenizers::Result<Encoding> {
+    let mut normalized = NormalizedString::from(text);
+    if let Some(normalizer) = tokenizer.get_normalizer() {
+        normalizer.normalize(&mut normalized)?;
+    }
+    let mut split = PreTokenizedString::from(normalized);
+    if let Some(pre_tokenizer) = tokenizer.get_pre_tokenizer() {
+        pre_tokenizer.pre_tokenize(&mut split)?;
+    }
+    split.tokenize(|part| tokenizer.get_model().tokenize(part.get()))?;
+    split.into_encoding(None, 0, OffsetType::Byte)
 }
 
 /// A tokenizer with a model that the crate reads. It gets no post-processor (which would add special tokens and take

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gristmill_tokenizer::{HashMap as Map, both};
 
-use crate::added::{AddedToken, AddedTokens, SpelledToken};
+use crate::added::{AddedToken, AddedTokens, TokenFinder};
 use crate::characters::Characters;
 use crate::config::StatedToken;
 use crate::decode::{Spelling, TokenTable};
@@ -149,14 +149,9 @@ impl Tokenizer {
         &self.0.added.tokens
     }
 
-    /// Returns the added tokens that a text spells, which texts of a chat should not do. Quick if there are none.
-    pub fn spelled<'a>(&'a self, text: &'a str) -> impl Iterator<Item = SpelledToken<'a>> + 'a {
-        self.0.added.spelled(text)
-    }
-
-    /// Returns the first special token that a text spells.
-    pub fn spelled_special<'a>(&'a self, text: &'a str) -> Option<SpelledToken<'a>> {
-        self.spelled(text).find(|spelled| spelled.token.special)
+    /// Makes a finder of chosen added tokens.
+    pub fn finder(&self, is_wanted: impl Fn(&AddedToken) -> bool) -> TokenFinder {
+        TokenFinder::new(self.added_tokens().iter().filter(|token| is_wanted(token)))
     }
 
     /// Returns the id of an added token, or of another token by its bytes.

@@ -15,6 +15,8 @@ pub struct Chat {
     messages: Vec<Value>,
     tools: Value,
     documents: Value,
+    /// The character before tokens that are text.
+    text_mark: Option<char>,
 }
 
 impl Chat {
@@ -24,7 +26,7 @@ impl Chat {
             return Err(Error::Chat("a chat without messages".into()));
         }
         let messages = messages.iter().map(message).collect::<Result<_, Error>>()?;
-        Ok(Chat { messages, tools: Value::None, documents: Value::None })
+        Ok(Chat { messages, tools: Value::None, documents: Value::None, text_mark: None })
     }
 
     /// Adds tools, which must be dicts.
@@ -35,6 +37,15 @@ impl Chat {
     /// Adds documents, which must be dicts.
     pub fn with_documents(self, documents: Vec<Value>) -> Result<Chat, Error> {
         Ok(Chat { documents: dicts(documents, "document")?, ..self })
+    }
+
+    /// Names a character that stands before tokens in texts of messages that are text: none of these ends a turn.
+    pub fn with_text_mark(self, mark: char) -> Chat {
+        Chat { text_mark: Some(mark), ..self }
+    }
+
+    pub(crate) fn text_mark(&self) -> Option<char> {
+        self.text_mark
     }
 
     /// The messages, as the template gets them.
@@ -59,7 +70,7 @@ impl Chat {
             Value::None => Value::None,
             _ => Value::list(tools)?,
         };
-        Ok(Chat { messages, tools, documents: self.documents.clone() })
+        Ok(Chat { messages, tools, ..self.clone() })
     }
 
     pub(crate) fn documents(&self) -> &Value {

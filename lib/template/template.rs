@@ -84,6 +84,11 @@ impl Template {
         self.program.has_generation
     }
 
+    /// The template's own texts: what stands outside of tags, and its constants; with a null character between two.
+    pub fn literals(&self) -> &str {
+        &self.program.literals
+    }
+
     /// Renders a chat.
     pub fn render(&self, chat: &Chat, add_generation_prompt: bool) -> Result<String, Error> {
         self.render_marked(chat, add_generation_prompt).map(|marked| marked.text)

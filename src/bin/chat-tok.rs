@@ -11,7 +11,7 @@ use gristmill::cli::{self, CommonArgs, FileForms, JobsArgs, OnErrorArgs, OutputA
 use gristmill::error::Result;
 use gristmill::record::{CHAT, TOKENS, chat, tokens};
 use gristmill::runner::Runner;
-use gristmill::stage::{Budget, ChatArgs, ChatTok, Chats, ModelArgs, SourceArgs};
+use gristmill::stage::{Budget, ChatArgs, ChatTok, Chats, LengthArgs, ModelArgs, SourceArgs};
 use gristmill::stream::Writer;
 
 /// Render chats as a model reads them, and tokenize them
@@ -29,6 +29,8 @@ pub struct Args {
     model: ModelArgs,
     #[command(flatten)]
     chat: ChatArgs,
+    #[command(flatten)]
+    lengths: LengthArgs,
 
     /// Stop after the record that reaches N tokens in total
     #[arg(long, value_name = "N", help_heading = "Input")]
@@ -79,15 +81,16 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     args.source.input.shows_at_once = args.output.shows();
     let reader = args.source.open(wanted)?.feeding(args.jobs.jobs);
     let mut header = reader.header().through(&TOKENS, args.output.entry(tool));
-    let stated = json!({"chat": model.stated, "id_field": args.chat.id_field});
+    let mut stated = json!({"chat": model.stated, "id_field": args.chat.id_field});
+    args.lengths.state(&mut stated["chat"]);
     args.source.state_conversion(&mut header, &reader, stated);
     model.tokens.state(&mut header, (&args.source, &reader), args.max_tokens)?;
-    if read.changes_number() {
+    if read.changes_number() || args.lengths.changes_number() {
         args.source.forget_rows(&mut header);
     }
     let writer = Writer::stdout(&args.output, &tokens::unmasked_schema(), &header)?;
     let sink = Budget { sink: writer, tokens: args.max_tokens.unwrap_or(u64::MAX) };
-    let stage = ChatTok::new(model.rendering, chats);
+    let stage = ChatTok::new(model.rendering, chats, args.lengths.limit());
     let make = || {
         let mut worker = stage.worker();
         move |batch| worker.convert(batch)
@@ -95,7 +98,6 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let runner = Runner::new(tool, &args.common, "chats").on_error(&args.on_error);
     runner.jobs(args.jobs.jobs).run(reader, make, sink)?;
     tool.warn(&stage.warnings(), &args.common);
-    let told = [stage.unread(), stage.summary()].into_iter().flatten();
-    told.filter(|_| !args.common.quiet).for_each(|line| tool.tell(&line));
+    stage.told().filter(|_| !args.common.quiet).for_each(|line| tool.tell(&line));
     Ok(())
 }

@@ -72,6 +72,8 @@ pub struct Args {
     algorithm: Option<Algorithm>,
 
     /// A sequence longer than a row: error, drop, split into pieces, or cut off its end
+    ///
+    /// Pieces and cut sequences end within answers; chat-tok --max-length shortens chats where an answer ends.
     #[arg(long, value_enum, value_name = "HOW", default_value = "error")]
     #[arg(hide_possible_values = true, add = ForPipelines)]
     overflow: Overflow,
@@ -203,7 +205,7 @@ fn from_triples(
         }
         _ => tool.tell_made(Some(&summary(&made)), &args.common),
     }
-    tool.warn(&made.unsupervised().into_iter().collect::<Vec<_>>(), &args.common);
+    tool.warn(&made.warnings(), &args.common);
     tool.tell_left(left(&made).as_deref(), &args.common);
     Ok(())
 }

@@ -158,8 +158,25 @@ fn limits_and_options_are_those_of_one_machine() {
             "--tasks 3",
             Some("--turns last --template other.jinja --stop '</s>' --set name=x"),
         ),
-        ("lines", "--on-error skip --shards 2", "", None),
-        ("lines", "--on-error skip --turns split", "", Some("--on-error skip --turns split")),
+        ("lines", "--on-error skip --special refuse --shards 2", "", None),
+        (
+            "lines",
+            "--on-error skip --special refuse --turns split",
+            "",
+            Some("--on-error skip --special refuse --turns split"),
+        ),
+        (
+            "lines",
+            "--special text --max-length 150 --too-long mask",
+            "",
+            Some("--max-length 150 --too-long mask"),
+        ),
+        (
+            "in",
+            "--max-length 120 --too-long drop-turns",
+            "--tasks 3",
+            Some("--max-length 120 --too-long drop-turns"),
+        ),
         (
             "lines",
             "--allow-special --set 'name=[1, {}]' --date 2026-01-01 --arguments text --reasoning keep",
@@ -190,7 +207,7 @@ fn limits_and_options_are_those_of_one_machine() {
             let kept = dir.text("rejects-many");
             assert_eq!(kept, dir.text("rejects-one"));
             assert_eq!(kept.lines().count(), 1, "{kept}");
-            assert!(kept.contains("spells the special token"), "{kept}");
+            assert!(kept.contains("spells the control token"), "{kept}");
         }
     }
     // What a limit of tokens leaves is the first of all.
@@ -250,7 +267,9 @@ fn a_limit_of_tokens_ends_where_it_is_reached() {
     ];
     dir.write("c.jsonl", chats.join("\n") + "\n");
     let ids = |limit: u64| {
-        let flags = format!("--turns split --on-error skip --rejects r --max-tokens {limit}");
+        let flags = format!(
+            "--turns split --special refuse --on-error skip --rejects r --max-tokens {limit}"
+        );
         let made = run(&dir, &format!("rm -f r; chat-tok --model m c.jsonl {flags}")).ok();
         let ids = made
             .records()
@@ -259,8 +278,8 @@ fn a_limit_of_tokens_ends_where_it_is_reached() {
             .collect::<Vec<_>>();
         (ids.join(" "), dir.text("r").lines().count())
     };
-    let lengths =
-        run(&dir, "chat-tok --model m c.jsonl --turns split --on-error skip -q").ok().records();
+    let all = "chat-tok --model m c.jsonl --turns split --special refuse --on-error skip -q";
+    let lengths = run(&dir, all).ok().records();
     let length = |at: usize| lengths[at]["tokens"].as_array().unwrap().len() as u64;
     let (first, both) = (length(0), length(0) + length(1));
     assert_eq!(ids(1), ("a#1".to_string(), 0));
@@ -466,6 +485,9 @@ fn what_is_wrong_is_said_in_one_line_before_any_work() {
         ("--turns fit", 2, "--turns is for --chat"),
         ("--chat --template x", 2, "--template is for --model"),
         ("--chat --allow-special", 2, "--allow-special is for --model"),
+        ("--chat --special text", 2, "--special is for --model"),
+        ("--chat --max-length 9", 2, "--max-length is for --model"),
+        ("--chat --model m --too-long drop", 2, "--max-length <N>"),
         ("--chat --reasoning keep", 2, "--reasoning is for --model"),
         ("--chat --arguments text", 2, "--arguments is for --model"),
         ("--chat --trust-generation no", 2, "--trust-generation is for --model"),

@@ -3,6 +3,7 @@
 //! between the marks is JSON, or a dict as Python prints it.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::message::{Call, Content, Draft, read_call};
 use super::value::Json;
@@ -72,6 +73,33 @@ fn results<'r>(draft: &Draft<'r>, text: &str) -> Result<Vec<Draft<'r>>, String> 
         Draft { content, role: Role::Tool, ..draft.clone() }
     };
     Ok(pieces(text, RESULT)?.inside.into_iter().map(result).collect())
+}
+
+/// Returns the places of the marks of calls that stand in the text of an answer; none if it has other text with such
+/// marks.
+pub fn call_marks(text: &str) -> Vec<Range<usize>> {
+    let is_call = |piece: &&str| value_of(piece).is_some_and(|of| read_call(&of).is_ok());
+    match text.contains(CALL[0]).then(|| pieces(text, CALL)) {
+        Some(Ok(found)) if found.inside.iter().all(is_call) => marks(text, &found, CALL),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the places of the marks of results that are the text of a message.
+pub fn result_marks(text: &str) -> Vec<Range<usize>> {
+    match text.trim_start().starts_with(RESULT[0]).then(|| pieces(text, RESULT)) {
+        Some(Ok(found)) => marks(text, &found, RESULT),
+        _ => Vec::new(),
+    }
+}
+
+fn marks(text: &str, found: &Pieces<'_>, [begin, end]: [&str; 2]) -> Vec<Range<usize>> {
+    let around = |inside: &&str| {
+        let start = inside.as_ptr() as usize - text.as_ptr() as usize;
+        let after = start + inside.len();
+        [start - begin.len()..start, after..after + end.len()]
+    };
+    found.inside.iter().flat_map(around).collect()
 }
 
 /// What stands before the first mark, and within each pair of marks.

@@ -59,9 +59,10 @@ mod write;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
+pub use hermes::{call_marks, result_marks};
 pub use left_out::{LeftOutCounts, SharedLeftOutCounts};
-pub use messages::{Arguments, ContentForm, TemplateChat, TemplateChats};
-pub use reasoning::behind_reasoning;
+pub use messages::{Arguments, ContentForm, TemplateChat, TemplateChats, TemplateMessage};
+pub use reasoning::{behind_reasoning, reasoning_marks};
 pub use sessions::SESSIONS;
 pub use shapes::filter_of;
 pub use system::HarmonySettings;

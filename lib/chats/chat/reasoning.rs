@@ -3,6 +3,7 @@
 //! where its reasoning ends is not known.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::left_out::LeftOutCounts;
 use super::message::{Content, Draft};
@@ -103,6 +104,17 @@ fn unfinished(content: &str) -> Option<[&'static str; 2]> {
 /// Returns what stands behind the reasoning with which a text begins.
 pub fn behind_reasoning(content: &str) -> Option<&str> {
     split_thinking(content).map(|(_, answer)| answer)
+}
+
+/// Returns the places of the marks of the reasoning with which a text begins.
+pub fn reasoning_marks(content: &str) -> Vec<Range<usize>> {
+    let start = content.len() - content.trim_start().len();
+    let of = |[begin, end]: &[&str; 2]| {
+        let inner = start + begin.len();
+        let at = inner + content[start..].strip_prefix(begin)?.find(end)?;
+        Some(vec![start..inner, at..at + end.len()])
+    };
+    MARKS.iter().find_map(of).unwrap_or_default()
 }
 
 /// Splits a reasoning between its marks from the text after it; new lines around both are removed.

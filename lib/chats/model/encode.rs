@@ -15,6 +15,14 @@ pub struct TextSegment {
     pub is_target: bool,
 }
 
+/// A piece of a text that is encoded by itself: from `start` to the next piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    pub start: usize,
+    /// The added token that it spells, if it is text all the same.
+    pub token: Option<u32>,
+}
+
 /// The tokens of a text, by segment.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct EncodedText {
@@ -24,17 +32,17 @@ pub struct EncodedText {
     pub cuts: u64,
 }
 
-/// Appends the tokens of a text. `ends` is memory that is reused.
+/// Appends the tokens of a text. `pieces` are those behind the first; `ends` is memory that is reused.
 pub fn encode(
     encoder: &mut Encoder,
     text: &str,
-    segments: &[TextSegment],
+    (segments, pieces): (&[TextSegment], &[Piece]),
     tokens: &mut Vec<i32>,
     ends: &mut Vec<usize>,
 ) -> Result<EncodedText, EncodeError> {
     let first = tokens.len();
     ends.clear();
-    encoder.encode_with_ends(text, Special::Tokens, tokens, ends)?;
+    encode_pieces(encoder, text, (pieces, &[]), tokens, ends)?;
     let wanted = boundaries(segments, text.len());
     let mut cuts: Vec<usize> = Vec::new();
     loop {
@@ -52,7 +60,7 @@ pub fn encode(
         }
         tokens.truncate(first);
         ends.clear();
-        encoder.encode_pieces(text, &cuts, Special::Tokens, tokens, ends)?;
+        encode_pieces(encoder, text, (pieces, &cuts), tokens, ends)?;
     }
     let count = ends.len();
     let mut start = 0;
@@ -66,6 +74,52 @@ pub fn encode(
         start = end;
     }
     Ok(EncodedText { segments: ranges, cuts: cuts.len() as u64 })
+}
+
+/// Encodes the pieces of a text, which is cut at more places.
+fn encode_pieces(
+    encoder: &mut Encoder,
+    text: &str,
+    (pieces, cuts): (&[Piece], &[usize]),
+    tokens: &mut Vec<i32>,
+    ends: &mut Vec<usize>,
+) -> Result<(), EncodeError> {
+    if pieces.is_empty() {
+        encoder.encode_pieces(text, cuts, Special::Tokens, tokens, ends)?;
+        return Ok(());
+    }
+    let mut start = 0;
+    for number in 0..=pieces.len() {
+        let piece = number.checked_sub(1).map(|number| pieces[number]);
+        let end = pieces.get(number).map_or(text.len(), |next| next.start);
+        let cuts: Vec<usize> =
+            cuts.iter().copied().filter(|cut| start < *cut && *cut < end).collect();
+        let (first, first_end) = (tokens.len(), ends.len());
+        let head = cuts.first().map_or(end, |cut| *cut);
+        match piece {
+            None => encoder.encode_with_ends(&text[..head], Special::Tokens, tokens, ends)?,
+            Some(Piece { token, .. }) => {
+                let special = if token.is_some() { Special::Plain } else { Special::Tokens };
+                encoder.encode_within(&text[start..head], special, tokens, ends)?;
+                if let Some(id) = token
+                    && tokens[first..].contains(&(id as i32))
+                {
+                    let token = &text[start..head];
+                    let cause = "is a token also where it is encoded as text; try: --special token";
+                    return Err(EncodeError(format!("{token} {cause}")));
+                }
+            }
+        }
+        ends[first_end..].iter_mut().for_each(|place| *place += start);
+        start = end;
+        for (number, cut) in cuts.iter().enumerate() {
+            let first_end = ends.len();
+            let end = cuts.get(number + 1).copied().unwrap_or(end);
+            encoder.encode_with_ends(&text[*cut..end], Special::Tokens, tokens, ends)?;
+            ends[first_end..].iter_mut().for_each(|place| *place += cut);
+        }
+    }
+    Ok(())
 }
 
 /// Returns the places at which what is trained on begins or ends.

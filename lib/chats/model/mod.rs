@@ -6,12 +6,14 @@
 //! | `mod.rs` | a folder with its templates, ready to render |
 //! | `probe.rs` | what a template does with reasoning and with arguments of calls |
 //! | `stops.rs` | the tokens that end turns |
+//! | `control.rs` | control tokens that texts of a chat spell |
 //! | `encode.rs` | a text and its segments into tokens, cut where what is trained on begins and ends |
 //! | `stated.rs` | the tokenizer that a header states |
 //!
 //! Nothing is fetched. How a folder is read is in `gristmill_models`, how a template is rendered in
 //! `gristmill_template`.
 
+mod control;
 mod encode;
 mod probe;
 mod stated;
@@ -34,7 +36,8 @@ use crate::visible;
 
 use stated::{of_folder_tokenizer, state_files};
 
-pub use encode::{EncodedText, TextSegment, encode};
+pub use control::{ControlTokens, Marks, Unmarked, each_text, may_be_control, with_texts};
+pub use encode::{EncodedText, Piece, TextSegment, encode};
 pub use probe::ArgumentForms;
 pub use stated::{
     GPT_OSS, NOT_CHECKED, NOT_HARMONY, TokenizerName, Vocabulary, end_of, eos_of, is_assumed,
@@ -220,6 +223,11 @@ impl ChatModel {
             self.tokenizer().engine_note(),
             self.reasoning_key.unwrap_or("the content")
         )
+    }
+
+    /// Returns the control tokens of chats with or without tools.
+    pub fn control_tokens(&self, has_tools: bool) -> ControlTokens {
+        ControlTokens::new(&self.folder, self.template(has_tools))
     }
 
     /// Returns the texts of the tokens that end turns.

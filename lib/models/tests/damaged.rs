@@ -18,7 +18,7 @@ fn check(text: &str) -> bool {
             let folder = open(text, choice).ok()?;
             let mut encoder = folder.tokenizer().encoder();
             let mut ids = Vec::new();
-            for special in [Special::Tokens, Special::Text] {
+            for special in [Special::Tokens, Special::Text, Special::Plain] {
                 let text = "hello world, da<|end|>hello <think>é中\u{301}\n";
                 encoder.encode(text, special, &mut ids).ok()?;
             }

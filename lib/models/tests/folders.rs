@@ -148,12 +148,19 @@ fn both_engines_encode_a_small_file() {
         assert_eq!(ends, [2, 4, 5, 12, 17]);
         let error = encoder.encode_pieces("é", &[1], Special::Tokens, &mut ids, &mut ends);
         assert!(error.is_err());
-        let spelled: Vec<_> = tokenizer
-            .spelled("a<think><|end|>")
-            .map(|found| (found.start, found.token.id))
-            .collect();
-        assert_eq!(spelled, [(1, 265), (8, 264)]);
-        assert_eq!(tokenizer.spelled_special("a<think><|end|>").unwrap().start, 8);
-        assert!(tokenizer.spelled_special("<|end").is_none());
+        let finder = tokenizer.finder(|token| token.content != "<image>");
+        let spelled: Vec<_> = finder.find_all("a<think><|end|>").collect();
+        assert_eq!(spelled, [(265, 1..8), (264, 8..15)]);
+        assert_eq!(tokenizer.finder(|token| token.special).find_all("<think>").count(), 0);
+
+        // A text that spells added tokens, in the middle of another.
+        for (special, expected) in
+            [(Special::Tokens, 1), (Special::Text, 1), (Special::Plain, "<think>".len())]
+        {
+            ids.clear();
+            ends.clear();
+            encoder.encode_within("<think>", special, &mut ids, &mut ends).unwrap();
+            assert_eq!((ids.len(), ends.len(), ends.last()), (expected, expected, Some(&7)));
+        }
     }
 }

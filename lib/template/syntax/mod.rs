@@ -30,6 +30,8 @@ pub struct Program {
     pub exports: Vec<(Arc<str>, Slot)>,
     /// Whether `{% generation %}` is in it.
     pub has_generation: bool,
+    /// Its own texts: what stands outside of tags, and constants; with a null character between two.
+    pub literals: String,
 }
 
 /// `{% block %}`, which is run where it stands, with names of its own.

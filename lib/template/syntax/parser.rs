@@ -25,12 +25,36 @@ pub fn program(source: &str) -> Result<Program> {
     if names.len() * tokens.iter().filter(is_branch).count() > MOST_COPIES {
         return too_large("the template has too many names and branches");
     }
+    let literals = literals(&tokens);
     let mut parser = Parser { tokens, at: 0, depth: 0, links: 0, program: Program::default() };
     let body = parser.statements(&[])?;
     let mut program = parser.program;
-    program.body = body;
+    (program.body, program.literals) = (body, literals);
     names::find(&mut program)?;
     Ok(program)
+}
+
+/// The texts that a template itself has.
+fn literals(tokens: &[Place]) -> String {
+    let mut literals = String::new();
+    let mut was_text = false;
+    for Place { token, .. } in tokens {
+        // (Texts that stand side by side are one constant.)
+        let (text, is_text) = match token {
+            Token::Data(text) => (&**text, false),
+            Token::Text(text) => (text.as_str(), true),
+            _ => {
+                was_text = false;
+                continue;
+            }
+        };
+        if !(is_text && was_text) {
+            literals.push('\0');
+        }
+        literals.push_str(text);
+        was_text = is_text;
+    }
+    literals
 }
 
 /// Maximum length of a source, in bytes. Known templates have up to 40,000.

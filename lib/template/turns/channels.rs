@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::difference::{Places, kinds};
 use super::mark::Kind;
-use super::{Channel, Turn, stop};
+use super::{Channel, Turn};
 use crate::chat::Chat;
 use crate::error::Error;
 
@@ -35,7 +35,7 @@ pub fn channels(
     blocks.sort_by_key(|(_, place)| (place.start, place.end));
     let texts_end = blocks.iter().map(|(_, place)| place.end).max().unwrap_or(said.start);
     let end = match turn.has_stop {
-        true => stop(text, stops, texts_end.clamp(said.start, said.end)..said.end),
+        true => chat.stop(text, stops, texts_end.clamp(said.start, said.end)..said.end),
         false => None,
     };
     let end = end.map_or(said.end, |stop| stop.start);

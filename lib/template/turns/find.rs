@@ -10,7 +10,7 @@ use super::mark::{self, Kind};
 use super::records::{Candidate, choose};
 use super::texts::{MarkedTexts, Marks, Texts};
 use super::{
-    Finder, FoundTurns, LocatedTurn, Prompt, Records, Turn, UnseenText, generation, segments, stop,
+    Finder, FoundTurns, LocatedTurn, Prompt, Records, Turn, UnseenText, generation, segments,
 };
 use crate::chat::Chat;
 use crate::error::Error;
@@ -222,7 +222,7 @@ impl<'c> Search<'c> {
         let stops = &self.finder.stops;
         let texts = own.iter().map(|place| place.end).max().unwrap_or(0);
         let mut at = own.iter().map(|place| place.start).min().unwrap_or(0);
-        while let Some(stop) = stop(rest, stops, at..texts) {
+        while let Some(stop) = self.chat.stop(rest, stops, at..texts) {
             if !own.iter().any(|place| place.start <= stop.start && stop.end <= place.end) {
                 let cause = "the template prints a stop token between the texts of the message: \
                              the model would end there";
@@ -230,7 +230,7 @@ impl<'c> Search<'c> {
             }
             at = stop.end;
         }
-        if let Some(stop) = stop(rest, stops, texts..rest.len()) {
+        if let Some(stop) = self.chat.stop(rest, stops, texts..rest.len()) {
             return Ok((stop.end, true));
         }
         let shown = rest.trim_end_matches(is_space).len().max(texts);
@@ -359,7 +359,7 @@ impl<'c> Search<'c> {
     fn in_record(&self, message: usize, turn: &GeneratedTurn, text: &str) -> Turn {
         let GeneratedTurn { mut said, mut has_stop, prompt } = turn.clone();
         if !has_stop
-            && let Some(next) = stop(text, &self.finder.stops, said.end..text.len())
+            && let Some(next) = self.chat.stop(text, &self.finder.stops, said.end..text.len())
             && next.start == said.end
         {
             (said.end, has_stop) = (next.end, true);
@@ -412,7 +412,7 @@ impl<'c> Search<'c> {
         let Some(whole) = places.of_message(message)? else { return Ok(None) };
         let limit = next_texts(message, whole.end, chat, text, places)?;
         let limit = next.map_or(limit, |next| next.clamp(whole.end, limit.max(whole.end)));
-        let stop = stop(text, &self.finder.stops, whole.end..limit);
+        let stop = self.chat.stop(text, &self.finder.stops, whole.end..limit);
         let (has_stop, end) = (stop.is_some(), stop.map_or(whole.end, |stop| stop.end));
         Ok(Some(Turn { message, said: whole.start..end, has_stop, prompt: Prompt::InWords }))
     }

@@ -213,6 +213,22 @@ impl Chat {
     pub fn until(&self, message: usize) -> Chat {
         self.first(message + 1)
     }
+
+    /// The first stop token in a part of a rendering of the chat.
+    fn stop(&self, text: &str, stops: &[String], within: Range<usize>) -> Option<Range<usize>> {
+        let around = &text[within.clone()];
+        let is_text = |at: usize| {
+            self.text_mark().is_some_and(|mark| text[..within.start + at].ends_with(mark))
+        };
+        let first = |stop: &String| match self.text_mark() {
+            None => around.find(stop),
+            Some(_) => around.match_indices(stop).map(|(at, _)| at).find(|at| !is_text(*at)),
+        };
+        let stops = stops.iter().filter_map(|stop| Some((first(stop)?, stop.len())));
+        // (If two stop tokens begin at one place, the longer one is taken.)
+        let (at, length) = stops.min_by_key(|(at, length)| (*at, usize::MAX - length))?;
+        Some(within.start + at..within.start + at + length)
+    }
 }
 
 /// The role of a message; unknown roles count as user.
@@ -231,13 +247,4 @@ struct LocatedTurn {
     turn: Turn,
     /// The parts of the turn's bytes, in order.
     parts: Vec<(Channel, Range<usize>)>,
-}
-
-/// The first stop token in a part of a text.
-fn stop(text: &str, stops: &[String], within: Range<usize>) -> Option<Range<usize>> {
-    let around = &text[within.clone()];
-    let stops = stops.iter().filter_map(|stop| Some((around.find(stop)?, stop.len())));
-    // (If two stop tokens begin at one place, the longer one is taken.)
-    let (at, length) = stops.min_by_key(|(at, length)| (*at, usize::MAX - length))?;
-    Some(within.start + at..within.start + at + length)
 }

@@ -1,7 +1,7 @@
 //! Splits a text into segments.
 
 use super::difference::Places;
-use super::{Channel, LocatedTurn, Role, Segment, role_of, stop};
+use super::{Channel, LocatedTurn, Role, Segment, role_of};
 use crate::chat::Chat;
 use crate::error::Error;
 
@@ -63,7 +63,9 @@ pub fn cover(
         }
         let end = match next {
             // What follows the stop token, or the texts if there is none, belongs to the next message.
-            Some(start) => stop(text, stops, place.end..start).map_or(place.end, |stop| stop.end),
+            Some(start) => {
+                chat.stop(text, stops, place.end..start).map_or(place.end, |stop| stop.end)
+            }
             None => text.len(),
         };
         cover.to(end, role, None, message);

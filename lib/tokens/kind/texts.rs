@@ -9,7 +9,7 @@ use gristmill_models::Tokenizer;
 use crate::batch::Header;
 use crate::error::Result;
 use crate::kinds::conversation::PieceKind;
-use crate::model::{Vocabulary, is_assumed, open_of_header};
+use crate::model::{Vocabulary, is_assumed, may_be_control, open_of_header};
 use crate::record::statements::TOKENIZER;
 use crate::record::tokens::Tokens;
 use crate::tokenizer::{EOD, is_produced, special_name, token_bytes};
@@ -21,7 +21,7 @@ pub enum TokenTexts {
     O200k,
     /// Nothing is stated: o200k's, if Harmony can have made the record.
     Assumed,
-    /// A model's, and its special tokens.
+    /// A model's, and its added tokens, but for white space.
     Model(Tokenizer, HashSet<i32>),
     /// The tokenizer is not at hand: tokens are shown as their ids.
     Ids,
@@ -38,9 +38,9 @@ impl TokenTexts {
             });
         };
         let tokenizer = folder.tokenizer().clone();
-        let special = tokenizer.added_tokens().iter().filter(|token| token.special);
-        let special = special.filter_map(|token| i32::try_from(token.id).ok()).collect();
-        Ok(TokenTexts::Model(tokenizer, special))
+        let added = tokenizer.added_tokens().iter().filter(|token| may_be_control(token));
+        let added = added.filter_map(|token| i32::try_from(token.id).ok()).collect();
+        Ok(TokenTexts::Model(tokenizer, added))
     }
 
     /// Returns the texts of the tokens of a record.
@@ -78,7 +78,7 @@ impl TokenTexts {
                 _ if special_name(id).is_some() => PieceKind::Control,
                 _ => PieceKind::Text,
             },
-            TokenTexts::Model(_, special) if special.contains(&id) => PieceKind::Control,
+            TokenTexts::Model(_, added) if added.contains(&id) => PieceKind::Control,
             TokenTexts::Model(..) if self.bytes(id).is_none() => PieceKind::Unknown,
             _ => PieceKind::Text,
         }

@@ -1,15 +1,18 @@
 //! Chats into tokens, for every model.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 
 use super::harmony_renderer::HarmonyRenderer;
+use super::lengths::{LengthCounts, LengthLimit};
+use super::sequences::Sequences;
+use super::spelled::SpelledControl;
 use super::template_renderer::Templates;
 use crate::batch::Batch;
 use crate::chat::{Conversations, EARLIER_THINKING, Json, LeftOutCounts, ReadSettings};
 use crate::error::Result;
-use crate::harmony::RenderOutput;
 use crate::record::tokens::{Identity, TokensBuilder};
 use crate::stage::{Chats, FromChats, WITHOUT_THINKING};
 use crate::wording::{counted, grouped};
@@ -30,46 +33,10 @@ pub trait Renderer: Send {
     }
 }
 
-/// The token sequences of a chat, one after another.
-#[derive(Debug, Default)]
-pub struct Sequences {
-    /// Segments count from the first token of their sequence.
-    pub rendered: RenderOutput,
-    /// The numbers of tokens and segments after each sequence.
-    ends: Vec<(usize, usize)>,
-}
-
-impl Sequences {
-    /// Ends a sequence.
-    pub fn end(&mut self) {
-        self.ends.push((self.rendered.tokens.len(), self.rendered.segments.list.len()));
-    }
-
-    fn clear(&mut self) {
-        self.rendered.clear();
-        self.ends.clear();
-    }
-
-    /// Returns the number of tokens of the last sequence.
-    fn last(&self) -> usize {
-        let before = self.ends.len().checked_sub(2).map_or(0, |place| self.ends[place].0);
-        self.rendered.tokens.len() - before
-    }
-
-    /// Adds a sequence to a batch.
-    fn add(&self, number: usize, builder: &mut TokensBuilder) {
-        let before = number.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
-        let end = self.ends[number];
-        builder.tokens.extend_from_slice(&self.rendered.tokens[before.0..end.0]);
-        let segments = self.rendered.segments.records_in(before.1..end.1);
-        segments.for_each(|segment| builder.segment(&segment));
-    }
-}
-
 /// How chats are rendered, for all threads.
 pub enum Rendering {
     /// As openai-harmony does it for gpt-oss.
-    Harmony(Box<Conversations>),
+    Harmony(Box<Conversations>, SpelledControl),
     /// By the chat template of a model.
     Template(Box<Templates>),
 }
@@ -77,14 +44,16 @@ pub enum Rendering {
 impl Rendering {
     pub fn read_settings(&self) -> &ReadSettings {
         match self {
-            Rendering::Harmony(conversations) => conversations.read_settings(),
+            Rendering::Harmony(conversations, _) => conversations.read_settings(),
             Rendering::Template(templates) => &templates.chats().read,
         }
     }
 
     fn renderer(&self) -> Box<dyn Renderer + '_> {
         match self {
-            Rendering::Harmony(conversations) => Box::new(HarmonyRenderer::new(conversations)),
+            Rendering::Harmony(conversations, special) => {
+                Box::new(HarmonyRenderer::new(conversations, *special))
+            }
             Rendering::Template(templates) => Box::new(templates.renderer()),
         }
     }
@@ -92,8 +61,8 @@ impl Rendering {
     /// Returns what to add to a count of what was left out.
     fn way_on(&self, name: &str) -> &'static str {
         match self {
-            Rendering::Harmony(_) if name == EARLIER_THINKING => WITHOUT_THINKING,
-            Rendering::Harmony(_) => "",
+            Rendering::Harmony(..) if name == EARLIER_THINKING => WITHOUT_THINKING,
+            Rendering::Harmony(..) => "",
             Rendering::Template(templates) => templates.way_on(name),
         }
     }
@@ -105,21 +74,23 @@ pub struct ChatTok {
     chats: Chats,
     /// The tokens, and those of the last sequence of each chat, which has the whole chat.
     tokens: [AtomicU64; 2],
+    /// The control tokens that texts spell and that are encoded as text, and their chats.
+    spelled: [AtomicU64; 2],
+    limit: Option<LengthLimit>,
+    lengths: Mutex<LengthCounts>,
 }
 
 impl ChatTok {
-    pub fn new(rendering: Rendering, chats: Chats) -> ChatTok {
-        ChatTok { rendering, chats, tokens: Default::default() }
+    pub fn new(rendering: Rendering, chats: Chats, limit: Option<LengthLimit>) -> ChatTok {
+        let (tokens, spelled, lengths) = Default::default();
+        ChatTok { rendering, chats, tokens, spelled, limit, lengths }
     }
 
     /// Returns a worker; each thread has its own.
     pub fn worker(&self) -> ChatTokWorker<'_> {
         let renderer = self.rendering.renderer();
-        let (made, builder) = Default::default();
-        ChatTokWorker {
-            stage: self,
-            maker: Maker { renderer, made, builder, tokens: &self.tokens },
-        }
+        let (made, builder) = (Sequences::new(self.limit), TokensBuilder::default());
+        ChatTokWorker { stage: self, maker: Maker { renderer, made, builder, stage: self } }
     }
 
     /// Returns a warning for each kind of data that did not become part of the tokens, and for other facts that a
@@ -129,25 +100,41 @@ impl ChatTok {
         if let Rendering::Template(templates) = &self.rendering {
             warnings.extend(templates.warnings());
         }
+        if let Some(limit) = self.limit {
+            let lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+            warnings.extend(lengths.told(limit.too_long));
+        }
         warnings
     }
 
-    /// Returns the line that names what was not read.
-    pub fn unread(&self) -> Option<String> {
-        self.chats.unread()
+    /// Returns what is told at the end.
+    pub fn told(&self) -> impl Iterator<Item = String> {
+        [self.chats.unread(), self.spelled(), self.summary()].into_iter().flatten()
+    }
+
+    /// Returns how many control tokens that texts spell are encoded as text.
+    fn spelled(&self) -> Option<String> {
+        let [tokens, chats] = self.spelled.each_ref().map(|of| of.load(Ordering::Relaxed));
+        let verb = if tokens == 1 { "is" } else { "are" };
+        let (tokens_counted, chats) = (counted(tokens, "control token"), counted(chats, "chat"));
+        (tokens > 0).then(|| {
+            format!(
+                "{tokens_counted} in the texts of {chats} {verb} encoded as text (--special text)"
+            )
+        })
     }
 
     /// Returns how many sequences the chats became, if these are more; what that costs beside one for each chat.
-    pub fn summary(&self) -> Option<String> {
+    fn summary(&self) -> Option<String> {
         let [chats, sequences] = self.chats.divided()?;
         let [tokens, whole] = self.tokens.each_ref().map(|of| of.load(Ordering::Relaxed));
-        Some(format!(
-            "{}, {}, {} ({} with --turns all)",
-            counted(chats, "chat"),
-            counted(sequences, "sequence"),
-            counted(tokens, "token"),
-            grouped(whole)
-        ))
+        // (What one record for each chat would have, if that had a limit, is not known.)
+        let one = match self.limit {
+            None => format!(" ({} with --turns all)", grouped(whole)),
+            Some(_) => String::new(),
+        };
+        let (chats, sequences) = (counted(chats, "chat"), counted(sequences, "sequence"));
+        Some(format!("{chats}, {sequences}, {}{one}", counted(tokens, "token")))
     }
 }
 
@@ -170,7 +157,7 @@ struct Maker<'t> {
     renderer: Box<dyn Renderer + 't>,
     made: Sequences,
     builder: TokensBuilder,
-    tokens: &'t [AtomicU64; 2],
+    stage: &'t ChatTok,
 }
 
 impl FromChats for Maker<'_> {
@@ -178,10 +165,18 @@ impl FromChats for Maker<'_> {
         self.made.clear();
         self.renderer.render(chat, left_out, &mut self.made)?;
         let counts = [self.made.rendered.tokens.len(), self.made.last()];
-        for (of, count) in self.tokens.iter().zip(counts) {
+        for (of, count) in self.stage.tokens.iter().zip(counts) {
             of.fetch_add(count as u64, Ordering::Relaxed);
         }
-        Ok(self.made.ends.len())
+        let counts = [self.made.spelled, u64::from(self.made.spelled > 0)];
+        for (of, count) in self.stage.spelled.iter().zip(counts) {
+            of.fetch_add(count, Ordering::Relaxed);
+        }
+        if self.made.lengths != LengthCounts::default() {
+            let lengths = self.stage.lengths.lock();
+            lengths.unwrap_or_else(PoisonError::into_inner).add(&self.made.lengths);
+        }
+        Ok(self.made.count())
     }
 
     fn add(&mut self, number: usize, identity: Identity<'_>) -> Result<()> {

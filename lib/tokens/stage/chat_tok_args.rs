@@ -7,6 +7,7 @@ use gristmill_template::TrustGeneration;
 use serde_json::{Value, json};
 
 use super::chat_tok::Rendering;
+use super::spelled::SpelledControl;
 use super::template_renderer::{TemplateSettings, Templates};
 use super::token_header::TokensOf;
 use crate::chat::{
@@ -67,9 +68,18 @@ pub struct ModelArgs {
     #[arg(hide_possible_values = true, help_heading = "Template")]
     reasoning: Option<UnseenReasoning>,
 
-    /// Take text of a chat that spells a special token as the token, as transformers does. Otherwise the chat
-    /// is refused
-    #[arg(long, add = ForPipelines, help_heading = "Template")]
+    /// Texts of a chat that spell a control token (<|im_start|>): encode them as text, take them for the token, as
+    /// transformers does by itself, or refuse the chat [default: text]
+    ///
+    /// Control tokens are the special tokens of the tokenizer, and the added tokens that stand in the template. Marks of
+    /// reasoning with which a content begins, if the template reads no other reasoning, and of calls and results in
+    /// texts, if it writes calls in the same way, stay tokens.
+    #[arg(long, add = ForPipelines, value_enum, value_name = "text|token|refuse")]
+    #[arg(hide_possible_values = true, help_heading = "Template")]
+    special: Option<SpelledControl>,
+
+    /// The old name of --special token
+    #[arg(long, add = ForPipelines, hide = true, conflicts_with = "special")]
     allow_special: bool,
 
     /// Give the arguments of calls to the template as objects, as the text of JSON, or (auto) in the form that
@@ -121,7 +131,6 @@ impl ModelArgs {
             ("--template", self.template.is_some()),
             ("--stop", !self.stop.is_empty()),
             ("--reasoning", self.reasoning.is_some()),
-            ("--allow-special", self.allow_special),
             ("--arguments", self.arguments.is_some()),
             ("--content", self.content.is_some()),
             ("--trust-generation", self.trust_generation.is_some()),
@@ -130,12 +139,21 @@ impl ModelArgs {
             let cause = format!("{option} is for the template of a folder; {GPT_OSS} is built in");
             return Err(Error::usage(cause).hint("--model DIR"));
         }
+        let special = self.special();
+        if special == SpelledControl::Token {
+            let cause = format!(
+                "--special token: {GPT_OSS} encodes texts as openai-harmony does, which has only text"
+            );
+            return Err(Error::usage(cause).hint("--special text, or --model DIR"));
+        }
         let settings = chat.harmony_settings()?;
-        let stated = read.stated_with(settings.to_json());
+        let mut rendering = settings.to_json();
+        rendering["special"] = json!(name_of(&special));
+        let stated = read.stated_with(rendering);
         let note = "tokenizer: o200k, built in; rendered as openai-harmony does; turns end with <|return|>, <|end|>, \
              <|call|>";
         Ok(OpenModel {
-            rendering: Rendering::Harmony(Box::new(Conversations::new(read, settings))),
+            rendering: Rendering::Harmony(Box::new(Conversations::new(read, settings)), special),
             tokens: TokensOf::harmony(None, Policy::Chat)?,
             stated,
             note: note.to_string(),
@@ -158,7 +176,8 @@ impl ModelArgs {
         let key = model.reasoning_key();
         read.keeps_tags = key.is_none();
         // (A template that writes calls so shows them as they stand in the text.)
-        if read.calls == TextCalls::Auto && model.names(true, "<tool_call>") {
+        let has_text_calls = read.calls == TextCalls::Auto && model.names(true, "<tool_call>");
+        if has_text_calls {
             read.calls = TextCalls::Text;
         }
         let stated = read.stated_with(self.to_json());
@@ -166,7 +185,7 @@ impl ModelArgs {
         let (arguments, content) = (self.arguments(&model), self.content.unwrap_or_default());
         let chats = TemplateChats { read, arguments, content, reasoning_key };
         let (tokens, note) = (TokensOf::model(&model), model.note());
-        let templates = Templates::new(model, chats, self.settings());
+        let templates = Templates::new(model, chats, self.settings(has_text_calls));
         Ok(OpenModel { rendering: Rendering::Template(Box::new(templates)), tokens, stated, note })
     }
 
@@ -183,10 +202,17 @@ impl ModelArgs {
         }
     }
 
-    fn settings(&self) -> TemplateSettings {
+    /// What happens to control tokens that texts spell.
+    fn special(&self) -> SpelledControl {
+        let old = if self.allow_special { SpelledControl::Token } else { SpelledControl::Text };
+        self.special.unwrap_or(old)
+    }
+
+    fn settings(&self, has_text_calls: bool) -> TemplateSettings {
         TemplateSettings {
             keeps_reasoning: self.reasoning == Some(UnseenReasoning::Keep),
-            allows_special: self.allow_special,
+            special: self.special(),
+            has_text_calls,
             generation: match self.trust_generation {
                 None => TrustGeneration::Unsaid,
                 Some(Trust::Yes) => TrustGeneration::Yes,
@@ -199,7 +225,7 @@ impl ModelArgs {
     fn to_json(&self) -> Value {
         json!({
             "reasoning": name_of(&self.reasoning.unwrap_or_default()),
-            "allow_special": self.allow_special,
+            "special": name_of(&self.special()),
             "arguments": name_of(&self.arguments.unwrap_or_default()),
             "content": name_of(&self.content.unwrap_or_default()),
             "trust_generation": self.trust_generation.as_ref().and_then(name_of),

@@ -1,6 +1,7 @@
 //! Chats into tokens by the chat template and the tokenizer of a model's folder.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -10,22 +11,28 @@ use gristmill_template::{
     TrustGeneration, UnseenText, Value,
 };
 
-use super::chat_tok::{Renderer, Sequences};
+use super::chat_tok::Renderer;
+use super::lengths::TooLong;
+use super::sequences::Sequences;
+use super::spelled::{MarkedChat, OwnMarks, SpelledControl, marked};
 use crate::chat::{
-    ContentForm, Json, LeftOutCounts, TemplateChat, TemplateChats, behind_reasoning,
+    ContentForm, Json, LeftOutCounts, TemplateChat, TemplateChats, TemplateMessage,
+    behind_reasoning,
 };
 use crate::harmony;
-use crate::model::{ChatModel, TextSegment, encode};
+use crate::model::{ChatModel, ControlTokens, EncodedText, Marks, TextSegment, Unmarked, encode};
 use crate::visible;
 use crate::wording::counted;
 
-/// How to treat data that a template does not show, and texts that spell special tokens.
+/// How to treat data that a template does not show, and texts that spell control tokens.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TemplateSettings {
     /// Whether reasoning that does not show in the text is refused.
     pub keeps_reasoning: bool,
-    /// Whether texts may spell special tokens; they then become these tokens.
-    pub allows_special: bool,
+    /// What happens to control tokens that texts spell.
+    pub special: SpelledControl,
+    /// Whether calls and results that stand in texts are those of the template, with its marks.
+    pub has_text_calls: bool,
     /// What happens if `{% generation %}` names other ranges than are found.
     pub generation: TrustGeneration,
 }
@@ -35,6 +42,8 @@ pub struct Templates {
     model: ChatModel,
     /// For chats without tools, and for chats with tools.
     finders: [Finder; 2],
+    /// The control tokens of these.
+    control: [ControlTokens; 2],
     chats: TemplateChats,
     settings: TemplateSettings,
     counts: Counts,
@@ -63,8 +72,9 @@ impl Templates {
         let finders = [false, true].map(|has_tools| {
             model.finder(model.template(has_tools).clone(), has_tools, &[], settings.generation)
         });
+        let control = [false, true].map(|has_tools| model.control_tokens(has_tools));
         let (counts, unprinted) = Default::default();
-        Templates { model, finders, chats, settings, counts, unprinted }
+        Templates { model, finders, control, chats, settings, counts, unprinted }
     }
 
     pub fn model(&self) -> &ChatModel {
@@ -73,6 +83,11 @@ impl Templates {
 
     pub fn chats(&self) -> &TemplateChats {
         &self.chats
+    }
+
+    /// Returns the control tokens of the template for a chat.
+    fn control(&self, chat: &TemplateChat) -> &ControlTokens {
+        &self.control[usize::from(!chat.tools.is_empty())]
     }
 
     /// Returns what renders on one thread.
@@ -176,17 +191,12 @@ impl Renderer for TemplateRenderer<'_> {
         out: &mut Sequences,
     ) -> Result<(), String> {
         let Some(chat) = self.shared.chats.of(chat, left_out)? else { return Ok(()) };
-        let found = self.found(&chat, left_out)?;
-        let mut cuts = 0;
-        for found in &found {
-            self.refuse_unseen(&chat, found, left_out)?;
-            cuts += self.encode(found, out)?;
-        }
-        self.shared.counts.cuts.fetch_add(cuts, Ordering::Relaxed);
-        for found in &found {
-            self.shared.count_turns(found);
-        }
-        Ok(())
+        let Some(MarkedChat { chat, marks, count }) = self.marked(&chat)? else {
+            return self.render_chat(&chat, None, left_out, out);
+        };
+        out.spelled += count;
+        let rendered = self.render_chat(&chat, Some(marks), left_out, out);
+        rendered.map_err(|reason| marks.out_of(&reason))
     }
 
     /// Adds what helps if the template reads contents in another form.
@@ -201,13 +211,133 @@ impl Renderer for TemplateRenderer<'_> {
 }
 
 impl TemplateRenderer<'_> {
+    /// Appends the sequences of a chat, whose texts may have marks, and applies the limit of their length.
+    fn render_chat(
+        &mut self,
+        chat: &TemplateChat,
+        marks: Option<Marks>,
+        left_out: &mut LeftOutCounts,
+        out: &mut Sequences,
+    ) -> Result<(), String> {
+        let mut cuts = 0;
+        let mut written = Vec::new();
+        for found in self.found(chat, marks, left_out)? {
+            self.refuse_unseen(chat, &found, left_out)?;
+            let encoded = self.encode(chat, &found, marks, out)?;
+            if out.over().is_some_and(|limit| limit.too_long == TooLong::DropTurns) {
+                let fits = self.without_turns(chat, marks, (&found, &encoded), out)?;
+                for (found, more) in fits {
+                    cuts += more;
+                    written.push(found);
+                }
+                continue;
+            }
+            if out.limit_last(false)? {
+                cuts += encoded.cuts;
+                written.push(found);
+            }
+        }
+        self.shared.counts.cuts.fetch_add(cuts, Ordering::Relaxed);
+        written.iter().for_each(|found| self.shared.count_turns(found));
+        Ok(())
+    }
+
+    /// Replaces the last sequence, which is too long, by those of the chat without as few of its oldest turns as possible;
+    /// by none if no number of them helps. Returns their texts, and in how many places each was cut.
+    fn without_turns(
+        &mut self,
+        chat: &TemplateChat,
+        marks: Option<Marks>,
+        (found, encoded): (&FoundTurns, &EncodedText),
+        out: &mut Sequences,
+    ) -> Result<Vec<(FoundTurns, u64)>, String> {
+        let from = out.count() - 1;
+        let before = out.length_since(from);
+        out.reset(from);
+        let last = found.turns.last().map_or(chat.messages.len() - 1, |turn| turn.message);
+        let lead = chat.messages.iter().take_while(|message| has_role(message, SYSTEM)).count();
+        // (The chat may begin with each of these behind its system messages.)
+        let begins = lead + 1..=last;
+        let begins: Vec<usize> =
+            begins.filter(|place| has_role(&chat.messages[*place], USER)).collect();
+        let most = out.limit.map_or(usize::MAX, |limit| limit.tokens);
+        // As many as have to leave if the rest stays as it stands.
+        let tokens_before = |begin: usize| {
+            let segments = found.segments.iter().zip(&encoded.segments);
+            let left = segments.filter(|(of, _)| (lead..begin).contains(&of.message));
+            left.map(|(_, tokens)| tokens.len()).sum::<usize>()
+        };
+        let fits = |begin: &usize| before.tokens.saturating_sub(tokens_before(*begin)) <= most;
+        let guessed = begins.iter().position(fits).unwrap_or(begins.len().saturating_sub(1));
+        let mut made = None;
+        let mut number = guessed;
+        while made.is_none() && number < begins.len() {
+            let shorter = shorter(chat, found, (lead, begins[number]..last + 1));
+            made = self.if_it_fits(&shorter, marks, out)?;
+            number += 1;
+        }
+        if made.is_none() {
+            out.dropped(before);
+            return Ok(Vec::new());
+        }
+        number -= 1;
+        while number > 0 && number <= guessed {
+            let taken = out.take_from(from);
+            let shorter = shorter(chat, found, (lead, begins[number - 1]..last + 1));
+            let Some(longer) = self.if_it_fits(&shorter, marks, out)? else {
+                out.put(taken);
+                break;
+            };
+            made = Some(longer);
+            number -= 1;
+        }
+        let left = &chat.messages[lead..begins[number]];
+        let turns = left.iter().filter(|message| has_role(message, USER)).count();
+        out.shortened(before, from, turns);
+        Ok(made.unwrap_or_default())
+    }
+
+    /// Appends the sequences of a chat if all of them fit.
+    fn if_it_fits(
+        &mut self,
+        chat: &TemplateChat,
+        marks: Option<Marks>,
+        out: &mut Sequences,
+    ) -> Result<Option<Vec<(FoundTurns, u64)>>, String> {
+        // (What is left out of the whole chat is counted already.)
+        let mut left_out = LeftOutCounts::default();
+        let from = out.count();
+        let mut made = Vec::new();
+        for found in self.found(chat, marks, &mut left_out)? {
+            self.refuse_unseen(chat, &found, &mut left_out)?;
+            let encoded = self.encode(chat, &found, marks, out)?;
+            if out.over().is_some() {
+                out.reset(from);
+                return Ok(None);
+            }
+            made.push((found, encoded.cuts));
+        }
+        Ok(Some(made))
+    }
+
+    /// Marks the control tokens that texts of a chat spell, if they do not become the tokens.
+    fn marked(&self, chat: &TemplateChat) -> Result<Option<MarkedChat>, String> {
+        let TemplateSettings { special, has_text_calls, .. } = self.shared.settings;
+        if special == SpelledControl::Token {
+            return Ok(None);
+        }
+        let of_reasoning = self.shared.chats.read.keeps_tags;
+        let own = OwnMarks { of_reasoning, of_calls: has_text_calls };
+        marked(chat, self.shared.control(chat), own, special == SpelledControl::Refuse)
+    }
+
     /// Renders the records of a chat, and finds what the model said in them.
     fn found(
         &self,
         chat: &TemplateChat,
+        marks: Option<Marks>,
         left_out: &mut LeftOutCounts,
     ) -> Result<Vec<FoundTurns>, String> {
-        self.refuse_special(chat)?;
         let has_tools = !chat.tools.is_empty();
         let values = chat.messages.iter().map(|message| message.value.clone()).collect();
         let rendered = Chat::new(values).and_then(|rendered| match has_tools {
@@ -215,6 +345,10 @@ impl TemplateRenderer<'_> {
             false => Ok(rendered),
         });
         let rendered = rendered.map_err(|error| error.to_string())?;
+        let rendered = match marks {
+            Some(marks) => rendered.with_text_mark(marks.begin()),
+            None => rendered,
+        };
         let wanted = |message: usize| chat.messages[message].is_trained;
         let is_one = self.shared.chats.read.turns.is_one;
         let records = if is_one { Records::One } else { Records::Fewest };
@@ -235,39 +369,6 @@ impl TemplateRenderer<'_> {
             finder.find(&rendered, records, wanted)
         };
         found.map_err(|error| told(chat, &error))
-    }
-
-    /// Fails if a text spells a special token, since the tokenizer would take the text for that token.
-    fn refuse_special(&self, chat: &TemplateChat) -> Result<(), String> {
-        if self.shared.settings.allows_special {
-            return Ok(());
-        }
-        let tokenizer = self.shared.model.tokenizer();
-        let spelled = |value: &Value| {
-            let mut found = None;
-            each_text(value, &mut |text| {
-                found = found
-                    .take()
-                    .or_else(|| Some(tokenizer.spelled_special(text)?.token.content.to_string()));
-            });
-            found
-        };
-        let cause = |place: String, token: String| {
-            let token = visible::line(&token).into_owned();
-            Err(format!(
-                "{place}: a text spells the special token {token}, and would become it; \
-                 try: --allow-special, which takes it for the token"
-            ))
-        };
-        for message in &chat.messages {
-            if let Some(token) = spelled(&message.value) {
-                return cause(format!("message {}", message.index), token);
-            }
-        }
-        match chat.tools.iter().find_map(spelled) {
-            Some(token) => cause("tools".to_string(), token),
-            None => Ok(()),
-        }
     }
 
     /// Fails if the text does not show what is trained on, or what was asked. Counts reasoning that it does not show.
@@ -316,17 +417,29 @@ impl TemplateRenderer<'_> {
         Ok(())
     }
 
-    /// Appends the tokens of a text; returns how many places were inside a token, and were cut.
-    fn encode(&mut self, found: &FoundTurns, out: &mut Sequences) -> Result<u64, String> {
+    /// Appends the tokens of a text.
+    fn encode(
+        &mut self,
+        chat: &TemplateChat,
+        found: &FoundTurns,
+        marks: Option<Marks>,
+        out: &mut Sequences,
+    ) -> Result<EncodedText, String> {
+        let unmarked = marks.map(|marks| self.shared.control(chat).unmarked(marks, &found.text));
+        let unmarked = unmarked.as_ref();
+        let (text, pieces) = unmarked.map_or((&found.text, &[][..]), |of| (&of.text, &of.pieces));
+        let mut places = unmarked.map(Unmarked::places);
+        let mut place = |of: usize| places.as_mut().map_or(of, |places| places(of));
         let segments = found.segments.iter().map(|segment| TextSegment {
-            bytes: segment.range.clone(),
+            bytes: place(segment.range.start)..place(segment.range.end),
             is_target: segment.channel.is_some() && is_turn(found, segment.message),
         });
         let segments: Vec<TextSegment> = segments.collect();
         let tokens = &mut out.rendered.tokens;
-        let encoded = encode(&mut self.encoder, &found.text, &segments, tokens, &mut self.ends);
+        let parts = (&segments[..], pieces);
+        let encoded = encode(&mut self.encoder, text, parts, tokens, &mut self.ends);
         let encoded = encoded.map_err(|error| error.to_string())?;
-        let places = found.segments.iter().zip(encoded.segments);
+        let places = found.segments.iter().zip(&encoded.segments);
         for (segment, tokens) in places.filter(|(_, tokens)| !tokens.is_empty()) {
             out.rendered.segments.list.push(harmony::Segment {
                 role: role(segment.role),
@@ -338,8 +451,30 @@ impl TemplateRenderer<'_> {
             });
         }
         out.end();
-        Ok(encoded.cuts)
+        Ok(encoded)
     }
+}
+
+const SYSTEM: &[&str] = &["system", "developer"];
+const USER: &[&str] = &["user"];
+
+fn has_role(message: &TemplateMessage, roles: &[&str]) -> bool {
+    let role = message.value.get("role").and_then(Value::as_text);
+    role.is_some_and(|role| roles.contains(&role))
+}
+
+/// Returns the first messages of a chat with a later part of it, in which the turns of a record are trained on.
+fn shorter(
+    chat: &TemplateChat,
+    found: &FoundTurns,
+    (lead, part): (usize, Range<usize>),
+) -> TemplateChat {
+    let messages = (0..lead).chain(part).map(|place| {
+        let is_trained = is_turn(found, place);
+        TemplateMessage { is_trained, ..chat.messages[place].clone() }
+    });
+    let (tools, variables) = (chat.tools.clone(), chat.variables.clone());
+    TemplateChat { messages: messages.collect(), tools, variables }
 }
 
 /// Whether a message is trained on in a record.
@@ -389,19 +524,6 @@ fn told(chat: &TemplateChat, error: &TemplateError) -> String {
             format!("{error}; try: --date YYYY-MM-DD")
         }
         error => error.to_string(),
-    }
-}
-
-/// Calls `see` with each text in a value, names of members too.
-fn each_text(value: &Value, see: &mut dyn FnMut(&str)) {
-    match value {
-        Value::Text(text) => see(text),
-        Value::List(items) => items.iter().for_each(|item| each_text(item, see)),
-        Value::Dict(dict) => dict.entries().iter().for_each(|(key, value)| {
-            each_text(key, see);
-            each_text(value, see);
-        }),
-        _ => {}
     }
 }
 

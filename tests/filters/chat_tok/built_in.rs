@@ -129,7 +129,6 @@ fn a_model_must_be_named() {
         "--template x",
         "--stop x",
         "--reasoning keep",
-        "--allow-special",
         "--arguments text",
         "--content parts",
         "--trust-generation yes",

@@ -11,8 +11,7 @@ fn template(python: &std::path::Path) -> String {
     format!("{}/chat_templates/gptoss.jinja", python_code(python, code, &[]).ok().text())
 }
 
-/// The texts of chats, by their ids. What the template raises for, loses, or garbles is refused, and so is what spells a
-/// special token.
+/// The texts of chats, by their ids. What the template raises for, loses, or garbles is refused.
 fn texts(model: &str, template: &str, chats: &str) -> Vec<(String, String)> {
     let pipe = format!(
         "chat-tok --model {model} --template {template} -q --turns all,prompts --date 2026-01-01 --on-error skip {chats} |
@@ -81,7 +80,7 @@ fn cases_have_the_tokens_of_the_template() {
         let chats = dir.write("chats.ndjson", records.collect::<String>());
         let pipe = format!(
             "chat-tok --model {model} --template {template} -q --turns all,prompts --id-field case --date {by_date} \
-             --on-error skip {chats}"
+             --special token --on-error skip {chats}"
         );
         for found in bash(&pipe).ok().records() {
             let case = of_date[found["id"].as_str().unwrap().parse::<usize>().unwrap()];

@@ -5,9 +5,11 @@ mod downstream;
 mod fit;
 mod gpt_oss;
 mod kept;
+mod lengths;
 mod moved;
 mod refused;
 mod shown;
+mod spelled;
 mod stated;
 
 use serde_json::{Value, json};

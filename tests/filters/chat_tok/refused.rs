@@ -23,16 +23,6 @@ fn bad_chats_are_refused_in_one_line() {
     let tools = json!([{"type": "function", "function": {"name": "f"}}]);
     let (ask, answer) = (say("user", "hi"), say("assistant", "yes"));
     for (model, record, reason) in [
-        (
-            &chatml,
-            json!({"messages": [ask, say("assistant", "a<|im_end|>b")]}),
-            "message 1: a text spells the special token <|im_end|>, and would become it",
-        ),
-        (
-            &chatml,
-            json!({"messages": [say("user", "</s>"), answer]}),
-            "message 0: a text spells the special token </s>",
-        ),
         (&chatml, json!({"messages": [answer]}), "message 0: the chat begins with the assistant"),
         (
             &chatml,
@@ -71,9 +61,6 @@ fn bad_chats_are_refused_in_one_line() {
     let flags = ["--model", dated.as_str(), "--date", "2024-07-26"];
     let line = format!("{}\n", json!({"messages": [ask, answer]}));
     tool("chat-tok").args(&flags).input(&line).run().silent();
-    let record = json!({"messages": [ask, say("assistant", "a</s>b")]});
-    let flags = ["--model", chatml.as_str(), "--allow-special"];
-    tool("chat-tok").args(&flags).input(format!("{record}\n")).run().silent();
 }
 
 #[test]

@@ -1,15 +1,17 @@
 //! Checks tokens of another tokenizer than o200k: whether they are text, and whether the tokenizer makes the same
 //! tokens from that text.
 //!
+//! Where the tokens are text that spells an added token, that text is encoded as text, as it was.
+//!
 //! If a token would have crossed the beginning or the end of what is trained on, the text was encoded in pieces. If
 //! not all of these places are known, tokens that differ from the encoded text are no finding.
 
 use std::ops::Range;
 
-use gristmill_models::{Encoder, Special, Tokenizer};
+use gristmill_models::{Encoder, Special, TokenFinder, Tokenizer};
 
 use crate::harmony::Alignment;
-use crate::model::{TextSegment, encode};
+use crate::model::{Piece, TextSegment, encode, may_be_control};
 
 /// What is wrong with the tokens of a sequence.
 #[derive(Debug, PartialEq, Eq)]
@@ -64,6 +66,8 @@ impl Targets {
 pub struct ModelTexts {
     tokenizer: Tokenizer,
     encoder: Encoder,
+    /// Finds added tokens.
+    added: TokenFinder,
     bytes: Vec<u8>,
     encoded: Vec<i32>,
     ends: Vec<usize>,
@@ -72,8 +76,8 @@ pub struct ModelTexts {
 impl ModelTexts {
     pub fn new(tokenizer: &Tokenizer) -> ModelTexts {
         let (bytes, encoded, ends) = (Vec::new(), Vec::new(), Vec::new());
-        let encoder = tokenizer.encoder();
-        ModelTexts { tokenizer: tokenizer.clone(), encoder, bytes, encoded, ends }
+        let (encoder, added) = (tokenizer.encoder(), tokenizer.finder(may_be_control));
+        ModelTexts { tokenizer: tokenizer.clone(), encoder, added, bytes, encoded, ends }
     }
 
     /// Returns what is wrong with the tokens of a sequence. `encodes`: whether the text is encoded again.
@@ -99,10 +103,11 @@ impl ModelTexts {
             return None;
         }
         let segments = self.segments(tokens, text, targets)?;
-        if segments.len() > 1 {
+        let pieces = self.pieces(tokens, text)?;
+        if segments.len() > 1 || !pieces.is_empty() {
             let encoded = &mut self.encoded;
             encoded.clear();
-            encode(&mut self.encoder, text, &segments, encoded, &mut self.ends).ok()?;
+            encode(&mut self.encoder, text, (&segments, &pieces), encoded, &mut self.ends).ok()?;
             if self.encoded != tokens && self.is_cut_everywhere(tokens, text, &segments)? {
                 return None;
             }
@@ -114,13 +119,36 @@ impl ModelTexts {
         Some(TextFault::Different(same))
     }
 
+    /// Returns the number of bytes of tokens.
+    fn length(&self, ids: &[i32]) -> Option<usize> {
+        let bytes = |&id: &i32| Some(self.tokenizer.token_bytes(u32::try_from(id).ok()?)?.len());
+        ids.iter().map(bytes).sum()
+    }
+
+    /// Returns the pieces of the text that spell an added token and are text, and the pieces behind them.
+    fn pieces(&self, tokens: &[i32], text: &str) -> Option<Vec<Piece>> {
+        let mut pieces = Vec::new();
+        // (A tokenizer may take spaces from the front of a whole text.)
+        let stripped = self.length(tokens)?.checked_sub(text.len())?;
+        let (mut number, mut at) = (0, 0);
+        for (id, place) in self.added.find_all(text) {
+            let start = place.start + stripped;
+            while at < start && number < tokens.len() {
+                at += self.length(&tokens[number..=number])?;
+                number += 1;
+            }
+            let is_token = at == start && tokens.get(number).copied() == i32::try_from(id).ok();
+            if !is_token {
+                pieces.push(Piece { start: place.start, token: Some(id) });
+                pieces.push(Piece { start: place.end, token: None });
+            }
+        }
+        Some(pieces)
+    }
+
     /// Returns the parts of the text that are trained on or not; `None` if one begins inside a character.
     fn segments(&self, tokens: &[i32], text: &str, targets: &Targets) -> Option<Vec<TextSegment>> {
-        let length = |ids: &[i32]| -> Option<usize> {
-            let bytes =
-                |&id: &i32| Some(self.tokenizer.token_bytes(u32::try_from(id).ok()?)?.len());
-            ids.iter().map(bytes).sum()
-        };
+        let length = |ids: &[i32]| self.length(ids);
         // (A tokenizer may take spaces from the front of a whole text.)
         let stripped = length(tokens)?.checked_sub(text.len())?;
         let mut end = 0;

@@ -138,6 +138,26 @@ impl RowsManifest {
         })
     }
 
+    /// Returns a warning for each fact that a trainer should know.
+    pub fn warnings(&self) -> Vec<String> {
+        self.unsupervised().into_iter().chain(self.wrong_ends()).collect()
+    }
+
+    /// Returns a warning about sequences that end, or go on, where a row ends.
+    fn wrong_ends(&self) -> Option<String> {
+        let PackingChanges { cut, split, .. } = self.changed;
+        let split = if self.overflow == Overflow::Split { split.sequences } else { 0 };
+        let count = cut.sequences + split;
+        let verb = if count == 1 { "is" } else { "are" };
+        (count > 0).then(|| {
+            format!(
+                "{} {verb} cut where a row ends, also within answers, which teaches wrong ends; chat-tok --max-length \
+                 shortens chats where an answer ends",
+                counted(count, "sequence")
+            )
+        })
+    }
+
     pub fn packing(&self) -> Packing {
         let RowsManifest { seq_length, algorithm, overflow, counted, .. } = *self;
         let multiple = self.padding.map_or(NonZeroU32::MIN, |padding| padding.multiple);

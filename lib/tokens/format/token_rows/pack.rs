@@ -432,7 +432,7 @@ impl Sink for WindowSink {
         let records = RecordCounts::written(written, counts);
         let window = Some(output.settings.window);
         let manifest = output.publish(records, window, None)?;
-        let warnings = manifest.unsupervised().into_iter().collect();
+        let warnings = manifest.warnings();
         let (made, left) = (Some(summary(&manifest)), left(&manifest));
         Ok(SinkSummary { made, left, warnings })
     }
