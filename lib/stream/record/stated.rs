@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
-use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, Field, FieldRef, Schema, SchemaRef};
 
 use super::{RECORD_TYPES, is_rare};
 use crate::batch::Header;
@@ -56,10 +56,8 @@ pub fn stated_values(
 /// Returns the columns of a stream whose header states these columns.
 pub fn without_stated(schema: &Schema) -> SchemaRef {
     let own = schema.fields().iter().filter(|field| stated_column(field).is_none());
-    SchemaRef::new(Schema::new_with_metadata(
-        own.cloned().collect::<Vec<_>>(),
-        schema.metadata().clone(),
-    ))
+    let own: Vec<FieldRef> = own.cloned().collect();
+    SchemaRef::new(Schema::new_with_metadata(own, schema.metadata().clone()))
 }
 
 /// Returns the same records in a schema of [`StatedColumn::schema`], in which all of them have this value, or of
@@ -75,6 +73,10 @@ pub fn with_value(
         Some(_) => Some(Arc::new(StringArray::from_iter_values(all.clone())) as ArrayRef),
         None => own.next().map(|(_, column)| column.clone()),
     });
+    let columns = columns.flatten().collect();
+    if let Some((field, _)) = own.next() {
+        return Err(ArrowError::SchemaError(format!("no column of the stream: {}", field.name())));
+    }
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(schema.clone(), columns.flatten().collect(), &rows)
+    RecordBatch::try_new_with_options(schema.clone(), columns, &rows)
 }
