@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(Marks::beside(&["a", "\u{fdfa}"]), Some(first));
         let second = Some(Marks(['\u{fdd2}', '\u{fdd3}']));
         assert_eq!(Marks::beside(&["a", "\u{fdd1}"]), second);
-        assert_eq!(Marks::beside(&["a", "\\uFDd0"]), second);
+        assert_eq!(Marks::beside(&["a", "\\ufdd0"]), second);
         let all: String = FREE.filter_map(char::from_u32).collect();
         assert_eq!(Marks::beside(&[&all]), None);
         let marked = first.around("a<b>c<d>", &[1..4, 5..8]);
