@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::recipe::{SourceState, Weight};
-use crate::cli::Slice;
+use crate::cli::{FileForms, Slice};
 use crate::error::{Error, Result, shown};
 use crate::format::parquet::{self, ParquetFile};
 use crate::known_files::{KnownFile, KnownFiles};
 use crate::raw_files::{raw_files, shard_of};
 use crate::stream::Extent;
+use gristmill_chats::chat::SESSIONS;
 
 /// Looks at a Parquet file, or at a shard of the raw rows in files and below folders.
 pub(super) fn look(
@@ -55,7 +56,7 @@ fn raw_shard(paths: &[PathBuf], shard: Slice, known: &mut KnownFiles) -> Result<
         identity.push(json!({"name": name, "bytes": bytes, "sha256": sha256}));
         weights.push(Weight { units: bytes, bytes });
         lines += 1;
-        match Extent::of(path, true) {
+        match Extent::of(path, true, FileForms(SESSIONS)) {
             Ok(Extent::Lines(_)) => {}
             Ok(_) => {
                 let cause = "an Arrow stream is not divided into tasks";

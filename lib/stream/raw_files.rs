@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::cli::Slice;
+use crate::cli::{FileForms, Slice};
 use crate::error::{Error, Kind as ErrorKind, Result, shown};
 use crate::files;
 use crate::format::data_files::{ARROW, Kind, LINES, PARQUET, refuse_left_out};
@@ -94,7 +94,7 @@ pub fn shard_of(files: &[PathBuf], shard: Slice) -> Result<(&[PathBuf], Option<S
 
 /// Whether a file is cut at lines, or refuses to be cut.
 fn is_of_lines(path: &Path) -> Result<bool> {
-    match Extent::of(path, true) {
+    match Extent::of(path, true, FileForms::default()) {
         Ok(extent) => Ok(matches!(extent, Extent::Lines(_))),
         Err(error) if error.kind() == ErrorKind::Unavailable => Err(error),
         Err(error) => Ok(error.kind() == ErrorKind::Usage),

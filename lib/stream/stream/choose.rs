@@ -19,7 +19,7 @@ use crate::error::{Place, Result};
 const SAMPLED_ROWS: usize = 1024;
 
 /// Chooses among the batches of a stream that is read for another purpose, as
-/// [`Reader::choose`](super::Reader::choose) does.
+/// [`Reader::selected`](super::Reader::selected) does.
 pub struct StreamChooser {
     ids: Option<IdFilter>,
     chooser: Chooser,

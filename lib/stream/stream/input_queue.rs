@@ -112,7 +112,7 @@ impl InputQueue {
         let stdin = if reads_stdin { chain::take_stdin() } else { Stdin::OfProcess };
         let slices: Vec<Slice> = args.shard.into_iter().chain(args.slice).collect();
         let waiting = match slices.is_empty() {
-            false => cut_inputs(&files, (&slices, args.allow_empty), &mut total)?,
+            false => cut_inputs(&files, &slices, args, &mut total)?,
             true => files.into_iter().map(|path| (path, None)).collect(),
         };
         let waiting = waiting.into_iter().map(|(path, range)| {
@@ -286,7 +286,9 @@ fn open(
     Ok(match input.content {
         Content::Ndjson(bytes) => {
             let place = (&input.name, input.is_piped);
-            match whole_file::read(forms.0, bytes, place, most, range.is_some())? {
+            // (Only a part of the lines is no session.)
+            let forms = if range.is_some() { FileForms::default() } else { forms };
+            match whole_file::read(forms, bytes, place, most)? {
                 FileContent::Lines(bytes) => Box::new(lines(bytes)?),
                 FileContent::Records(bytes, count) => {
                     Box::new(lines(bytes)?.of_values(Form::Array, Starts::numbers(count)))

@@ -10,8 +10,9 @@ use super::arrow_source::count_records;
 use super::bytes::Bytes;
 use super::input::{Content, Input, MARK, unpacker};
 use super::parquet_source::open_parquet;
+use super::whole_file;
 use crate::batch::STDIN;
-use crate::cli::Slice;
+use crate::cli::{FileForms, InputArgs, MAX_RECORD_BYTES, Slice};
 use crate::error::{At, Error, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
@@ -30,7 +31,7 @@ pub enum Extent {
 
 impl Extent {
     /// Looks at a file. The error says why it cannot be cut, and what can be done.
-    pub fn of(path: &Path, allow_empty: bool) -> Result<Extent> {
+    pub fn of(path: &Path, allow_empty: bool, forms: FileForms) -> Result<Extent> {
         // This is checked before it is opened: opening a FIFO would take data that others wait for.
         let cannot = |place: &str| {
             let cause =
@@ -67,7 +68,13 @@ impl Extent {
                 let way = way(format!("{} {file}", values.form.to_lines()));
                 Err(Error::usage(cause).at(path).hint(way))
             }
-            Content::Ndjson(_) => {
+            Content::Ndjson(bytes) => {
+                let first = whole_file::form_of(forms, bytes, MAX_RECORD_BYTES).at(&input.name)?;
+                if let Some(form) = first.0 {
+                    let cause = format!("cannot be cut into slices: it is {}", form.name);
+                    let way = way(format!("chat-harmony {file}"));
+                    return Err(Error::usage(cause).at(path).hint(way));
+                }
                 let metadata = std::fs::metadata(path).at(&input.name)?;
                 Ok(Extent::Lines(metadata.len()))
             }
@@ -92,13 +99,14 @@ impl Extent {
 /// Arrow) or bytes (NDJSON). `total` receives the number of records if it is known.
 pub(super) fn cut_inputs(
     files: &[PathBuf],
-    (slices, allow_empty): (&[Slice], bool),
+    slices: &[Slice],
+    args: &InputArgs,
     total: &mut Option<u64>,
 ) -> Result<VecDeque<(PathBuf, Option<Range<u64>>)>> {
     let mut kinds = Vec::new();
     let mut sizes = Vec::new();
     for path in files {
-        let extent = Extent::of(path, allow_empty)?;
+        let extent = Extent::of(path, args.allow_empty, args.file_forms)?;
         kinds.push(extent.kind());
         sizes.push(extent.size());
     }

@@ -1,10 +1,11 @@
 //! Files whose lines together are records, as sessions of agents are: each is read whole.
 
-use std::io::{BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::sync::Arc;
 
 use super::bytes::{Bytes, read_error};
 use crate::batch::TooLarge;
+use crate::cli::FileForms;
 use crate::error::{Error, Place, Result};
 
 /// Why a line of such a file is bad.
@@ -32,30 +33,35 @@ pub(super) enum FileContent {
     Records(Bytes, u64),
 }
 
-/// Reads a file whole if it has one of the forms; `is_part`: only a part of its lines is wanted.
+/// Returns the form that a file has, its first line, and the rest.
+pub(super) fn form_of(
+    forms: FileForms,
+    bytes: Bytes,
+    most: u64,
+) -> io::Result<(Option<&'static FileForm>, Vec<u8>, BufReader<Bytes>)> {
+    let mut lines = BufReader::new(bytes);
+    let mut first = Vec::new();
+    if !forms.0.is_empty() {
+        lines.by_ref().take(most).read_until(b'\n', &mut first)?;
+    }
+    Ok((forms.0.iter().find(|form| (form.knows)(&first)), first, lines))
+}
+
+/// Reads a file whole if it has one of the forms.
 pub(super) fn read(
-    forms: &'static [FileForm],
+    forms: FileForms,
     bytes: Bytes,
     (name, is_piped): (&Arc<str>, bool),
     most: u64,
-    is_part: bool,
 ) -> Result<FileContent> {
-    if forms.is_empty() {
+    if forms.0.is_empty() {
         return Ok(FileContent::Lines(bytes));
     }
-    let failed = |error: std::io::Error| read_error(name, is_piped, &error);
-    let mut lines = BufReader::new(bytes);
-    let mut first = Vec::new();
-    lines.by_ref().take(most).read_until(b'\n', &mut first).map_err(failed)?;
-    let Some(form) = forms.iter().find(|form| (form.knows)(&first)) else {
+    let failed = |error: io::Error| read_error(name, is_piped, &error);
+    let (form, first, lines) = form_of(forms, bytes, most).map_err(failed)?;
+    let Some(form) = form else {
         return Ok(FileContent::Lines(Box::new(Cursor::new(first).chain(lines))));
     };
-    if is_part {
-        let cause = format!("is {}, which cannot be divided", form.name);
-        return Err(Error::usage(cause)
-            .at(name)
-            .hint(format!("chat-harmony {name} > chats.jsonl")));
-    }
     let mut text = first;
     lines.take(most.saturating_add(1)).read_to_end(&mut text).map_err(failed)?;
     if text.len() as u64 > most {

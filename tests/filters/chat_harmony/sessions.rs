@@ -239,8 +239,9 @@ fn sessions_are_files_for_every_filter_of_chats() {
         .run_whatever();
     assert_eq!(part.code(), Some(2), "{}", part.stderr);
     assert!(
-        part.stderr
-            .contains("is a session of Claude Code, which cannot be divided; try: chat-harmony"),
+        part.stderr.contains(
+            "cannot be cut into slices: it is a session of Claude Code; try: chat-harmony"
+        ),
         "{}",
         part.stderr
     );
