@@ -4,7 +4,7 @@
 use clap::builder::{ArgExt, PossibleValue, StringValueParser, StyledStr, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::cli::{ForPipelines, as_used};
+use crate::cli::{self, ForPipelines, as_used};
 use crate::error::{Error, Result};
 
 /// Marks an option that belongs to filters.
@@ -157,9 +157,7 @@ fn check(filter: &Command, words: &[String]) -> Result<()> {
     let line = [std::slice::from_ref(&name), words, &["--help".to_string()]].concat();
     match as_used(filter.clone()).try_get_matches_from(line) {
         Err(error) if error.use_stderr() => {
-            let text = error.to_string();
-            let line = text.lines().next().unwrap_or_default();
-            let cause = line.strip_prefix("error: ").unwrap_or(line);
+            let cause = cli::cause_of(&error);
             Err(Error::usage(format!("{cause}; see {name} --help")))
         }
         _ => Ok(()),

@@ -123,7 +123,7 @@ impl RowFiles {
     }
 }
 
-/// Runs a filter, whose results and messages are not shown. Fails with the first line of its messages if it ends with
+/// Runs a filter, whose results and messages are not shown. Fails with the first of its messages if it ends with
 /// one of these exit codes.
 pub(super) fn refused(
     name: &str,
@@ -136,9 +136,8 @@ pub(super) fn refused(
     match output.status.code().filter(|code| codes.contains(code)) {
         None => Ok(()),
         Some(code) => {
-            let text = String::from_utf8_lossy(&output.stderr);
-            let line = text.lines().next().unwrap_or_default();
-            let cause = line.strip_prefix(&format!("{name}: ")).unwrap_or(line);
+            let line = cli::first_message(&String::from_utf8_lossy(&output.stderr));
+            let cause = line.strip_prefix(&format!("{name}: ")).unwrap_or(&line);
             Err(if code == 1 { Error::data(cause) } else { Error::usage(cause) })
         }
     }

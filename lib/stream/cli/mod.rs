@@ -72,10 +72,7 @@ pub fn main<A: Parser>(
             // The arguments that could be parsed show where the results would go.
             let command = A::command().ignore_errors(true);
             if let Ok(matches) = command.clone().try_get_matches_from(&arguments) {
-                let text = error.to_string();
-                let line = text.lines().next().unwrap_or_default();
-                let line = line.strip_prefix("error: ").unwrap_or(line);
-                end_stream(&Tool::of(&command, &matches), &Error::usage(line));
+                end_stream(&Tool::of(&command, &matches), &Error::usage(cause_of(&error)));
             }
             tell_usage(A::command().get_name(), &error);
             ended_with(Kind::Usage.exit_code())
@@ -86,6 +83,20 @@ pub fn main<A: Parser>(
             exit_code(refuse_closed_stdout().and_then(|()| print()), &without_stream)
         }
     }
+}
+
+/// Returns the cause of a usage error in one line.
+pub fn cause_of(error: &clap::Error) -> String {
+    let line = first_message(&error.to_string());
+    line.strip_prefix("error: ").map(str::to_string).unwrap_or(line)
+}
+
+/// Returns the first of some messages in one line. (What is missing stands on lines of its own, with spaces before it.)
+pub fn first_message(text: &str) -> String {
+    let mut lines = text.lines();
+    let first = lines.next().unwrap_or_default();
+    let more = lines.take_while(|line| line.starts_with(' ')).map(str::trim);
+    std::iter::once(first).chain(more).collect::<Vec<_>>().join(" ")
 }
 
 /// Prints a usage error in the form of every other: the tool first.
