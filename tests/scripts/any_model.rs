@@ -487,7 +487,11 @@ fn what_is_wrong_is_said_in_one_line_before_any_work() {
         ("--chat --allow-special", 2, "--allow-special is for --model"),
         ("--chat --special text", 2, "--special is for --model"),
         ("--chat --max-length 9", 2, "--max-length is for --model"),
-        ("--chat --model m --too-long drop", 2, "--max-length <N>"),
+        (
+            "--chat --model m --too-long drop",
+            2,
+            "the following required arguments were not provided: --max-length <N>",
+        ),
         ("--chat --reasoning keep", 2, "--reasoning is for --model"),
         ("--chat --arguments text", 2, "--arguments is for --model"),
         ("--chat --trust-generation no", 2, "--trust-generation is for --model"),
