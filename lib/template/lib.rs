@@ -49,6 +49,7 @@ pub use date::Date;
 pub use error::Error;
 pub use run::{Parts, Prefix, Prefixes};
 pub use template::{Limits, Rendering, Template};
+pub use text::is_space;
 pub use turns::{
     Channel, Finder, FoundTurns, Prompt, Records, Role, Segment, TrustGeneration, Turn, UnseenText,
 };

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use gristmill_models::{AddedToken, Folder, TokenFinder};
-use gristmill_template::{Template, Value};
+use gristmill_template::{Template, Value, is_space};
 
 use super::encode::Piece;
 
@@ -41,15 +41,14 @@ impl ControlTokens {
     /// Takes the marks out of a rendering.
     pub fn unmarked(&self, marks: Marks, rendering: &str) -> Unmarked {
         let mut found = Unmarked::default();
-        let mut rest = rendering;
-        let mut next = marks.first(rest);
-        while let Some((at, mark)) = next {
-            found.text.push_str(&rest[..at]);
-            rest = &rest[at + mark.length..];
-            found.removed.push((rendering.len() - rest.len(), mark.length));
-            next = marks.first(rest);
-            let is_whole = |end: &(usize, Mark)| mark.is_begin && !end.1.is_begin;
-            let inner = next.filter(is_whole).map(|(end, _)| &rest[..end]);
+        let mut from = 0;
+        let mut all = marks.all(rendering).peekable();
+        while let Some((at, mark)) = all.next() {
+            found.text.push_str(&rendering[from..at]);
+            from = at + mark.length;
+            found.removed.push((from, mark.length));
+            let is_whole = |end: &&(usize, Mark)| mark.is_begin && !end.1.is_begin;
+            let inner = all.peek().filter(is_whole).map(|(end, _)| &rendering[from..*end]);
             let token = inner.and_then(|inner| {
                 let (id, place) = self.0.find_all(inner).next()?;
                 (place == (0..inner.len())).then_some(id)
@@ -57,7 +56,7 @@ impl ControlTokens {
             // (A mark that closes a token begins a piece of its own.)
             found.pieces.push(Piece { start: found.text.len(), token });
         }
-        found.text.push_str(rest);
+        found.text.push_str(&rendering[from..]);
         found
     }
 }
@@ -103,11 +102,10 @@ const FREE: Range<u32> = 0xfdd0..0xfdf0;
 impl Marks {
     /// Returns marks that neither stand in one of these texts, nor an escape for them; none if texts have all.
     pub fn beside(texts: &[&str]) -> Option<Marks> {
-        let pairs = FREE
+        let mut pairs = FREE
             .step_by(2)
             .filter_map(|code| Some(Marks([char::from_u32(code)?, char::from_u32(code + 1)?])));
-        let mut pairs = pairs;
-        pairs.find(|marks| texts.iter().all(|text| marks.first(text).is_none()))
+        pairs.find(|marks| texts.iter().all(|text| marks.all(text).next().is_none()))
     }
 
     /// Returns the character before what is marked.
@@ -135,23 +133,21 @@ impl Marks {
         let shown = self.0.iter().fold(message.to_string(), |message, mark| {
             message.replace(&mark.escape_unicode().to_string(), "")
         });
-        let mut rest = shown.as_str();
-        let mut out = String::with_capacity(rest.len());
-        while let Some((at, mark)) = self.first(rest) {
-            out.push_str(&rest[..at]);
-            rest = &rest[at + mark.length..];
+        let (mut out, mut from) = (String::with_capacity(shown.len()), 0);
+        for (at, mark) in self.all(&shown) {
+            out.push_str(&shown[from..at]);
+            from = at + mark.length;
         }
-        out + rest
+        out + &shown[from..]
     }
 
-    /// Returns the first mark of a text: as it is, or as JSON and Python escape it.
-    fn first(&self, text: &str) -> Option<(usize, Mark)> {
+    /// Returns the marks of a text: as they are, or as JSON and Python escape them.
+    fn all<'t>(self, text: &'t str) -> impl Iterator<Item = (usize, Mark)> + 't {
         // (Both have these bytes in common with all characters of their kind.)
         const CHARACTER: &[u8] = b"\xef\xb7";
         const ESCAPE: &[u8] = b"\\ufd";
-        let bytes = text.as_bytes();
         let find = |needle: &'static [u8], length: usize| {
-            memchr::memmem::find_iter(bytes, needle).find_map(|at| {
+            memchr::memmem::find_iter(text.as_bytes(), needle).filter_map(move |at| {
                 let shown = text.get(at..at + length)?;
                 let place = self.0.iter().position(|mark| match shown.strip_prefix("\\u") {
                     Some(digits) => u32::from_str_radix(digits, 16) == Ok(u32::from(*mark)),
@@ -160,8 +156,14 @@ impl Marks {
                 Some((at, Mark { is_begin: place == 0, length }))
             })
         };
-        let found = [find(CHARACTER, 3), find(ESCAPE, 6)];
-        found.into_iter().flatten().min_by_key(|(at, _)| *at)
+        // (Each is searched once: a text may have many marks.)
+        let (mut characters, mut escapes) =
+            (find(CHARACTER, 3).peekable(), find(ESCAPE, 6).peekable());
+        std::iter::from_fn(move || match (characters.peek(), escapes.peek()) {
+            (Some((character, _)), Some((escape, _))) if escape < character => escapes.next(),
+            (None, _) => escapes.next(),
+            _ => characters.next(),
+        })
     }
 }
 
@@ -205,8 +207,6 @@ pub fn with_texts(
 
 /// Whether an added token may be one that chats are made of: white space alone stands in texts.
 pub fn may_be_control(token: &AddedToken) -> bool {
-    // (As `str.isspace`.)
-    let is_space = |c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c);
     token.special || !token.content.chars().all(is_space)
 }
 
