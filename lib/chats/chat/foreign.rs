@@ -2,6 +2,7 @@
 
 use super::drafts::has_list;
 use super::normalize::{MESSAGES, is_message};
+use super::sessions::{claude_code, codex};
 use super::value::Json;
 use crate::visible;
 
@@ -19,16 +20,12 @@ const FORMATS: [Format; 6] = [
     Format {
         name: "a line of a session of Claude Code",
         way_on: OF_FILE,
-        knows: |record| {
-            has(record, &["uuid", "parentUuid"])
-                || has(record, &["leafUuid"])
-                || has(record, &["sessionId", "type"])
-        },
+        knows: |record| claude_code::knows(&|name| has(record, &[name])),
     },
     Format {
         name: "an item of a session of Codex",
         way_on: OF_FILE,
-        knows: |record| has(record, &["timestamp", "type", "payload"]),
+        knows: |record| codex::knows(&|name| has(record, &[name])),
     },
     Format {
         name: "results of tau2-bench",

@@ -29,10 +29,6 @@ impl LeftOutCounts {
         }
     }
 
-    pub fn count_many(&mut self, name: &str, count: u64) {
-        self.add(name, count);
-    }
-
     /// Counts an answer that was not finished, and is not trained on for that.
     pub fn cut_answer(&mut self, key: &str, value: &str) {
         self.add(&format!("{CUT} ({key}: {value})"), 1);
@@ -53,7 +49,8 @@ impl LeftOutCounts {
         note(&mut self.unread[1], name);
     }
 
-    fn add(&mut self, name: &str, count: u64) {
+    /// Counts several.
+    pub fn add(&mut self, name: &str, count: u64) {
         let is_known = self.counts.contains_key(name);
         let name = if is_known || self.counts.len() < MOST { name } else { OTHERS };
         *self.counts.entry(name.to_string()).or_default() += count;

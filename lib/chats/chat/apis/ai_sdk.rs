@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-use super::{Answer, Api, any_message, call, each_message, result, set, take, take_list};
+use super::{Answer, Api, any_message, call, each_message, kind, result, set, take, take_list};
 use crate::chat::left_out::LeftOutCounts;
 use crate::chat::normalize::Entries;
 use crate::chat::value::Json;
@@ -41,7 +41,7 @@ fn messages<'a>(
     let is_answer = role == Some("assistant");
     let (mut all, mut answer, mut said) = (Vec::new(), Answer::default(), String::new());
     for part in parts {
-        let kind = part.get("type").and_then(Json::text).unwrap_or_default().to_string();
+        let kind = kind(&part).to_string();
         let text = || part.get("text").and_then(Json::text).unwrap_or_default();
         match kind.as_str() {
             "text" | "reasoning" => {

@@ -10,7 +10,9 @@
 //! | `tool_result` | a message of the tool; `is_error` is counted |
 //! | any other | refused by its type |
 
-use super::{Api, any_message, call, each_message, list_mut, object, result, set, take, word};
+use super::{
+    Api, any_message, call, each_message, kind, list_mut, object, result, set, take, word,
+};
 use crate::chat::left_out::LeftOutCounts;
 use crate::chat::normalize::Entries;
 use crate::chat::tools;
@@ -32,10 +34,6 @@ fn is_own(block: &Json<'_>) -> bool {
         "thinking" => block.get("signature").is_some(),
         _ => false,
     }
-}
-
-fn kind<'j>(block: &'j Json<'_>) -> &'j str {
-    block.get("type").and_then(Json::text).unwrap_or_default()
 }
 
 fn as_messages<'a>(
@@ -118,8 +116,9 @@ fn others<'a>(
         }
     };
     for block in blocks {
+        let is_result = kind(&block) == "tool_result";
         match block {
-            Json::Object(mut block) if kind_of(&block) == "tool_result" => {
+            Json::Object(mut block) if is_result => {
                 end(&mut parts, &mut all);
                 let mut take = |key: &str| take(&mut block, key);
                 left_out.count("is_error", take("is_error").is_some_and(|is| is.is_true()));
@@ -134,9 +133,4 @@ fn others<'a>(
         all.push(object([("role", role), ("content", word(""))]));
     }
     all
-}
-
-fn kind_of<'j>(block: &'j Entries<'_>) -> &'j str {
-    let kind = block.iter().find(|(key, _)| key == "type").and_then(|(_, kind)| kind.text());
-    kind.unwrap_or_default()
 }

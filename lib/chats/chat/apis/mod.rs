@@ -92,9 +92,21 @@ fn set<'a>(entries: &mut Entries<'a>, key: &'static str, value: Json<'a>) {
 }
 
 /// Returns an object; members without a value are left out.
-fn object<'a>(members: impl IntoIterator<Item = (&'static str, Option<Json<'a>>)>) -> Json<'a> {
+pub(super) fn object<'a>(
+    members: impl IntoIterator<Item = (&'static str, Option<Json<'a>>)>,
+) -> Json<'a> {
     let given = members.into_iter().filter_map(|(key, value)| Some((Cow::Borrowed(key), value?)));
     Json::Object(given.collect())
+}
+
+/// Returns the type of a block, a part or an item.
+pub(super) fn kind<'j>(of: &'j Json<'_>) -> &'j str {
+    of.get("type").and_then(Json::text).unwrap_or_default()
+}
+
+/// Returns a message of the user.
+pub(super) fn user<'a>(content: Json<'a>) -> Json<'a> {
+    object([("role", word("user")), ("content", Some(content))])
 }
 
 fn word(text: &'static str) -> Option<Json<'static>> {

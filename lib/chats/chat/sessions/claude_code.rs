@@ -7,19 +7,23 @@
 //!   behind the calls in their order.
 //! - Errors of the API (`isApiErrorMessage`) are no answers: they are counted.
 
-use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use super::{PROMPT, has, lines, record};
+use super::{PROMPT, id_of, lines, record};
+use crate::chat::apis::{kind, user};
 use crate::chat::value::Json;
 use crate::stream::LineFault;
 
-pub fn knows(names: &[String]) -> bool {
-    has(names, &["uuid", "parentUuid"])
-        || has(names, &["leafUuid"])
-        || has(names, &["sessionId", "type"])
-        || has(names, &["type", "snapshot", "messageId"])
+/// Whether a line with these members is one of such a file.
+pub fn knows(has: &dyn Fn(&str) -> bool) -> bool {
+    const LINES: [&[&str]; 4] = [
+        &["uuid", "parentUuid"],
+        &["leafUuid"],
+        &["sessionId", "type"],
+        &["type", "snapshot", "messageId"],
+    ];
+    LINES.iter().any(|names| names.iter().all(|name| has(name)))
 }
 
 /// A line of the tree.
@@ -49,12 +53,12 @@ pub fn records(text: &str) -> Result<Vec<String>, LineFault> {
                 LineFault { line: *number, cause }
             })?),
         };
-        let kind = line.get("type").and_then(Json::text).unwrap_or_default();
+        let kind = kind(line);
         let message = line.get("message").filter(|_| ["user", "assistant"].contains(&kind));
         let is_error = line.get("isApiErrorMessage").is_some_and(Json::is_true);
         let is_answer = message.is_some() && kind == "assistant" && !is_error;
         for block in message.map(blocks).unwrap_or_default() {
-            if let Some(id) = block.get("tool_use_id").and_then(Json::text) {
+            if let Some(id) = result_of(block) {
                 results.insert(id, block);
             }
         }
@@ -65,15 +69,13 @@ pub fn records(text: &str) -> Result<Vec<String>, LineFault> {
         }
     }
     let ends = ends(&steps);
-    let is_one = ends.len() == 1;
     let chats = ends.iter().zip(1..).map(|(end, number)| {
         let way = way(&steps, *end);
         let errors = way.iter().filter(|step| step.is_error).count() as u64;
-        let id = session.clone().map(|id| if is_one { id } else { format!("{id}/{number}") });
-        let id = id.map(|id| Json::Text(Cow::Owned(id)));
+        let id = id_of(session.as_deref(), number, ends.len());
         let messages = Json::List(messages(&way, &results));
         record(
-            [("id", id), ("messages", Some(messages)), ("tools", None)],
+            [("id", id), ("messages", Some(messages))],
             &[(PROMPT, 1), ("errors of the API", errors)],
         )
     });
@@ -128,7 +130,7 @@ fn messages<'t>(way: &[&Step<'t>], results: &HashMap<&str, &'t Json<'t>>) -> Vec
                 .filter_map(|call| results.get(call).map(|result| (*result).clone()))
                 .collect();
             if !missing.is_empty() {
-                all.push(user(missing));
+                all.push(user(Json::List(missing)));
             }
             all.push(message.clone());
             answer = id;
@@ -139,17 +141,8 @@ fn messages<'t>(way: &[&Step<'t>], results: &HashMap<&str, &'t Json<'t>>) -> Vec
     all
 }
 
-fn kind<'j>(block: &'j Json<'_>) -> &'j str {
-    block.get("type").and_then(Json::text).unwrap_or_default()
-}
-
 fn result_of<'t>(block: &'t Json<'_>) -> Option<&'t str> {
     block.get("tool_use_id").and_then(Json::text)
-}
-
-fn user(blocks: Vec<Json<'_>>) -> Json<'_> {
-    let role = Json::Text(Cow::Borrowed("user"));
-    Json::Object(vec![("role".into(), role), ("content".into(), Json::List(blocks))])
 }
 
 /// Appends the blocks of another line of an answer; what states its end is that of the last line.

@@ -3,14 +3,14 @@
 //!
 //! A compaction begins a new chat: with the items that it states, or else with its summary.
 
-use std::borrow::Cow;
-
-use super::{PROMPT, has, lines, record};
+use super::{PROMPT, id_of, lines, record};
+use crate::chat::apis::{kind, user};
 use crate::chat::value::Json;
 use crate::stream::LineFault;
 
-pub fn knows(names: &[String]) -> bool {
-    has(names, &["timestamp", "type", "payload"])
+/// Whether a line with these members is one of such a file.
+pub fn knows(has: &dyn Fn(&str) -> bool) -> bool {
+    ["timestamp", "type", "payload"].into_iter().all(has)
 }
 
 pub fn records(text: &str) -> Result<Vec<String>, LineFault> {
@@ -19,9 +19,7 @@ pub fn records(text: &str) -> Result<Vec<String>, LineFault> {
     let mut chats: Vec<Vec<Json<'_>>> = vec![Vec::new()];
     for (_, line) in &all {
         let Some(payload) = line.get("payload") else { continue };
-        let kind =
-            |of: &Json<'_>| of.get("type").and_then(Json::text).unwrap_or_default().to_string();
-        match kind(line).as_str() {
+        match kind(line) {
             "session_meta" => {
                 id = id.or_else(|| payload.get("id").cloned());
                 let base = payload.get("base_instructions").and_then(|base| base.get("text"));
@@ -43,13 +41,11 @@ pub fn records(text: &str) -> Result<Vec<String>, LineFault> {
         }
     }
     chats.retain(|items| items.iter().any(is_answer));
-    let (is_one, lacks) = (chats.len() == 1, u64::from(instructions.is_none()));
+    let (count, lacks) = (chats.len(), u64::from(instructions.is_none()));
     let id = id.as_ref().and_then(Json::text);
     let of = |(items, number): (Vec<Json<'_>>, usize)| {
-        let id = id.map(|id| if is_one { id.to_string() } else { format!("{id}/{number}") });
-        let id = id.map(|id| Json::Text(Cow::Owned(id)));
         let members = [
-            ("id", id),
+            ("id", id_of(id, number, count)),
             ("instructions", instructions.clone()),
             ("input", Some(Json::List(items))),
         ];
@@ -59,11 +55,6 @@ pub fn records(text: &str) -> Result<Vec<String>, LineFault> {
 }
 
 fn is_answer(item: &Json<'_>) -> bool {
-    let text = |key: &str| item.get(key).and_then(Json::text);
-    text("role") == Some("assistant") || text("type") == Some("function_call")
-}
-
-fn user(text: Json<'_>) -> Json<'_> {
-    let role = Json::Text(Cow::Borrowed("user"));
-    Json::Object(vec![("role".into(), role), ("content".into(), text)])
+    let role = item.get("role").and_then(Json::text);
+    role == Some("assistant") || kind(item) == "function_call"
 }

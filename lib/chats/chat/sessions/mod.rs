@@ -1,10 +1,11 @@
 //! Files of sessions, a line for each step: the chats in them, as a shape reads them.
 
-mod claude_code;
-mod codex;
+pub mod claude_code;
+pub mod codex;
 
 use std::borrow::Cow;
 
+use super::apis::object;
 use super::left_out::LeftOutCounts;
 use super::normalize::Entries;
 use super::tools::not_json;
@@ -15,12 +16,12 @@ use crate::stream::{FileForm, LineFault, member_names};
 pub const SESSIONS: &[FileForm] = &[
     FileForm {
         name: "a session of Claude Code",
-        knows: |line| claude_code::knows(&names(line)),
+        knows: |line| claude_code::knows(&among(&names(line))),
         records: claude_code::records,
     },
     FileForm {
         name: "a session of Codex",
-        knows: |line| codex::knows(&names(line)),
+        knows: |line| codex::knows(&among(&names(line))),
         records: codex::records,
     },
 ];
@@ -29,8 +30,8 @@ fn names(line: &[u8]) -> Vec<String> {
     member_names(line).unwrap_or_default()
 }
 
-fn has(names: &[String], wanted: &[&str]) -> bool {
-    wanted.iter().all(|wanted| names.iter().any(|name| name == wanted))
+fn among(names: &[String]) -> impl Fn(&str) -> bool {
+    move |wanted| names.iter().any(|name| name == wanted)
 }
 
 /// Parses the lines of a file, with their numbers; empty lines are passed over.
@@ -52,20 +53,25 @@ const LACKS: &str = "gristmill_session";
 /// What no file of a session holds.
 const PROMPT: &str = "system prompts (files of sessions do not hold them)";
 
-/// Returns a record of a session as a line.
+/// Returns a chat of a session as a line.
 fn record<'a>(
-    members: [(&'static str, Option<Json<'a>>); 3],
+    members: impl IntoIterator<Item = (&'static str, Option<Json<'a>>)>,
     lacks: &[(&'static str, u64)],
 ) -> String {
     let count = |(name, count): &(&'static str, u64)| {
-        (Cow::Borrowed(*name), Json::Number(Cow::Owned(count.to_string())))
+        (*name, (*count > 0).then(|| Json::Number(Cow::Owned(count.to_string()))))
     };
-    let lacks = lacks.iter().filter(|(_, count)| *count > 0).map(count).collect();
-    let members = members.into_iter().chain([(LACKS, Some(Json::Object(lacks)))]);
-    let given = members.filter_map(|(key, value)| Some((Cow::Borrowed(key), value?)));
+    let lacks = object(lacks.iter().map(count));
     let mut out = Vec::new();
-    Json::Object(given.collect()).write_compact(&mut out);
+    object(members.into_iter().chain([(LACKS, Some(lacks))])).write_compact(&mut out);
     String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Returns the id of a chat: that of the session, with its number if the session has several.
+fn id_of(session: Option<&str>, number: usize, count: usize) -> Option<Json<'static>> {
+    let id = session?;
+    let id = if count == 1 { id.to_string() } else { format!("{id}/{number}") };
+    Some(Json::Text(Cow::Owned(id)))
 }
 
 /// Counts what the record of a session lacks.
@@ -73,6 +79,6 @@ pub fn count_lacks(entries: &mut Entries<'_>, left_out: &mut LeftOutCounts) {
     let Some(at) = entries.iter().position(|(key, _)| key == LACKS) else { return };
     for (name, count) in entries.remove(at).1.entries() {
         let count = if let Json::Number(count) = count { count.parse().unwrap_or(1) } else { 1 };
-        left_out.count_many(name, count);
+        left_out.add(name, count);
     }
 }
