@@ -61,6 +61,12 @@ pub struct TemplateMessage {
     pub is_trained: bool,
 }
 
+impl TemplateMessage {
+    pub fn role(&self) -> Option<&str> {
+        self.value.get("role").and_then(Value::as_text)
+    }
+}
+
 impl TemplateChats {
     /// Returns the chat of a record. The error says why the record is not a chat. If unwanted answers are left out, a
     /// record with such an answer gives none.

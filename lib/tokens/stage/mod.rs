@@ -11,6 +11,7 @@ mod sequences;
 mod span_mask;
 mod spelled;
 mod template_renderer;
+mod template_turns;
 mod token_header;
 
 pub use chat_tok::{ChatTok, ChatTokWorker, Renderer, Rendering};

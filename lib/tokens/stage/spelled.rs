@@ -140,7 +140,7 @@ impl OwnMarks {
 }
 
 fn is_answer(message: &TemplateMessage) -> bool {
-    message.value.get("role").and_then(Value::as_text) == Some("assistant")
+    message.role() == Some("assistant")
 }
 
 /// Whether calls stand in the content of a message.
