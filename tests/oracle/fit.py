@@ -62,7 +62,8 @@ from transformers import PreTrainedTokenizerFast
 
 import templates  # noqa: F401 (the day that strftime_now gives)
 
-BLANK = " \t\n\r"
+# White space is what `str.strip()` of a template removes.
+BLANK = "".join(c for c in map(chr, range(0x110000)) if c.isspace())
 MARK = "\ue000"
 REASONING = ("reasoning_content", "reasoning", "thinking")
 SWITCHES = ("enable_thinking", "thinking")
