@@ -16,7 +16,8 @@ that the template refuses for a prefix that is needed.
 
 Texts. A text is shown where the rendering changes when the text is changed at both ends (outside of its outer spaces,
 so that these belong to it where they are printed). Each leaf of a call's arguments is changed, numbers too. A text of
-white space alone is not looked for. A call's name that is not printed is shown if its id is, and holds it. In every
+white space alone is not looked for. A call's name that is not printed is shown if its id is, and holds it. What a trained
+message says must stand there as it is, without its outer spaces: a template that splits it is refused. In every
 record all contents, calls and tools must be shown, those of messages that are not trained, too. Reasoning that R(i)
 does not show is counted ("lost").
 
@@ -397,6 +398,9 @@ class Fit:
                 stop = self.model.stop(self.text(k), end)
                 end = stop.end() if stop and stop.start() == end else end
             made[k][i] = (begin, end)
+            content = self.messages[i]["content"]
+            if isinstance(content, str) and content.strip() not in self.text(k)[begin:end]:
+                raise Refused(f"message {i}: its content is shown otherwise")
         for k in places:
             self.all_shown(k)
         return [(k, self.text(k), made[k]) for k in places]
