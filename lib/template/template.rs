@@ -116,16 +116,27 @@ impl Template {
             ("tools", chat.tools().clone()),
             ("documents", chat.documents().clone()),
         ];
-        run::render(&self.program, &self.context(&given, add_generation_prompt))
+        run::render(&self.program, &self.context(&given, add_generation_prompt, &[]))
     }
 
-    fn context<'c>(&'c self, given: &'c [(&'static str, Value)], has_prompt: bool) -> Context<'c> {
+    fn context<'c>(
+        &'c self,
+        given: &'c [(&'static str, Value)],
+        has_prompt: bool,
+        texts: &'c [usize],
+    ) -> Context<'c> {
         let (variables, date, limits) = (&self.variables, self.date, self.limits);
-        Context { given, has_prompt, variables, date, limits }
+        Context { given, has_prompt, variables, date, limits, texts }
     }
 
-    /// Renders beginnings of a chat, each as if nothing followed it.
-    pub fn render_prefixes(&self, chat: &Chat, wanted: &[Prefix]) -> Result<Prefixes, Error> {
+    /// Renders beginnings of a chat, each as if nothing followed it. Notes where texts of the chat are printed that are
+    /// kept at these addresses, which are in order.
+    pub fn render_prefixes(
+        &self,
+        chat: &Chat,
+        wanted: &[Prefix],
+        texts: &[usize],
+    ) -> Result<Prefixes, Error> {
         let extent = Arc::new(Extent::default());
         let messages = Items::within(chat.messages().to_vec(), &extent).map_err(|error| *error)?;
         let given = [
@@ -133,7 +144,7 @@ impl Template {
             ("tools", chat.tools().clone()),
             ("documents", chat.documents().clone()),
         ];
-        let context = self.context(&given, false);
+        let context = self.context(&given, false, texts);
         Ok(run::render_prefixes(&self.program, &context, extent, wanted))
     }
 }

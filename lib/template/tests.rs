@@ -451,7 +451,7 @@ fn beginnings_are_rendered_as_if_nothing_followed() {
         let chat = chat(messages);
         let prefixes = (1..=9).flat_map(|count| [false, true].map(|has_prompt| Prefix { count, has_prompt }));
         let wanted: Vec<Prefix> = prefixes.collect();
-        let found = template.render_prefixes(&chat, &wanted).unwrap();
+        let found = template.render_prefixes(&chat, &wanted, &[]).unwrap();
         for (number, prefix) in wanted.iter().enumerate() {
             let alone = template.render(&chat.until(prefix.count - 1), prefix.has_prompt);
             let together = found.text(number).map(|text| text.parts.concat());

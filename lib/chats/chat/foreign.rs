@@ -16,7 +16,7 @@ struct Format {
 
 const OF_FILE: &str = "give the file of the session to chat-tok or chat-harmony, as it is";
 
-const FORMATS: [Format; 6] = [
+const FORMATS: [Format; 7] = [
     Format {
         name: "a line of a session of Claude Code",
         way_on: OF_FILE,
@@ -31,6 +31,20 @@ const FORMATS: [Format; 6] = [
         name: "results of tau2-bench",
         way_on: "give each of its simulations as a record: jq -c '.simulations[]'",
         knows: |record| is_list_with(record.get("simulations"), &["messages"]),
+    },
+    Format {
+        name: "events of OpenHands",
+        way_on: "they do not hold what its model was shown; give its log of completions (log_completions), as it is",
+        knows: |record| {
+            let is_event = |of: &Json<'_>| {
+                has(of, &["kind", "source"])
+                    || has(of, &["action", "args"])
+                    || has(of, &["observation", "extras"])
+            };
+            let history = record.get("history").and_then(Json::list).unwrap_or_default();
+            has(record, &["source", "timestamp"]) && is_event(record)
+                || !history.is_empty() && history.iter().all(is_event)
+        },
     },
     Format {
         name: "a message of a tree (OpenAssistant)",

@@ -128,7 +128,7 @@ impl ChatModel {
             template: settings.template.clone(),
             sha256: BTreeMap::new(),
         };
-        state_files(&mut location)?;
+        state_files(&mut location, &folder)?;
         // (What is stated is what was read.)
         read.iter().flatten().try_for_each(FileSnapshot::check)?;
         let reasoning_key = templates.iter().find_map(|of| probe::reasoning_key(&of.template));

@@ -75,7 +75,7 @@ fn compared(template: &Template, chat: &Chat) -> Result<String, Error> {
     let wanted: Vec<Prefix> = counts
         .flat_map(|count| [false, true].map(|has_prompt| Prefix { count, has_prompt }))
         .collect();
-    let prefixes = template.render_prefixes(chat, &wanted)?;
+    let prefixes = template.render_prefixes(chat, &wanted, &[])?;
     for (number, prefix) in wanted.iter().enumerate() {
         let alone = template.render(&chat.until(prefix.count - 1), prefix.has_prompt);
         let together = prefixes.text(number).map(|text| text.parts.concat());

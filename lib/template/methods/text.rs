@@ -42,7 +42,9 @@ pub fn call(
             if part.len() == text.len() {
                 return Ok(mark(Value::Text(text.clone())));
             }
-            part.into()
+            let made: Arc<str> = part.into();
+            run.note_part(&made, text, part.as_ptr().addr() - text.as_ptr().addr());
+            return run.text(made).map(mark);
         }
         "startswith" | "endswith" => return starts_or_ends(text, name, given),
         "split" | "rsplit" => {

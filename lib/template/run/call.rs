@@ -201,7 +201,7 @@ impl Run<'_> {
                 run.nodes(&of.body)
             })
         })?;
-        self.text(text)
+        Ok(text)
     }
 }
 

@@ -278,7 +278,9 @@ impl Run<'_> {
     /// Concatenates texts, whose bytes are charged before.
     fn joined(&mut self, texts: &[&str]) -> Result<Value> {
         self.charge(texts.iter().map(|text| text.len()).sum())?;
-        Ok(Value::from(texts.concat()))
+        let text: Arc<str> = texts.concat().into();
+        self.note_joined(&text, texts);
+        Ok(Value::Text(text))
     }
 
     /// Appends `str(value)` to a text, and charges its bytes.

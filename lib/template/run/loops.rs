@@ -41,7 +41,7 @@ impl Run<'_> {
         let (text, _) = self.captured(|run| {
             run.in_frame(parent, of.slots, |run| run.run_loop(of, over, depth, parent))
         })?;
-        self.text(text)
+        Ok(text)
     }
 
     pub(super) fn run_loop(

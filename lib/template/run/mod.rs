@@ -11,6 +11,7 @@ pub mod object;
 mod pairs;
 mod prefix_texts;
 mod prefixes;
+mod printed;
 mod statements;
 
 use std::cell::Cell;
@@ -25,9 +26,11 @@ use crate::value::{MissingFrom, MissingValue, Value, print};
 use crate::{Date, Limits, Rendering};
 use backward::Scan;
 use object::Object;
+use printed::MadeText;
 
 pub use prefix_texts::{Parts, Prefix, Prefixes};
 pub use prefixes::render_prefixes;
+pub use printed::PrintedText;
 
 /// The variable that says whether a generation prompt follows the chat.
 pub const PROMPT: &str = "add_generation_prompt";
@@ -43,6 +46,8 @@ pub struct Context<'c> {
     /// The day of `strftime_now`.
     pub date: Option<Date>,
     pub limits: Limits,
+    /// Where the texts are kept whose places are noted, in order.
+    pub texts: &'c [usize],
 }
 
 /// A rendering.
@@ -56,8 +61,8 @@ pub struct Run<'c> {
     prompt_seen: Cell<bool>,
     /// The text that is being written.
     out: String,
-    /// The unfinished texts around `out`, outermost first.
-    around: Vec<String>,
+    /// The unfinished texts around `out`, outermost first, and how many texts were printed in them.
+    around: Vec<(String, usize)>,
     slots: Vec<Option<Value>>,
     frames: Vec<Frame>,
     /// The frame of the running function.
@@ -82,6 +87,10 @@ pub struct Run<'c> {
     depth: u32,
     line: usize,
     generations: Vec<Range<usize>>,
+    /// Where texts of the context were printed, in `out` and in the texts around it.
+    printed: Vec<PrintedText>,
+    /// Texts that were made of texts of the context.
+    made: HashMap<usize, MadeText>,
 }
 
 /// The slots of a running function.
@@ -145,6 +154,8 @@ impl<'c> Run<'c> {
             depth: 0,
             line: 0,
             generations: Vec::new(),
+            printed: Vec::new(),
+            made: HashMap::new(),
         };
         run.enter(&program.loads);
         run
@@ -308,12 +319,15 @@ impl Run<'_> {
     }
 
     /// Runs `run`; returns the text that it wrote, and its result.
-    fn captured<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<(String, T)> {
+    fn captured<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<(Value, T)> {
         let around = std::mem::take(&mut self.out);
-        self.around.push(around);
+        self.around.push((around, self.printed.len()));
         let value = run(self)?;
-        let around = self.around.pop().unwrap_or_default();
-        Ok((std::mem::replace(&mut self.out, around), value))
+        let (around, printed) = self.around.pop().unwrap_or_default();
+        let text: Arc<str> = std::mem::replace(&mut self.out, around).into();
+        let parts = self.printed.split_off(printed);
+        self.made_of(&text, parts);
+        Ok((self.text(text)?, value))
     }
 
     /// Runs `run` in a frame with new slots.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::printed::PrintedText;
 use crate::error::Error;
 
 pub(super) const TOO_LONG: &str = "the texts of all turns together are over 256 MiB";
@@ -29,6 +30,16 @@ pub struct PrefixText {
     pub rest: String,
     /// What `{% generation %}` names in the rest.
     pub generations: Vec<Range<usize>>,
+    /// The texts that were printed in the rest, in the order of [`PrintedText`].
+    pub printed: Vec<PrintedText>,
+}
+
+/// A text that is stored once.
+#[derive(Debug, Clone, Default)]
+pub struct WholeText {
+    pub text: String,
+    /// In the order of [`PrintedText`].
+    pub printed: Vec<PrintedText>,
 }
 
 /// The texts of prefixes, in the order in which they were wanted.
@@ -36,7 +47,7 @@ pub struct PrefixText {
 pub struct Prefixes {
     /// The number of the first stored text: no two texts have one number.
     first: usize,
-    wholes: Vec<String>,
+    wholes: Vec<WholeText>,
     texts: Vec<std::result::Result<PrefixText, Error>>,
 }
 
@@ -52,9 +63,12 @@ pub struct Parts<'t> {
 impl Prefixes {
     /// Texts in the order in which they were wanted; each begins with a part of a whole one.
     pub(super) fn new(
-        wholes: Vec<String>,
-        texts: Vec<std::result::Result<PrefixText, Error>>,
+        mut wholes: Vec<WholeText>,
+        mut texts: Vec<std::result::Result<PrefixText, Error>>,
     ) -> Prefixes {
+        let of_texts = texts.iter_mut().flatten().map(|text| &mut text.printed);
+        let printed = wholes.iter_mut().map(|whole| &mut whole.printed).chain(of_texts);
+        printed.for_each(|printed| printed.sort_unstable());
         let first = STORED.fetch_add(wholes.len(), Ordering::Relaxed);
         Prefixes { first, wholes, texts }
     }
@@ -62,11 +76,25 @@ impl Prefixes {
     /// The text of a prefix, by its place among those that were wanted.
     pub fn text(&self, number: usize) -> std::result::Result<Parts<'_>, Error> {
         let text = self.texts[number].as_ref().map_err(Error::clone)?;
-        let Some(shared) = self.wholes[text.whole].get(..text.shared) else {
+        let Some(shared) = self.wholes[text.whole].text.get(..text.shared) else {
             return Err(Error::Limit { line: 1, cause: TOO_LONG });
         };
         let parts = [shared, text.rest.as_str()];
         Ok(Parts { whole: self.first + text.whole, parts })
+    }
+
+    /// Where a text of the context is printed in the text of a prefix.
+    pub fn printed(&self, number: usize, text: usize) -> impl Iterator<Item = &PrintedText> {
+        let of = self.texts[number].as_ref().ok();
+        let whole = of.map_or(&[][..], |of| &self.wholes[of.whole].printed);
+        let shared = of.map_or(0, |of| of.shared);
+        let rest = of.map_or(&[][..], |of| &of.printed);
+        fn of_text(printed: &[PrintedText], text: usize) -> impl Iterator<Item = &PrintedText> {
+            let from = printed.partition_point(|of| of.text < text);
+            printed[from..].iter().take_while(move |of| of.text == text)
+        }
+        let whole = of_text(whole, text).take_while(move |of| of.at < shared);
+        whole.chain(of_text(rest, text))
     }
 
     /// What `{% generation %}` names in the text of a prefix, as far as no other prefix has it.

@@ -15,7 +15,8 @@ use super::iterate::Source;
 use super::loops::LoopItems;
 use super::object::Object;
 use super::pairs::Pairs;
-use super::prefix_texts::{Prefix, PrefixText, Prefixes, TOO_LONG};
+use super::prefix_texts::{Prefix, PrefixText, Prefixes, TOO_LONG, WholeText};
+use super::printed::PrintedText;
 use super::{Context, Flow, Frame, Run};
 use crate::error::{Error, Result};
 use crate::syntax::{For, Load, Node, Program};
@@ -40,6 +41,7 @@ struct Start<'c> {
     objects: Vec<Object>,
     out: String,
     generations: Vec<Range<usize>>,
+    printed: Vec<PrintedText>,
 }
 
 /// Prefixes in the same state.
@@ -60,6 +62,7 @@ struct Mark {
     objects: usize,
     out: usize,
     generations: usize,
+    printed: usize,
     steps: u64,
     bytes: u64,
     line: usize,
@@ -72,7 +75,7 @@ struct Explorer<'c, 'w> {
     /// The slots that the template's own names have; others are of scopes that have ended at a loop.
     own: Vec<bool>,
     groups: Vec<Group<'c>>,
-    wholes: Vec<String>,
+    wholes: Vec<WholeText>,
     texts: Vec<Option<std::result::Result<PrefixText, Error>>>,
     /// The bytes that are stored.
     stored: usize,
@@ -172,7 +175,7 @@ impl<'c> Explorer<'c, '_> {
 
     /// A new text that others share.
     fn reserve(&mut self) -> usize {
-        self.wholes.push(String::new());
+        self.wholes.push(WholeText::default());
         self.wholes.len() - 1
     }
 
@@ -199,7 +202,9 @@ impl<'c> Explorer<'c, '_> {
                     let own = if shared == self.run.out.len() { 0 } else { shared };
                     let from = self.run.generations.partition_point(|range| range.end <= own);
                     let generations = self.run.generations[from..].to_vec();
-                    let text = PrefixText { whole, shared, rest, generations };
+                    let from = self.run.printed.partition_point(|of| of.at < shared);
+                    let printed = self.run.printed[from..].to_vec();
+                    let text = PrefixText { whole, shared, rest, generations, printed };
                     self.texts[*member] = Some(Ok(text));
                 }
                 return;
@@ -228,6 +233,7 @@ impl<'c> Explorer<'c, '_> {
                     objects: self.run.objects.clone(),
                     out: self.run.out.clone(),
                     generations: self.run.generations.clone(),
+                    printed: self.run.printed.clone(),
                 };
                 let group = Group { start: Rc::new(start), members: members.to_vec(), lag: 0 };
                 self.groups.push(group);
@@ -290,11 +296,13 @@ impl<'c> Explorer<'c, '_> {
             open.into_iter().partition(|member| self.wanted[*member] == longest);
         self.stored += self.run.written().len();
         if self.stored <= MOST_STORED {
-            self.wholes[whole].clone_from(self.run.written());
+            self.wholes[whole].text.clone_from(self.run.written());
+            let printed = self.run.around.first().map_or(self.run.printed.len(), |around| around.1);
+            self.wholes[whole].printed = self.run.printed[..printed].to_vec();
         }
         if !main.is_empty() {
             let shared = match &done {
-                Ok(Stop::End) => self.wholes[whole].len(),
+                Ok(Stop::End) => self.wholes[whole].text.len(),
                 _ => 0,
             };
             self.arrive(done, &main, whole, shared);
@@ -344,6 +352,7 @@ impl<'c> Run<'c> {
             objects: self.objects.len(),
             out: self.out.len(),
             generations: self.generations.len(),
+            printed: self.printed.len(),
             steps: self.steps,
             bytes: self.bytes,
             line: self.line,
@@ -358,18 +367,19 @@ impl<'c> Run<'c> {
     }
 
     /// The text so far, also after an error inside a block.
-    fn written(&self) -> &String {
-        self.around.first().unwrap_or(&self.out)
+    pub(super) fn written(&self) -> &String {
+        self.around.first().map_or(&self.out, |(text, _)| text)
     }
 
     /// Takes back what happened since the last mark.
     fn back(&mut self, mark: &Mark) {
         if !self.around.is_empty() {
-            self.out = std::mem::take(&mut self.around[0]);
+            self.out = std::mem::take(&mut self.around[0].0);
             self.around.clear();
         }
         self.out.truncate(mark.out);
         self.generations.truncate(mark.generations);
+        self.printed.truncate(mark.printed);
         self.objects.truncate(mark.objects);
         for (place, object) in self.journal.drain(..) {
             self.objects[place] = object;
@@ -393,6 +403,7 @@ impl<'c> Run<'c> {
         self.objects.clone_from(&start.objects);
         self.out.clone_from(&start.out);
         self.generations.clone_from(&start.generations);
+        self.printed.clone_from(&start.printed);
         self.set_state(&start.mark);
     }
 
@@ -473,6 +484,7 @@ impl<'c> Run<'c> {
         self.frames == mark.frames
             && self.is_captured == mark.is_captured
             && self.generations == start.generations
+            && self.printed == start.printed
             && self.slots.len() == mark.slots.len()
             && pairs.are_same(over, &start.over, 0)
             && self.slots.iter().zip(&mark.slots).enumerate().all(|(place, pair)| match pair {

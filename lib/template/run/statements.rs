@@ -30,6 +30,7 @@ impl Run<'_> {
 
     pub(super) fn print(&mut self, value: &Value) -> Result<()> {
         if let Some(text) = value.as_text() {
+            self.note_printed(text);
             return self.write(text);
         }
         self.measure_loops(value)?;
@@ -100,7 +101,7 @@ impl Run<'_> {
     /// where that begins, as in transformers.
     fn generation(&mut self, of: &Arc<Macro>) -> Result<()> {
         let text = self.call_macro(of, self.frame, Default::default())?;
-        let start = self.around.first().unwrap_or(&self.out).len();
+        let start = self.written().len();
         let length = text.as_text().map_or(0, str::len);
         self.generations.push(start..start + length);
         self.print(&text)
@@ -114,7 +115,7 @@ impl Run<'_> {
             run.nodes(&block.body)
         })?;
         match flow {
-            Flow::On => Ok(ControlFlow::Continue(self.text(text)?)),
+            Flow::On => Ok(ControlFlow::Continue(text)),
             other => Ok(ControlFlow::Break(other)),
         }
     }

@@ -81,7 +81,7 @@ pub struct Alignment {
 }
 
 /// Where marks stand in a text, in order: the number of the mark, its owner and the place.
-pub struct FoundMarks(Vec<(usize, (usize, Kind), usize)>);
+pub struct FoundMarks(pub Vec<(usize, (usize, Kind), usize)>);
 
 /// Returns a chat with marks in all texts; none if there are too many texts.
 pub fn marked(chat: &Chat, with_ids: bool) -> Option<(Chat, NumberedMarks)> {

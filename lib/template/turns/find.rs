@@ -85,11 +85,11 @@ impl<'c> Search<'c> {
         whole: Option<usize>,
     ) -> Result<Search<'c>, Error> {
         let template = &finder.template;
-        let plain = Texts::new(template, chat, prefixes(&turns, whole, false))?;
         let ends = turns.iter().map(|turn| turn + 1).chain(whole);
         let ends = ends.map(|count| Prefix { count, has_prompt: false }).collect();
-        let marked = MarkedTexts::new(template, chat, false, ends);
-        let marks = Marks { template, chat, marked };
+        let marks = Marks::new(template, chat, ends);
+        let wanted = prefixes(&turns, whole, false);
+        let plain = Texts::new(template, chat, wanted, marks.addresses())?;
         let (has_bare, switched) = (false, Vec::new());
         Ok(Search { finder, chat, turns, whole, plain, has_bare, switched, marks })
     }
@@ -98,7 +98,8 @@ impl<'c> Search<'c> {
     fn need_bare(&mut self) -> Result<(), Error> {
         if !self.has_bare {
             let wanted = prefixes(&self.turns, self.whole, true);
-            self.plain = Texts::new(&self.finder.template, self.chat, wanted)?;
+            let texts = self.marks.addresses();
+            self.plain = Texts::new(&self.finder.template, self.chat, wanted, texts)?;
             self.has_bare = true;
         }
         Ok(())
@@ -111,8 +112,8 @@ impl<'c> Search<'c> {
             return fail("the chat begins with the assistant, before which nothing is asked");
         }
         let failed = |error: Error| cause(message, &error);
-        let text = self.plain.of(message + 1, false).map_err(failed)?;
-        let own = self.marks.own(&text, message)?;
+        self.plain.of(message + 1, false).map_err(failed)?;
+        let own = self.marks.own(&self.plain, message)?;
         let (start, prompt) = match self.begin(message, &own)? {
             Some(found) => found,
             None => return Err(self.no_begin(message)),
@@ -174,7 +175,7 @@ impl<'c> Search<'c> {
             let wanted: Vec<Prefix> =
                 before.map(|turn| Prefix { count: *turn, has_prompt: true }).collect();
             for template in &self.finder.switched {
-                self.switched.push(Texts::new(template, self.chat, wanted.clone())?);
+                self.switched.push(Texts::new(template, self.chat, wanted.clone(), &[])?);
             }
         }
         let text = self.plain.of(message + 1, false).map_err(|error| cause(message, &error))?;
@@ -188,7 +189,7 @@ impl<'c> Search<'c> {
     fn cause_of(&self, error: Error, message: usize) -> Error {
         let Ok(text) = self.plain.of(message + 1, false) else { return error };
         let (chat, text) = (self.chat.until(message), text.after(0));
-        let mut places = self.marks.places(&chat, &text);
+        let mut places = self.marks.places(&self.plain, &chat, &text);
         let unseen = unseen(&chat, &mut places).unwrap_or_default();
         let mut unseen = unseen.into_iter().filter(|of| !matches!(of, UnseenText::Reasoning(_)));
         unseen.next().map_or(error, Error::Unseen)
@@ -306,7 +307,7 @@ impl<'c> Search<'c> {
     ) -> Result<FoundTurns, Error> {
         let text = self.plain.of(count, false)?.after(0);
         let chat = self.chat.until(count - 1);
-        let mut places = self.marks.places(&chat, &text);
+        let mut places = self.marks.places(&self.plain, &chat, &text);
         if names_are_in_ids(&chat, &mut places)? {
             let with_ids = vec![Prefix { count, has_prompt: false }];
             let (template, marked) = (self.marks.template, &self.marks.chat);

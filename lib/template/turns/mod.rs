@@ -30,6 +30,7 @@ mod difference;
 mod find;
 mod generation;
 mod mark;
+mod printed;
 mod records;
 mod segments;
 mod texts;

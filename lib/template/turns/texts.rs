@@ -1,13 +1,15 @@
 //! The renderings of a chat up to each of its turns, plain and with marks.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::difference::{self, Alignment, NumberedMarks, Places, kinds};
 use super::mark::Kind;
+use super::printed::PrintedTexts;
 use crate::chat::Chat;
 use crate::error::Error;
-use crate::run::{Parts, Prefix, Prefixes};
+use crate::run::{Parts, Prefix, Prefixes, PrintedText};
 use crate::template::Template;
 
 /// Renderings of beginnings of a chat.
@@ -18,10 +20,16 @@ pub struct Texts {
 }
 
 impl Texts {
-    pub fn new(template: &Template, chat: &Chat, mut wanted: Vec<Prefix>) -> Result<Texts, Error> {
+    /// Renders beginnings of a chat; notes where the texts are printed that are kept at the addresses.
+    pub fn new(
+        template: &Template,
+        chat: &Chat,
+        mut wanted: Vec<Prefix>,
+        texts: &[usize],
+    ) -> Result<Texts, Error> {
         wanted.sort();
         wanted.dedup();
-        let prefixes = template.render_prefixes(chat, &wanted)?;
+        let prefixes = template.render_prefixes(chat, &wanted, texts)?;
         let numbers = wanted.into_iter().enumerate().map(|(number, of)| (of, number)).collect();
         Ok(Texts { prefixes, numbers })
     }
@@ -34,6 +42,12 @@ impl Texts {
     /// The rendering of the first `count` messages.
     pub fn of(&self, count: usize, has_prompt: bool) -> Result<Parts<'_>, Error> {
         self.prefixes.text(self.number(count, has_prompt)?)
+    }
+
+    /// Where a text of the chat is printed in the rendering of the first `count` messages, by the address of its bytes.
+    pub fn printed(&self, count: usize, text: usize) -> impl Iterator<Item = &PrintedText> {
+        let number = self.number(count, false).ok();
+        number.into_iter().flat_map(move |number| self.prefixes.printed(number, text))
     }
 
     /// What `{% generation %}` names in the rendering of the first `count` messages, as far as it stands for them alone.
@@ -59,7 +73,7 @@ impl MarkedTexts {
         wanted: Vec<Prefix>,
     ) -> Option<MarkedTexts> {
         let (marked, marks) = difference::marked(chat, with_ids)?;
-        let texts = Texts::new(template, &marked, wanted).ok()?;
+        let texts = Texts::new(template, &marked, wanted, &[]).ok()?;
         Some(MarkedTexts { texts, marks, known: Alignment::default() })
     }
 
@@ -93,18 +107,46 @@ impl MarkedTexts {
 pub struct Marks<'c> {
     pub template: &'c Template,
     pub chat: &'c Chat,
-    pub marked: Option<MarkedTexts>,
+    /// The texts of the chat, if a template may print them as they are.
+    printed: Option<PrintedTexts>,
+    /// The beginnings of the chat in which texts are looked for.
+    wanted: Vec<Prefix>,
+    /// The same with marks, once they are needed.
+    marked: OnceCell<Option<MarkedTexts>>,
 }
 
-impl Marks<'_> {
+impl<'c> Marks<'c> {
+    /// Looks for texts in these beginnings of a chat.
+    pub fn new(template: &'c Template, chat: &'c Chat, wanted: Vec<Prefix>) -> Marks<'c> {
+        let (printed, marked) = (PrintedTexts::of(chat), OnceCell::new());
+        Marks { template, chat, printed, wanted, marked }
+    }
+
+    /// The addresses of the texts that a template may print as they are.
+    pub fn addresses(&self) -> &[usize] {
+        self.printed.as_ref().map_or(&[], |printed| &printed.addresses)
+    }
+
+    fn marked(&self) -> Option<&MarkedTexts> {
+        let make = || MarkedTexts::new(self.template, self.chat, false, self.wanted.clone());
+        self.marked.get_or_init(make).as_ref()
+    }
+
     /// Returns the places of the texts of message `message` in the rendering that ends with it.
     pub fn own(
         &mut self,
-        text: &Parts<'_>,
+        texts: &Texts,
         message: usize,
     ) -> Result<Vec<(Kind, Range<usize>)>, Error> {
-        let marked = self.marked.as_mut();
-        if let Some(own) = marked.and_then(|marked| marked.of_message(text, message + 1, message)) {
+        let count = message + 1;
+        let printed = self.printed.as_ref();
+        if let Some(own) = printed.and_then(|of| of.of_message(texts, count, message)) {
+            return Ok(own);
+        }
+        let text = &texts.of(count, false)?;
+        self.marked();
+        let marked = self.marked.get_mut().and_then(Option::as_mut);
+        if let Some(own) = marked.and_then(|marked| marked.of_message(text, count, message)) {
             return Ok(own);
         }
         let (chat, text) = (self.chat.until(message), text.after(0));
@@ -117,10 +159,13 @@ impl Marks<'_> {
     }
 
     /// Returns the places of all texts in the rendering of a chat.
-    pub fn places<'t>(&'t self, chat: &'t Chat, text: &'t str) -> Places<'t> {
-        let marked = self.marked.as_ref();
+    pub fn places<'t>(&'t self, texts: &Texts, chat: &'t Chat, text: &'t str) -> Places<'t> {
         let count = chat.messages().len();
-        marked
+        let printed = self.printed.as_ref();
+        if let Some(found) = printed.and_then(|printed| printed.places(texts, count)) {
+            return Places::complete(self.template, chat, text, &found);
+        }
+        self.marked()
             .and_then(|marked| marked.places(self.template, chat, text, count))
             .unwrap_or_else(|| Places::new(self.template, chat, text))
     }

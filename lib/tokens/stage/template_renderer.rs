@@ -9,6 +9,7 @@ use gristmill_template::{
     Channel, Chat, Error as TemplateError, Finder, FoundTurns, Prompt, Records, Role,
     TrustGeneration, UnseenText, Value,
 };
+use memchr::memmem;
 
 use super::chat_tok::Renderer;
 use super::lengths::TooLong;
@@ -314,13 +315,10 @@ impl TemplateRenderer<'_> {
                 UnseenText::Reasoning(_) => {}
             }
         }
-        let has = |text: &str, part: &str| {
-            memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some()
-        };
         for turn in &found.turns {
             let content = chat.messages[turn.message].value.get("content").and_then(Value::as_text);
             let shown = &found.text[turn.said.clone()];
-            let Some(content) = content.filter(|content| !has(shown, content.trim())) else {
+            let Some(content) = content.filter(|content| !holds(shown, content.trim())) else {
                 continue;
             };
             // (Of a text with its reasoning a template may show the rest.)
@@ -378,6 +376,16 @@ impl TemplateRenderer<'_> {
 /// Whether a message is trained on in a record.
 pub(super) fn is_turn(found: &FoundTurns, message: usize) -> bool {
     found.turns.binary_search_by_key(&message, |turn| turn.message).is_ok()
+}
+
+/// Whether a text holds another. (Its beginning is looked for first: preparing a search for the whole of a long text takes a
+/// quarter of the time of a chat.)
+fn holds(text: &str, part: &str) -> bool {
+    let [text, part] = [text, part].map(str::as_bytes);
+    match memmem::find(text, &part[..part.len().min(32)]) {
+        None => false,
+        Some(at) => text[at..].starts_with(part) || memmem::find(text, part).is_some(),
+    }
 }
 
 /// Says that the template does not show a text.

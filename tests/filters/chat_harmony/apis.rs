@@ -149,6 +149,14 @@ fn cases() -> Vec<(&'static str, Value, Value)> {
         of_swe, swe_result("c1", "2 m"), swe_result("c2", "3 m"),
         {"role": "assistant", "content": "2 and 3 m.", "thought": "2 and 3 m.", "action": "", "agent": "main", "message_type": "action"},
     ], "info": {}, "tools": tools});
+    // The request and its answer; where the model has no tools, the messages tell of them.
+    let sent = openai["messages"].as_array().unwrap().split_last().unwrap().1;
+    let of_api = |message: Value| json!({"id": "r", "object": "chat.completion", "choices": [{"index": 0, "finish_reason": "stop", "message": message}]});
+    let openhands = json!({"messages": sent, "response": of_api(answer("2 and 3 m.")), "args": [],
+        "kwargs": {"temperature": 0.0, "tools": tools}, "timestamp": 1.5, "cost": 0.01});
+    let in_words = |answer: &str| json!({"messages": [user("Use <level>."), json!({"role": "assistant", "content": answer})]});
+    let openhands_in_words = json!({"messages": [user("Use <level>.")], "tools": tools, "kwargs": {}, "latency_sec": 0.5,
+        "response": of_api(called(None, None, &both)), "raw_response": of_api(answer("<level>"))});
     // Text beside results, an answer without text before its call, a result without content.
     let later = json!({"messages": [
         user("Open it."), called(None, None, &[("a", "open", json!({}))]), answered("a", json!("")), user("And now?"), answer("It is open."),
@@ -175,6 +183,8 @@ fn cases() -> Vec<(&'static str, Value, Value)> {
         ("tau2", tau2, of_tau2),
         ("ATIF", atif, openai.clone()),
         ("ATIF without calls", atif_without_calls, without_calls),
+        ("OpenHands", openhands, openai.clone()),
+        ("OpenHands without calls", openhands_in_words, in_words("<level>")),
         ("SWE-agent", swe, openai),
     ]
 }
@@ -254,6 +264,14 @@ fn what_has_no_place_is_named() {
         (
             json!({"messages": [asked, {"role": "assistant", "parts": [{"type": "file", "url": "x"}]}]}),
             "the part of type 'file' has no place",
+        ),
+        (
+            json!({"instance_id": "i", "history": [{"kind": "MessageEvent", "source": "user", "llm_message": asked}]}),
+            "events of OpenHands, which is not read",
+        ),
+        (
+            json!({"id": 0, "timestamp": "t", "source": "user", "action": "message", "args": {"content": "Open it."}}),
+            "give its log of completions",
         ),
         (
             json!({"messages": [asked, {"role": "assistant", "content": "Yes.", "parts": [{"type": "text", "text": "No."}]}]}),

@@ -5,6 +5,7 @@ mod ai_sdk;
 mod anthropic;
 mod atif;
 mod gemini;
+mod openhands;
 mod swe_agent;
 mod tau2;
 
@@ -21,8 +22,15 @@ struct Api {
     as_messages: for<'a> fn(Entries<'a>, &mut LeftOutCounts) -> Result<Entries<'a>, String>,
 }
 
-const APIS: [Api; 6] =
-    [anthropic::API, gemini::API, ai_sdk::API, tau2::API, atif::API, swe_agent::API];
+const APIS: [Api; 7] = [
+    openhands::API,
+    anthropic::API,
+    gemini::API,
+    ai_sdk::API,
+    tau2::API,
+    atif::API,
+    swe_agent::API,
+];
 
 /// Returns a record with OpenAI's messages, if it is a chat of an API; any other record as it is.
 pub fn as_messages<'a>(

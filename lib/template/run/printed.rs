@@ -1,0 +1,85 @@
+//! Where a template prints texts of its context: as they are, without their outer spaces, joined with others, or by a macro
+//! or block.
+
+use std::sync::Arc;
+
+use super::Run;
+
+/// A text of the context, or a part of it, in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PrintedText {
+    /// Where its bytes are kept. (They are kept as long as the rendering takes: no other text is there.)
+    pub text: usize,
+    /// Where the part begins in the other text.
+    pub at: usize,
+    /// The bytes of the text before the part.
+    pub from: usize,
+    /// The bytes of the part.
+    pub length: usize,
+}
+
+/// A text that was made of texts of the context.
+pub struct MadeText {
+    /// (It is kept, so that no other text is kept there.)
+    _text: Arc<str>,
+    parts: Vec<PrintedText>,
+}
+
+impl Run<'_> {
+    /// Adds the parts of a text that begins at a place to those of another.
+    fn parts_of(&self, text: &str, at: usize, parts: &mut Vec<PrintedText>) {
+        let address = text.as_ptr().addr();
+        if self.context.texts.binary_search(&address).is_ok() {
+            parts.push(PrintedText { text: address, at, from: 0, length: text.len() });
+        } else if let Some(made) = self.made.get(&address) {
+            let moved = |part: &PrintedText| PrintedText { at: at + part.at, ..*part };
+            parts.extend(made.parts.iter().map(moved));
+        }
+    }
+
+    /// Notes what is about to be printed.
+    pub(super) fn note_printed(&mut self, text: &str) {
+        if !self.context.texts.is_empty() {
+            let mut printed = std::mem::take(&mut self.printed);
+            self.parts_of(text, self.out.len(), &mut printed);
+            self.printed = printed;
+        }
+    }
+
+    /// Notes the parts of a text.
+    pub(super) fn made_of(&mut self, text: &Arc<str>, parts: Vec<PrintedText>) {
+        if !parts.is_empty() {
+            self.made.insert(text.as_ptr().addr(), MadeText { _text: text.clone(), parts });
+        }
+    }
+
+    /// Notes that a text is joined of others.
+    pub(super) fn note_joined(&mut self, text: &Arc<str>, of: &[&str]) {
+        if !self.context.texts.is_empty() {
+            let (mut parts, mut at) = (Vec::new(), 0);
+            for part in of {
+                self.parts_of(part, at, &mut parts);
+                at += part.len();
+            }
+            self.made_of(text, parts);
+        }
+    }
+
+    /// Notes that a text is a part of another, which begins at a place.
+    pub fn note_part(&mut self, text: &Arc<str>, of: &str, from: usize) {
+        if !self.context.texts.is_empty() {
+            let mut parts = Vec::new();
+            self.parts_of(of, 0, &mut parts);
+            let to = from + text.len();
+            // (Of a part that is cut, the rest is left.)
+            let cut = parts.into_iter().filter_map(|part| {
+                let (start, end) = (part.at.max(from), (part.at + part.length).min(to));
+                let length = end.checked_sub(start).filter(|length| *length > 0)?;
+                let from_start = part.from + (start - part.at);
+                Some(PrintedText { at: start - from, from: from_start, length, ..part })
+            });
+            let cut = cut.collect();
+            self.made_of(text, cut);
+        }
+    }
+}
