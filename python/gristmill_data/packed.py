@@ -134,6 +134,11 @@ class PackedTriples(Dataset):
         """The most positions of a row."""
         return self.manifest["seq_length"]
 
+    @property
+    def most_pieces(self) -> int:
+        """The most pieces of a row."""
+        return int(np.diff(self._row_starts).max(initial=0))
+
     def pieces(self, row: int) -> list[tuple[int, int, int]]:
         """(sequence, start, length) of each piece of a row; sequences are numbered over all prefixes."""
         of = slice(self._row_starts[row], self._row_starts[row + 1])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from support import write_triple
+from support import Tokenizer, needs_megatron, write_triple
 
 try:
     import pyarrow.parquet as pq
@@ -28,6 +28,13 @@ except ModuleNotFoundError as error:
     if error.name not in ("torch", "pyarrow"):
         raise
     raise unittest.SkipTest(f"{error.name} is not installed: packed rows are not tested") from None
+try:
+    from megatron.core.datasets.blended_megatron_dataset_builder import BlendedMegatronDatasetBuilder
+    from megatron.core.datasets.gpt_dataset import GPTDatasetConfig
+
+    from gristmill_data.megatron_packed import PackedMegatronDataset
+except ImportError:
+    pass  # needs_megatron says so
 
 if shutil.which("seq-pack") is None:
     raise unittest.SkipTest("seq-pack is not on the PATH: packed rows are not tested")
@@ -132,6 +139,70 @@ class RowsTest(PackedTest):
             PackedTriples(train / "a", self.index)
         with self.assertRaisesRegex(PackedError, "is of 70 sequences"):
             PackedTriples([train / "b", train / "a"], self.index)
+
+
+@needs_megatron
+class MegatronTest(PackedTest):
+    def build(self, sizes, split="1", length=100, index=None, **settings):
+        defaults = {"random_seed": 7, "sequence_length": length, "path_to_cache": str(self.folder / "cache")}
+        flags = ("reset_position_ids", "reset_attention_mask", "eod_mask_loss", "create_attention_mask")
+        settings = {**defaults, **dict.fromkeys(flags, False), **settings}
+        blend = ([str(index or self.index)], None)
+        config = GPTDatasetConfig(tokenizer=Tokenizer(), blend=blend, split=split, **settings)
+        return BlendedMegatronDatasetBuilder(PackedMegatronDataset, sizes, lambda: True, config).build()
+
+    def test_samples_are_the_rows_of_seq_pack(self):
+        rows = self.pack(100, "--overflow", "split")
+        file = self.folder / "rows.parquet"
+        seq_pack(self.folder / "train", "-o", file, "-n", 100, "--form", "trl", "--columns", "span_id", "--overflow", "split")
+        wanted = pq.read_table(file).to_pylist()
+        for create in (False, True):
+            train, valid, test = self.build([len(rows), None, None], create_attention_mask=create)
+            self.assertEqual((len(train), valid, test), (len(rows), None, None))
+            self.assertEqual(sorted(train.row(number) for number in range(len(train))), list(range(len(rows))))
+            for number in range(len(train)):
+                self.same(train[number], wanted[train.row(number)], create)
+
+    def same(self, sample, row, create):
+        count, ids, labels = len(row["input_ids"]), row["input_ids"], row["labels"]
+        first = np.cumsum([0, *row["seq_lengths"]])
+        self.assertEqual(sample["tokens"].tolist(), ids + [0] * (100 - count))
+        self.assertEqual(sample["labels"].tolist()[: count - 1], ids[1:])
+        # What is trained on at position t is the token at t + 1, never over a seam.
+        trained = [labels[at + 1] != -100 and at + 1 not in first for at in range(count - 1)]
+        self.assertEqual(sample["loss_mask"].tolist(), [float(of) for of in trained] + [0.0] * (101 - count))
+        spans = [row["span_id"][at + 1] if of else 0 for at, of in enumerate(trained)]
+        self.assertEqual(sample["span_id"].tolist()[: count - 1], spans)
+        positions = [at for length in row["seq_lengths"] for at in range(length)]
+        self.assertEqual(sample["position_ids"].tolist()[:count], positions)
+        seams = [*first.tolist()] + [100] * (len(sample["cu_seqlens"]) - len(first))
+        self.assertEqual(sample["cu_seqlens"].tolist(), seams)
+        self.assertEqual("attention_mask" in sample, create)
+        if create:
+            piece = np.searchsorted(first[1:], np.arange(100), side="right")
+            seen = (piece[:, None] == piece[None]) & np.tril(np.ones((100, 100), bool))
+            self.assertTrue(np.array_equal(sample["attention_mask"][0].numpy(), ~seen))
+
+    def test_epochs_splits_and_batches(self):
+        rows = self.pack(100, "--overflow", "split")
+        count = len(rows)
+        train, valid, _ = self.build([3 * count, 4, None], split="80,20,0")
+        own, others = set(train.indices.tolist()), set(valid.indices.tolist())
+        self.assertEqual((own & others, own | others), (set(), set(range(count))))
+        orders = [[train.row(epoch * len(own) + at) for at in range(len(own))] for epoch in range(2)]
+        self.assertEqual([set(order) for order in orders], [own, own])
+        self.assertNotEqual(*orders)
+        batch = next(iter(DataLoader(train, batch_size=3)))
+        self.assertEqual(batch["tokens"].shape, (3, 100))
+        self.assertEqual(float(train[None]["loss_mask"].sum()), 0.0)
+
+    def test_longer_rows_and_other_data_are_refused(self):
+        self.pack(100, "--overflow", "split")
+        with self.assertRaisesRegex(PackedError, "has rows of 100 positions; sequence_length is 64"):
+            self.build([4, None, None], length=64)
+        write_random(self.folder / "train" / "a", 70, 9)
+        with self.assertRaisesRegex(PackedError, "is of"):
+            self.build([4, None, None])
 
 
 class EachOnceTest(PackedTest):

@@ -13,6 +13,11 @@ pub struct CallArguments {
 }
 
 impl CallArguments {
+    /// All values.
+    pub fn values(&self) -> impl Iterator<Item = &Value> {
+        self.list.iter().chain(self.named.iter().map(|(_, value)| value))
+    }
+
     /// Gives the values of these parameters, in their order; it is an error if one of the first `required` is
     /// missing.
     pub fn bind<const N: usize>(

@@ -87,6 +87,9 @@ impl Run<'_> {
 
     /// `value[key]`.
     pub fn item(&mut self, value: &Value, key: &Value) -> Result<Value> {
+        if value.as_text().is_some() {
+            self.spoil(value);
+        }
         if let Some(found) = self.own_item(value, key)? {
             return Ok(found);
         }
@@ -147,6 +150,9 @@ impl Run<'_> {
 
     /// `value[start:stop:step]`.
     pub fn slice(&mut self, value: &Value, parts: [Option<Value>; 3]) -> Result<Value> {
+        if value.as_text().is_some() {
+            self.spoil(value);
+        }
         if let Value::Undefined(missing) = value {
             return fault(missing.message());
         }

@@ -133,6 +133,7 @@ impl Run<'_> {
                 let value = self.evaluate(&apply.to)?;
                 let given = self.given(&apply.arguments)?;
                 self.line = apply.line;
+                self.spoil_filtered(&apply.name, &value, &given);
                 match apply.function {
                     Some(filter) => filter(self, value, given),
                     None => fault(format!("No filter named '{}' found.", apply.name)),
@@ -230,6 +231,10 @@ impl Run<'_> {
         if let (Some(a), Some(b)) = (Number::of(left), Number::of(right)) {
             return number::apply(operator, &a, &b);
         }
+        if !matches!((operator, left, right), (Operator::Add, Value::Text(_), Value::Text(_))) {
+            let texts = [left, right].into_iter().filter(|value| value.as_text().is_some());
+            texts.for_each(|text| self.spoil(text));
+        }
         match (operator, left, right) {
             (Operator::Modulo, Value::Text(text), arguments) => {
                 format::percent(self, text, arguments, false)
@@ -286,7 +291,10 @@ impl Run<'_> {
     /// Appends `str(value)` to a text, and charges its bytes.
     pub fn append(&mut self, text: &mut String, value: &Value) -> Result<()> {
         match value.as_text() {
-            Some(part) => self.append_text(text, part),
+            Some(part) => {
+                self.spoil(value);
+                self.append_text(text, part)
+            }
             None => {
                 let part = self.printed(value)?;
                 self.append_text(text, &part)

@@ -49,6 +49,9 @@ pub enum Stage {
 impl Run<'_> {
     /// `iter(value)`.
     pub fn iter(&self, value: &Value) -> Result<Source> {
+        if value.as_text().is_some() {
+            self.spoil(value);
+        }
         Ok(match value {
             Value::Undefined(_) => Source::Empty,
             Value::List(items) | Value::Tuple(items) => Source::Items(items.clone(), 0),

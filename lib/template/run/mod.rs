@@ -14,7 +14,7 @@ mod prefixes;
 mod printed;
 mod statements;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::value::{MissingFrom, MissingValue, Value, print};
 use crate::{Date, Limits, Rendering};
 use backward::Scan;
 use object::Object;
-use printed::MadeText;
+use printed::{MadeText, SpoiledTexts};
 
 pub use prefix_texts::{Parts, Prefix, Prefixes};
 pub use prefixes::render_prefixes;
@@ -91,6 +91,7 @@ pub struct Run<'c> {
     printed: Vec<PrintedText>,
     /// Texts that were made of texts of the context.
     made: HashMap<usize, MadeText>,
+    spoiled: RefCell<SpoiledTexts>,
 }
 
 /// The slots of a running function.
@@ -156,6 +157,7 @@ impl<'c> Run<'c> {
             generations: Vec::new(),
             printed: Vec::new(),
             made: HashMap::new(),
+            spoiled: RefCell::default(),
         };
         run.enter(&program.loads);
         run
@@ -256,6 +258,7 @@ impl Run<'_> {
 
     /// `str(value)` as a string of Rust.
     pub fn printed(&mut self, value: &Value) -> Result<String> {
+        self.spoil(value);
         self.measure_loops(value)?;
         let mut text = String::new();
         print::write(&mut text, value, &|place, out| object::write(&self.objects, place, out, 0))?;
@@ -264,6 +267,7 @@ impl Run<'_> {
 
     /// `repr(value)`.
     pub fn repr(&mut self, value: &Value) -> Result<String> {
+        self.spoil(value);
         self.measure_loops(value)?;
         let mut text = String::new();
         print::write_repr(&mut text, value, &|place, out| {

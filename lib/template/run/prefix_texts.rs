@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::printed::PrintedText;
+use super::printed::{PrintedText, SpoiledTexts};
 use crate::error::Error;
 
 pub(super) const TOO_LONG: &str = "the texts of all turns together are over 256 MiB";
@@ -65,10 +65,15 @@ impl Prefixes {
     pub(super) fn new(
         mut wholes: Vec<WholeText>,
         mut texts: Vec<std::result::Result<PrefixText, Error>>,
+        spoiled: SpoiledTexts,
     ) -> Prefixes {
+        let spoiled = spoiled.sorted();
         let of_texts = texts.iter_mut().flatten().map(|text| &mut text.printed);
         let printed = wholes.iter_mut().map(|whole| &mut whole.printed).chain(of_texts);
-        printed.for_each(|printed| printed.sort_unstable());
+        printed.for_each(|printed| {
+            printed.retain(|of| !spoiled.has(of.text));
+            printed.sort_unstable();
+        });
         let first = STORED.fetch_add(wholes.len(), Ordering::Relaxed);
         Prefixes { first, wholes, texts }
     }

@@ -108,7 +108,7 @@ pub fn render_prefixes(
     }
     let missing = || Err(Error::Chat("a prefix that was not rendered".into()));
     let texts = explorer.texts.into_iter().map(|text| text.unwrap_or_else(missing));
-    Prefixes::new(explorer.wholes, texts.collect())
+    Prefixes::new(explorer.wholes, texts.collect(), explorer.run.spoiled.into_inner())
 }
 
 impl<'c> Explorer<'c, '_> {

@@ -1,9 +1,11 @@
 //! Where a template prints texts of its context: as they are, without their outer spaces, joined with others, or by a macro
-//! or block.
+//! or block. What makes another text of one says so ([`Run::spoil`]): then its places are not known.
 
 use std::sync::Arc;
 
 use super::Run;
+use super::arguments::CallArguments;
+use crate::value::Value;
 
 /// A text of the context, or a part of it, in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +27,78 @@ pub struct MadeText {
     parts: Vec<PrintedText>,
 }
 
+/// The texts of the context of which others were made that are not known.
+#[derive(Debug, Default)]
+pub struct SpoiledTexts {
+    pub all: bool,
+    pub texts: Vec<usize>,
+}
+
+impl SpoiledTexts {
+    pub fn sorted(mut self) -> SpoiledTexts {
+        self.texts.sort_unstable();
+        self
+    }
+
+    /// Whether a text is among them; they are sorted.
+    pub fn has(&self, text: usize) -> bool {
+        self.all || self.texts.binary_search(&text).is_ok()
+    }
+}
+
+/// Filters that return their value, a part of it, or no text.
+const KEEPING: [&str; 14] = [
+    "count",
+    "d",
+    "default",
+    "first",
+    "items",
+    "last",
+    "length",
+    "list",
+    "reject",
+    "rejectattr",
+    "reverse",
+    "safe",
+    "select",
+    "selectattr",
+];
+/// Those that make a known part of a text, or nothing else of it.
+const TRACKED: [&str; 2] = ["string", "trim"];
+
 impl Run<'_> {
+    /// Notes that a text is made of a value in another way.
+    pub fn spoil(&self, value: &Value) {
+        if self.context.texts.is_empty() {
+            return;
+        }
+        match value {
+            Value::Text(text) | Value::Markup(text) => {
+                let mut parts = Vec::new();
+                self.parts_of(text, 0, &mut parts);
+                let texts = parts.iter().map(|part| part.text);
+                self.spoiled.borrow_mut().texts.extend(texts);
+            }
+            Value::Undefined(_)
+            | Value::None
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Big(_)
+            | Value::Float(_) => {}
+            _ => self.spoiled.borrow_mut().all = true,
+        }
+    }
+
+    /// Notes that a filter is applied to a value.
+    pub(super) fn spoil_filtered(&self, name: &str, value: &Value, given: &CallArguments) {
+        let is_text = value.as_text().is_some();
+        if KEEPING.contains(&name) || is_text && TRACKED.contains(&name) {
+            return;
+        }
+        self.spoil(value);
+        given.values().for_each(|value| self.spoil(value));
+    }
+
     /// Adds the parts of a text that begins at a place to those of another.
     fn parts_of(&self, text: &str, at: usize, parts: &mut Vec<PrintedText>) {
         let address = text.as_ptr().addr();

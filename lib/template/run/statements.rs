@@ -33,6 +33,7 @@ impl Run<'_> {
             self.note_printed(text);
             return self.write(text);
         }
+        self.spoil(value);
         self.measure_loops(value)?;
         let start = self.out.len();
         let objects = &self.objects;
