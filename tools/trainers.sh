@@ -49,6 +49,17 @@ run() {
 }
 
 run trl "$work/rows.parquet" "$work/packed.parquet"
+for number in 1 2 3 4 5 6; do
+    echo "{\"prompt\": \"Question $number?\", \"chosen\": \"Yes, $number of them.\", \"rejected\": \"No $number.\"}"
+done | chat-tok --model gpt-oss --take pair -q >"$work/pairs.arrows"
+ds-cat "$work/pairs.arrows" --to ndjson -q >"$work/pairs.ndjson"
+for form in dpo reward kto; do seq-pack "$work/pairs.arrows" -o "$work/$form.parquet" --form "trl-$form" -q; done
+run_pairs() { # (It has pairs in place of a triple.)
+    echo "## trl_pairs"
+    "$venv/bin/python" docs/trainers/with_trl_pairs.py "$work"/{pairs.ndjson,dpo.parquet,reward.parquet,kto.parquet} \
+        2>"$work/err" | grep takes || { cat "$work/err" >&2 && echo "trainers.sh: trl_pairs differs" >&2 && exit 1; }
+}
+run_pairs
 run axolotl "$work/rows.parquet"
 run megatron_bridge "$work/train.idx.parquet"
 run torch "$work/packs.parquet"

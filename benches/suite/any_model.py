@@ -91,3 +91,34 @@ def tokens_and_masks(bench, inputs, quick):
     ]
     text = f"{rows:,} chats:\n\n" + contenders(results, rows / 1e3, "thousand chats", next(iter(pipes)))
     return Section("Chats to tokens and masks", text + "\n" + commands(results), goals)
+
+
+def preference_pairs(bench, inputs, quick):
+    """Preference data to pairs in whole processes, on one thread. The peer maps the functions with which TRL 1.16 prepares
+    the dataset of DPOTrainer over its rows: three renderings and three tokenizations a row. The ids of both are
+    compared, but for what the template prints behind the stop token."""
+    rows = 2_000 if quick else 10_000
+    parts, goals = [], []
+    peer = f"{sys.executable} {ROOT}/benches/suite/pair_peer.py"
+    for model in ("qwen3", "llama3_1"):
+        folder = ROOT / "target/models" / model
+        if not folder.is_dir():
+            parts.append(f"{model}: not there (tools/models.sh).\n")
+            continue
+        pairs = inputs.pairs(rows)
+        of_us = f"chat-tok -q -j 1 --take pair --model {folder} {pairs}"
+        pipes = {
+            "TRL's preparation": pipe(f"{peer} trl {folder} {pairs} peer.ids", TOKENIZERS_PARALLELISM="false"),
+            "chat-tok": pipe(of_us),
+            "chat-tok, seq-pack": chain(f"{of_us} | seq-pack -q --form trl-dpo -o pairs.parquet --overwrite"),
+        }
+        results = bench.compare(pipes, min(bench.runs, 3))
+        bench.shell(f"{peer} ours our.ids < <({of_us} --to arrow); cmp peer.ids our.ids")
+        theirs, one, packed = results.values()
+        parts.append(f"**{model}**, pairs of {rows:,} chats:\n\n" + contenders(results, rows / 1e3, "thousand pairs", next(iter(pipes))))
+        parts.append(commands(results))
+        goals += [
+            Goal(f"pairs, {model}, against TRL's preparation", 30, theirs.cpu_median / one.cpu_median, "x"),
+            Goal(f"rows of pairs, {model}, against TRL's preparation", 30, theirs.cpu_median / packed.cpu_median, "x"),
+        ]
+    return Section("Preference pairs", "\n".join(parts), goals)

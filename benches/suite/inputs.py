@@ -58,6 +58,11 @@ class Inputs:
         kind, plain = ("reasoning", "") if with_reasoning else ("plain", " --plain")
         return self.made(f"model_chats_{kind}_{rows}.ndjson", make + plain)
 
+    def pairs(self, rows):
+        """Preference data of chats of texts alone; the rejected answer is that of the chat before."""
+        make = f"{sys.executable} {ROOT}/benches/suite/pair_peer.py make {self.model_chats(rows, False)} $out"
+        return self.made(f"pairs_{rows}.ndjson", make)
+
     def trace(self, chats, calls):
         """Chats of an agent: reasoning, a call and its result, again and again."""
         make = f"{sys.executable} {ROOT}/benches/suite/make_trace.py {chats} {calls} > $out"

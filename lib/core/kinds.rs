@@ -10,4 +10,4 @@ pub use gristmill_puzzles::kind as puzzle;
 #[cfg(feature = "puzzles")]
 pub use gristmill_puzzles::kind::PuzzleKind;
 pub use gristmill_tokens::kind as tokens;
-pub use gristmill_tokens::kind::TokensKind;
+pub use gristmill_tokens::kind::{PairKind, TokensKind};

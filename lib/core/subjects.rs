@@ -9,18 +9,19 @@ use crate::check::{self, CheckKind, Family};
 use crate::cli::{self, Tool};
 use crate::diff::{self, DiffKind};
 use crate::error::Result;
-use crate::format::{self, Format, kd_root, synth_shards, token_rows};
+use crate::format::{self, Format, kd_root, pair_rows, synth_shards, token_rows};
 #[cfg(any(feature = "games", feature = "puzzles"))]
 use crate::kinds;
-use crate::kinds::{ConversationKind, DecodedKind, TokensKind};
+use crate::kinds::{ConversationKind, DecodedKind, PairKind, TokensKind};
 use crate::program::Sources;
-use crate::record::{self, CONVERSATION, DECODED, RAW_SYNTH, RecordType, TOKENS};
+use crate::record::{self, CONVERSATION, DECODED, PAIR, RAW_SYNTH, RecordType, TOKENS};
 use crate::stat::{self, StatKind};
 use crate::view::{self, ViewKind};
 
 /// Every record type, in the order in which records are recognised.
 static RECORD_TYPES: &[&RecordType] = &[
     &TOKENS,
+    &PAIR,
     &DECODED,
     &CONVERSATION,
     #[cfg(feature = "games")]
@@ -40,6 +41,7 @@ static FAMILIES: &[&dyn Family] = &[
     #[cfg(feature = "puzzles")]
     &check::PuzzleSetFamily,
     &check::RowsFamily,
+    &check::PairRowsFamily,
     &check::ParquetShardsFamily,
     &check::IdsFamily,
     &check::StreamFamily,
@@ -53,6 +55,7 @@ static FORMATS: &[&Format] = &[
     #[cfg(feature = "puzzles")]
     &format::puzzle_dir::FORMAT,
     &token_rows::FORMAT,
+    &pair_rows::FORMAT,
     &synth_shards::FORMAT,
 ];
 
@@ -72,13 +75,13 @@ macro_rules! kinds {
 
 kinds! {
     /// Every kind of records that has numbers of its own.
-    COUNTED: StatKind [TokensKind, ConversationKind];
+    COUNTED: StatKind [TokensKind, PairKind, ConversationKind];
     /// Every kind of records that is compared in parts of its own.
-    COMPARED: DiffKind [TokensKind, ConversationKind];
+    COMPARED: DiffKind [TokensKind, PairKind, ConversationKind];
     /// Every kind of records that has rules of its own.
-    CHECKED: CheckKind [TokensKind, ConversationKind];
+    CHECKED: CheckKind [TokensKind, PairKind, ConversationKind];
     /// Every kind of records that is not shown as fields.
-    SHOWN: ViewKind [TokensKind, DecodedKind, ConversationKind];
+    SHOWN: ViewKind [TokensKind, PairKind, DecodedKind, ConversationKind];
 }
 
 /// Hands the lists down. Everything that reads records, and is not called by [`main`], calls this first.

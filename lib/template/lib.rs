@@ -51,7 +51,8 @@ pub use run::{Parts, Prefix, Prefixes};
 pub use template::{Limits, Rendering, Template};
 pub use text::is_space;
 pub use turns::{
-    Channel, Finder, FoundTurns, Prompt, Records, Role, Segment, TrustGeneration, Turn, UnseenText,
+    Channel, Finder, FoundAnswer, FoundTurns, Prompt, Records, Role, Segment, TrustGeneration,
+    Turn, UnseenText,
 };
 pub use value::{Dict, Function, Items, MissingValue, Value, View};
 

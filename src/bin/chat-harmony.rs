@@ -8,7 +8,7 @@ use serde_json::json;
 use gristmill::batch::WantedRecords;
 use gristmill::chat::SESSIONS;
 use gristmill::cli::{self, CommonArgs, FileForms, JobsArgs, OnErrorArgs, Tool};
-use gristmill::error::Result;
+use gristmill::error::{Error, Result};
 use gristmill::harmony::Policy;
 use gristmill::record::statements::POLICY;
 use gristmill::record::{CHAT, CONVERSATION, chat};
@@ -69,6 +69,10 @@ pub fn main() -> ExitCode {
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
     args.old.put_into(&mut args.chat)?;
     let (read, settings) = (args.chat.read_settings(), args.chat.harmony_settings()?);
+    if read.takes_pairs() {
+        let cause = "--take pair: pairs are made of tokens";
+        return Err(Error::usage(cause).hint("chat-tok --take pair"));
+    }
     let user_fields = read.fields.names();
     let wanted =
         WantedRecords { schema: chat::schema(), user_fields, ..WantedRecords::records(&CHAT) };

@@ -9,7 +9,7 @@ use gristmill::batch::WantedRecords;
 use gristmill::chat::{ReadSettings, SESSIONS};
 use gristmill::cli::{self, CommonArgs, FileForms, JobsArgs, OnErrorArgs, OutputArgs, Tool};
 use gristmill::error::Result;
-use gristmill::record::{CHAT, TOKENS, chat, tokens};
+use gristmill::record::{CHAT, PAIR, TOKENS, chat, tokens};
 use gristmill::runner::Runner;
 use gristmill::stage::{Budget, ChatArgs, ChatTok, Chats, LengthArgs, ModelArgs, SourceArgs};
 use gristmill::stream::Writer;
@@ -55,9 +55,12 @@ Examples:
       span-mask --span commentary=3 | ds-stat -
   chat-tok --model Qwen3-8B --set enable_thinking=false c.jsonl
   chat-tok --model tokenizer.json --template chat.jinja chats.parquet
+  chat-tok --model Qwen3-8B --take pair dpo.jsonl |
+      seq-pack --form trl-dpo -o pairs.parquet
 
 In: chats in any of the shapes; of a folder, all files below it.
-Out: token sequences {id, tokens, segments}.
+Out: token sequences {id, tokens, segments}; with --take pair, pairs
+{id, prompt, chosen, rejected}.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
 (I/O error, input cut short).";
 
@@ -68,19 +71,25 @@ pub fn main() -> ExitCode {
 
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let chats = Chats::new(args.chat.id_field.clone());
+    args.chat.check_pairs()?;
     let read = ReadSettings { read_elsewhere: chats.ids.columns(), ..args.chat.read_settings() };
     let model = args.model.open(read, &args.chat)?;
     if args.common.verbose {
         tool.tell(&model.note);
     }
     let read = model.rendering.read_settings();
+    let (record, schema) = match read.takes_pairs() {
+        true => (&PAIR, PAIR.schema()),
+        false => (&TOKENS, tokens::unmasked_schema().into()),
+    };
+    args.lengths.check(record)?;
     let user_fields = read.fields.names();
     let wanted =
         WantedRecords { schema: chat::schema(), user_fields, ..WantedRecords::records(&CHAT) };
     args.source.input.file_forms = FileForms(SESSIONS);
     args.source.input.shows_at_once = args.output.shows();
     let reader = args.source.open(wanted)?.feeding(args.jobs.jobs);
-    let mut header = reader.header().through(&TOKENS, args.output.entry(tool));
+    let mut header = reader.header().through(record, args.output.entry(tool));
     let mut stated = json!({"chat": model.stated, "id_field": args.chat.id_field});
     args.lengths.state(&mut stated["chat"]);
     args.source.state_conversion(&mut header, &reader, stated);
@@ -88,7 +97,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     if read.changes_number() || args.lengths.changes_number() {
         args.source.forget_rows(&mut header);
     }
-    let writer = Writer::stdout(&args.output, &tokens::unmasked_schema(), &header)?;
+    let writer = Writer::stdout(&args.output, &schema, &header)?;
     let sink = Budget { sink: writer, tokens: args.max_tokens.unwrap_or(u64::MAX) };
     let stage = ChatTok::new(model.rendering, chats, args.lengths.limit());
     let make = || {

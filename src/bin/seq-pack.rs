@@ -16,6 +16,7 @@ use gristmill::dataset;
 use gristmill::error::{Error, Result, shown};
 use gristmill::files;
 use gristmill::format::kd_root;
+use gristmill::format::pair_rows::{AnyForm, PairForm, PairRowsSettings, PairRowsSink};
 use gristmill::format::token_rows::{
     ExtraColumn, Form, PAD, RowCompression, RowsSettings, RowsTarget, SequenceRule, Triples,
     WindowSink, left, pack_triples, summary,
@@ -23,8 +24,9 @@ use gristmill::format::token_rows::{
 use gristmill::inputs;
 use gristmill::model::{Vocabulary, eos_of, state_model};
 use gristmill::packing::{Algorithm, Overflow, Packing};
-use gristmill::record::TOKENS;
+use gristmill::publish::refuse_existing_file;
 use gristmill::record::statements::TOKENIZER;
+use gristmill::record::{PAIR, TOKENS};
 use gristmill::runner::Runner;
 use gristmill::stream::Reader;
 
@@ -33,7 +35,8 @@ use gristmill::stream::Reader;
 /// Writes one Parquet file. --form rows has one sequence a row (TRL, Axolotl, Unsloth, transformers);
 /// trl and megatron-bridge put several sequences into a row of N positions. Triples on disk (.bin and
 /// .idx) are packed all together, in two passes; other records in windows. --index writes only which
-/// sequences make which row: gristmill_data.packed reads the tokens from the .bin files.
+/// sequences make which row: gristmill_data.packed reads the tokens from the .bin files. trl-dpo, trl-reward
+/// and trl-kto take pairs, of chat-tok --take pair, and pack nothing.
 #[derive(Parser)]
 #[command(name = "seq-pack", version, after_long_help = HELP)]
 pub struct Args {
@@ -54,9 +57,10 @@ pub struct Args {
     #[arg(help_heading = "Rows")]
     metadata: Option<PathBuf>,
 
-    /// Form: rows (unpacked), trl, megatron-bridge [default: rows; for --index trl]
+    /// Form: rows (unpacked), trl, megatron-bridge; of pairs trl-dpo, trl-reward, trl-kto [default: rows; for --index
+    /// trl]
     #[arg(long, value_enum, value_name = "FORM", hide_possible_values = true)]
-    form: Option<Form>,
+    form: Option<AnyForm>,
 
     /// Positions of a row
     ///
@@ -143,8 +147,11 @@ Examples:
       --seq-length 8192 --overflow drop
   seq-pack ROOT/train --index packs.parquet --seq-length 8192 --overflow drop
   harmony-tok chats.ndjson --policy chat | span-mask | seq-pack -o rows.parquet
+  chat-tok --model gpt-oss --take pair dpo.jsonl |
+      seq-pack --form trl-dpo -o pairs.parquet
 
-In: triples, or token sequences {id, tokens, loss_mask, span_id}.
+In: triples, or token sequences {id, tokens, loss_mask, span_id}; pairs {id,
+prompt, chosen, rejected}.
 Out: files, nothing on stdout. --rejects also keeps what --overflow drop leaves
 out. Labels stand at their own token.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
@@ -156,7 +163,12 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
-    let (mut settings, target) = (args.settings(), args.target());
+    let form = match args.form {
+        Some(AnyForm::OfPairs(form)) => return of_pairs(&args, form, tool),
+        Some(AnyForm::OfSequences(form)) => Some(form),
+        None => None,
+    };
+    let (mut settings, target) = (args.settings(form), args.target());
     inputs::name(&args.input.files);
     settings.check(&target)?;
     named(&target)?;
@@ -176,6 +188,25 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     } else {
         from_records(&args, &settings, &target, header, reader, tool)
     }
+}
+
+/// Writes pairs as they come.
+fn of_pairs(args: &Args, form: PairForm, tool: &Tool) -> Result<()> {
+    let settings = args.of_pairs(form)?;
+    inputs::name(&args.input.files);
+    refuse_existing_file(&settings.path, settings.overwrite)?;
+    let reader = dataset::open_with_plans(&args.input, WantedRecords::records(&PAIR))?;
+    if reader.lacks_header() {
+        tool.advise_arrow(&args.common);
+    }
+    let mut header = reader.header().through(&PAIR, Some(tool.entry()));
+    state_model(&mut header, args.model.as_deref())?;
+    let sink = PairRowsSink::create(settings, header)?;
+    let rejects = Rejects::open_for_any(&args.on_error)?;
+    Runner::new(tool, &args.common, "pairs")
+        .rejects(rejects)
+        .expect(args.sink.expect_records)
+        .copy(reader, sink)
 }
 
 /// Reads lengths, then tokens in the order of the rows.
@@ -235,9 +266,43 @@ fn from_records(
 }
 
 impl Args {
-    fn settings(&self) -> RowsSettings {
+    /// Returns how pairs are written; refuses options that are of sequences.
+    fn of_pairs(&self, form: PairForm) -> Result<PairRowsSettings> {
+        let of_sequences = [
+            ("--index", self.index.is_some()),
+            ("--metadata", self.metadata.is_some()),
+            ("--seq-length", self.seq_length.is_some()),
+            ("--algorithm", self.algorithm.is_some()),
+            ("--overflow", self.overflow != Overflow::Error),
+            ("--keep-eod", self.keep_eod),
+            ("--pad-seq-to-mult", self.pad_seq_to_mult.get() > 1),
+            ("--columns span_id,sequence", self.columns.iter().any(|of| *of != ExtraColumn::Id)),
+        ];
+        let name = form.name();
+        if let Some((option, _)) = of_sequences.into_iter().find(|(_, is_given)| *is_given) {
+            let cause = format!(
+                "{option} is for rows of sequences; --form {name} has a row for each answer or pair"
+            );
+            return Err(
+                Error::usage(cause).hint("chat-tok --max-length for a limit; leave it out here")
+            );
+        }
+        let Some(path) = self.output.clone() else {
+            return Err(Error::usage(format!("--form {name}: give -o FILE")));
+        };
+        Ok(PairRowsSettings {
+            form,
+            path,
+            with_ids: self.columns.contains(&ExtraColumn::Id),
+            compression: self.compression,
+            overwrite: self.sink.overwrite,
+            no_check: self.no_check,
+        })
+    }
+
+    fn settings(&self, form: Option<Form>) -> RowsSettings {
         let is_index_alone = self.output.is_none();
-        let form = self.form.unwrap_or(if is_index_alone { Form::Trl } else { Form::Rows });
+        let form = form.unwrap_or(if is_index_alone { Form::Trl } else { Form::Rows });
         let algorithm = self.algorithm.unwrap_or(match form {
             Form::Rows => Algorithm::None,
             Form::Trl | Form::MegatronBridge => Algorithm::Bfd,

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::edit::*;
 use super::games::POOLS;
+use super::pairs::PAIRS;
 use super::puzzles::{DOMAINS, PUZZLES_AND_SETS};
 use super::rows::ROWS;
 use super::shards;
@@ -65,6 +66,7 @@ pub static DEFECTS: &[&[Defect]] = &[
     PUZZLES_AND_SETS,
     DOMAINS,
     ROWS,
+    PAIRS,
 ];
 
 const MEMBERS: [(&str, (u8, i64)); 3] = [("tokens", INT32), ("lossmask", UINT8), ("span", UINT8)];

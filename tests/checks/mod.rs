@@ -6,6 +6,7 @@
 pub mod defects;
 pub mod edit;
 pub mod games;
+pub mod pairs;
 pub mod puzzles;
 pub mod rows;
 
@@ -33,6 +34,7 @@ pub const ROWS: usize = 40;
 /// | `pack/`, `v1/`, `g.ndjson`, `g.arrows` | games |
 /// | `domino/`, `sudoku/`, `maze/`, `arc/`, `z.ndjson`, `z.arrows` | puzzles |
 /// | `rows/` | `kd/p` as rows of each form, padded and not, and as an index |
+/// | `pairs.ndjson`, `pairs.arrows`, `pairs/` | pairs of answers, also as rows of each form |
 /// | `t.ndjson`, `t.arrows`, `m.ndjson`, `m.arrows` | their tokens, without and with masks |
 pub struct Good(TempDir);
 
@@ -59,6 +61,7 @@ impl Good {
              seq-pack kd/p --index rows/index.parquet -n 400 -q")
         .ok();
         games::make(&dir);
+        pairs::make(&dir);
         puzzles::make(&dir);
         Good(dir)
     }

@@ -17,7 +17,11 @@ use super::edit::{edit_line, patch};
 use crate::common::TempDir;
 use crate::common::models::{CHATML, write_model_at};
 
-const KEY: &str = "gristmill.rows";
+/// The keys of manifests: of rows of sequences, and of pairs.
+fn key_of(name: &str) -> &'static str {
+    if name.starts_with("pairs/") { "gristmill.pairs" } else { "gristmill.rows" }
+}
+
 const TRL: &str = "rows/trl.parquet";
 const BRIDGE: &str = "rows/bridge.parquet";
 const PADDED: &str = "rows/padded.parquet";
@@ -28,7 +32,7 @@ fn read(dir: &TempDir, name: &str) -> (RecordBatch, Value) {
     let file = File::open(dir.path().join(name)).unwrap();
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().with_batch_size(1 << 20);
     let pairs = builder.metadata().file_metadata().key_value_metadata().unwrap().clone();
-    let manifest = pairs.into_iter().find(|pair| pair.key == KEY).unwrap().value.unwrap();
+    let manifest = pairs.into_iter().find(|pair| pair.key == key_of(name)).unwrap().value.unwrap();
     let batch = builder.build().unwrap().next().unwrap().unwrap();
     (batch, serde_json::from_str(&manifest).unwrap())
 }
@@ -37,11 +41,11 @@ fn write(dir: &TempDir, name: &str, batch: &RecordBatch, manifest: &Value) {
     let file = File::create(dir.path().join(name)).unwrap();
     let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
     writer.write(batch).unwrap();
-    writer.append_key_value_metadata(KeyValue::new(KEY.to_string(), manifest.to_string()));
+    writer.append_key_value_metadata(KeyValue::new(key_of(name).to_string(), manifest.to_string()));
     writer.close().unwrap();
 }
 
-fn change_manifest(dir: &TempDir, name: &str, change: impl FnOnce(&mut Value)) {
+pub fn change_manifest(dir: &TempDir, name: &str, change: impl FnOnce(&mut Value)) {
     let (batch, mut manifest) = read(dir, name);
     change(&mut manifest);
     write(dir, name, &batch, &manifest)

@@ -59,9 +59,22 @@ impl LeftOutCounts {
     /// Adds other counts.
     pub fn extend(&mut self, other: &LeftOutCounts) {
         other.counts.iter().for_each(|(name, count)| self.add(name, *count));
+        self.extend_unread(other);
+    }
+
+    fn extend_unread(&mut self, other: &LeftOutCounts) {
         for (names, other) in self.unread.iter_mut().zip(&other.unread) {
             other.iter().for_each(|name| note(names, name));
         }
+    }
+
+    /// Takes the larger one of each count: those of the other chat of a pair, which has the same prompt.
+    pub fn widen(&mut self, other: &LeftOutCounts) {
+        for (name, count) in &other.counts {
+            let own = self.counts.get(name).copied().unwrap_or(0);
+            self.add(name, count.saturating_sub(own));
+        }
+        self.extend_unread(other);
     }
 
     /// Returns a warning for each count; `way_on` returns what to add for a name.

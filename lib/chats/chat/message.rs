@@ -10,7 +10,7 @@ use crate::json::{Error, Kind, Reader};
 use crate::record::chat::{MEANINGFUL, Meaning, number, of_messages};
 
 /// A message before its place in the chat is checked.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Draft<'r> {
     /// Its index in the list that it came from, from 0.
     pub index: usize,
@@ -28,7 +28,7 @@ pub struct Draft<'r> {
     pub is_trained: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Content<'r> {
     Text(Cow<'r, str>),
     /// A tool's result that is not text.
@@ -36,7 +36,7 @@ pub enum Content<'r> {
 }
 
 /// A call of a tool.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Call<'r> {
     pub id: Option<Cow<'r, str>>,
     /// The name without `functions.`.
@@ -111,6 +111,11 @@ impl<'r> Draft<'r> {
             Some(Content::Text(text)) => Some(text),
             _ => None,
         }
+    }
+
+    /// Whether it says nothing and calls nothing.
+    pub fn is_without_text(&self) -> bool {
+        self.calls.is_empty() && self.text().is_none_or(|text| text.trim().is_empty())
     }
 }
 

@@ -10,7 +10,7 @@ use super::left_out::LeftOutCounts;
 use super::message::{Call, Content};
 use super::normalize::normalize;
 use super::value::Json;
-use super::whole::{self, Message, MessageBody};
+use super::whole::{self, Chat, Message, MessageBody};
 use super::{BUILTIN, CUTOFF, DATE, EFFORT, IDENTITY, KWARGS, ReadSettings, kwargs_of};
 
 /// The form in which a template is given the arguments of calls.
@@ -76,15 +76,32 @@ impl TemplateChats {
         left_out: &mut LeftOutCounts,
     ) -> Result<Option<TemplateChat>, String> {
         let record = normalize(record, &self.read, left_out)?;
-        let Some(chat) = whole::read(&record, &self.read, left_out)? else { return Ok(None) };
-        let variables = variables(&record)?;
+        let chat = whole::read(&record, &self.read, left_out)?;
+        chat.map(|chat| self.chat(&record, &chat)).transpose()
+    }
+
+    /// Returns the chats of the chosen and the rejected answer of a record, which end with these; `None` as above.
+    pub fn pair(
+        &self,
+        record: Json<'_>,
+        left_out: &mut LeftOutCounts,
+    ) -> Result<Option<[TemplateChat; 2]>, String> {
+        let record = normalize(record, &self.read, left_out)?;
+        let Some([chosen, rejected]) = whole::pair(&record, &self.read, left_out)? else {
+            return Ok(None);
+        };
+        Ok(Some([self.chat(&record, &chosen)?, self.chat(&record, &rejected)?]))
+    }
+
+    fn chat(&self, record: &Json<'_>, chat: &Chat<'_>) -> Result<TemplateChat, String> {
+        let variables = variables(record)?;
         let tools = chat.tools.iter().map(|tool| value(&tool.declaration()));
         let tools = tools.collect::<Result<Vec<Value>, String>>()?;
         let messages = chat.messages.iter().map(|message| {
             self.message(message).map_err(|cause| format!("message {}: {cause}", message.index))
         });
         let messages = messages.collect::<Result<Vec<TemplateMessage>, String>>()?;
-        Ok(Some(TemplateChat { messages, tools, variables }))
+        Ok(TemplateChat { messages, tools, variables })
     }
 
     fn message(&self, message: &Message<'_>) -> Result<TemplateMessage, String> {

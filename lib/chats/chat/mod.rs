@@ -62,6 +62,7 @@ use serde_json::{Value, json};
 pub use hermes::{call_marks, result_marks};
 pub use left_out::{LeftOutCounts, SharedLeftOutCounts};
 pub use messages::{Arguments, ContentForm, TemplateChat, TemplateChats, TemplateMessage};
+pub use preference::{SAME, of_rejected};
 pub use reasoning::{behind_reasoning, reasoning_marks};
 pub use sessions::SESSIONS;
 pub use shapes::filter_of;
@@ -76,6 +77,8 @@ pub use write::{Conversations, EARLIER_THINKING};
 pub enum AnswerChoice {
     /// The chosen answer of records with a chosen and a rejected answer.
     Chosen,
+    /// Both answers, each by itself behind the prompt.
+    Pair,
     /// The records whose label is not false.
     Wanted,
 }
@@ -128,6 +131,11 @@ impl ReadSettings {
     /// Whether the number of records is not that of the chats: a chat may become several, and some are not wanted.
     pub fn changes_number(&self) -> bool {
         !self.turns.is_one || self.take.contains(&AnswerChoice::Wanted)
+    }
+
+    /// Whether records become pairs of answers.
+    pub fn takes_pairs(&self) -> bool {
+        self.take.contains(&AnswerChoice::Pair)
     }
 
     /// Returns the settings as a header states them, with those of how chats are rendered.

@@ -1,6 +1,6 @@
 //! Preference data: a chosen and a rejected answer, in the forms of TRL, LLaMA-Factory, ms-swift and Anthropic's hh.
 //! As in TRL, the chosen answer is a completion. The context is what comes before it; if both answers are whole
-//! conversations, also their common beginning.
+//! conversations, also their common beginning. Of a pair, each answer is one message behind all that both have.
 
 use super::drafts::{self, Messages};
 use super::left_out::LeftOutCounts;
@@ -41,6 +41,8 @@ pub const UNDECIDED: &str =
 fn answer<'r>(record: &'r Json<'r>, names: &[&str]) -> Option<&'r Json<'r>> {
     let is_answer = |value: &&Json<'_>| match value {
         Json::Null | Json::Boolean(_) | Json::Number(_) => false,
+        // (Tokens of an answer.)
+        Json::List(items) if matches!(items.first(), Some(Json::Number(_))) => false,
         value => value.is_true(),
     };
     names.iter().filter_map(|name| record.get(name)).find(is_answer)
@@ -60,36 +62,148 @@ pub fn read<'r>(
     left_out: &mut LeftOutCounts,
 ) -> Result<Messages<'r>, String> {
     let chosen = chosen(record).ok_or("no chosen answer")?;
-    let (answers, is_whole) = answers(chosen, 0, left_out)?;
+    of_answer(record, chosen, rejected(record), left_out)
+}
+
+/// Fails if one of the answers is an empty text.
+pub fn refuse_empty(record: &Json<'_>) -> Result<(), String> {
+    for (name, names) in [("chosen", &CHOSEN[..]), ("rejected", &REJECTED)] {
+        let is_empty = |key: &&str| record.get(key).and_then(Json::text) == Some("");
+        if answer(record, names).is_none() && names.iter().any(is_empty) {
+            return Err(without_text(name));
+        }
+    }
+    Ok(())
+}
+
+fn without_text(name: &str) -> String {
+    format!("the {name} answer has no text")
+}
+
+/// Reads the chats of both answers.
+pub fn both<'r>(
+    record: &'r Json<'r>,
+    left_out: &mut LeftOutCounts,
+) -> Result<[Messages<'r>; 2], String> {
+    let (chosen, rejected) = (chosen(record), rejected(record).ok_or(NO_PAIR)?);
+    let first = of_answer(record, chosen.ok_or(NO_PAIR)?, Some(rejected), left_out)?;
+    let mut other = LeftOutCounts::default();
+    let second = of_answer(record, rejected, chosen, &mut other).map_err(of_rejected)?;
+    left_out.widen(&other);
+    Ok([first, second])
+}
+
+/// Reads the chat of the rejected answer of a record whose other messages end with the chosen one, where `first` is the
+/// same chat as that of the chosen answer.
+pub fn beside<'r>(
+    record: &'r Json<'r>,
+    mut first: Messages<'r>,
+    left_out: &mut LeftOutCounts,
+) -> Result<Messages<'r>, String> {
+    let rejected = rejected(record).ok_or(NO_PAIR)?;
+    let all = drafts::messages(record);
+    let (_, is_whole) = answers(rejected, 0, &mut LeftOutCounts::default())?;
+    if is_whole {
+        return of_answer(record, rejected, all, left_out).map_err(of_rejected);
+    }
+    let kept = first.drafts.len().saturating_sub(completion_of(record, all, &first.drafts));
+    first.drafts.truncate(kept);
+    let (answers, _) = answers(rejected, kept, left_out).map_err(of_rejected)?;
+    first.drafts.extend(answers);
+    Ok(first)
+}
+
+/// Returns the chats of a pair with the place where each answer begins: behind all messages that both begin with. Fails
+/// unless each answer is one message.
+pub fn apart(pair: [Messages<'_>; 2]) -> Result<[Messages<'_>; 2], String> {
+    let [chosen, rejected] = pair.each_ref().map(|of| &of.drafts[..]);
+    let same = chosen.iter().zip(rejected).take_while(|(a, b)| a == b).count();
+    if (same, same) == (chosen.len(), rejected.len()) {
+        return Err(SAME.to_string());
+    }
+    let same = same.min(chosen.len().saturating_sub(1)).min(rejected.len().saturating_sub(1));
+    let answers = [("chosen", &chosen[same..]), ("rejected", &rejected[same..])];
+    if let Some(other) = answers
+        .iter()
+        .find_map(|(_, all)| all.first().filter(|first| first.role != Role::Assistant))
+    {
+        let index = other.index;
+        return Err(format!(
+            "message {index}: the answers have different messages before them; a pair has one prompt{TAKE_CHOSEN}"
+        ));
+    }
+    for (name, all) in answers {
+        match all {
+            [answer] if answer.is_without_text() => {
+                return Err(without_text(name));
+            }
+            [_] => {}
+            _ => {
+                return Err(format!(
+                    "the {name} answer has {} messages behind those that both answers have; a pair has one, which the \
+                     model generates{TAKE_CHOSEN}",
+                    all.len()
+                ));
+            }
+        }
+    }
+    match chosen[..same].last() {
+        None => Err("a pair without a prompt".to_string()),
+        Some(last) if last.role == Role::Assistant => Err(format!(
+            "message {}: the prompt ends with an answer; a pair has its answers behind a message of another role",
+            last.index
+        )),
+        Some(_) => Ok(pair.map(|of| Messages { completion: Some(1), ..of })),
+    }
+}
+
+/// Why a pair is refused whose answers do not differ.
+pub const SAME: &str = "the chosen and the rejected answer are the same";
+
+const NO_PAIR: &str = "no pair: wanted a chosen and a rejected answer";
+
+const TAKE_CHOSEN: &str = "; try: --take chosen";
+
+/// Says that an error is about the rejected answer.
+pub fn of_rejected(cause: String) -> String {
+    format!("the rejected answer: {cause}")
+}
+
+/// Reads an answer and the messages before it; `other` is the other answer.
+fn of_answer<'r>(
+    record: &'r Json<'r>,
+    own: &'r Json<'r>,
+    other: Option<&'r Json<'r>>,
+    left_out: &mut LeftOutCounts,
+) -> Result<Messages<'r>, String> {
+    let (answers, is_whole) = answers(own, 0, left_out)?;
     if !is_whole {
         let before = context(record, left_out)?;
         let before = before.filter(|drafts| !drafts.is_empty());
         let way = || format!("a chosen answer without its question{}", question_field(record));
         let mut drafts = before.ok_or_else(way)?;
-        let (answers, _) = self::answers(chosen, drafts.len(), left_out)?;
+        let (answers, _) = self::answers(own, drafts.len(), left_out)?;
         let completion = Some(answers.len());
         drafts.extend(answers);
         return Ok(Messages { completion, ..drafts::with_system(record, drafts, left_out)? });
     }
     // A prompt of messages comes before the answer, unless the answer repeats it.
     let prompt = record.get("prompt").and_then(Json::list).unwrap_or_default();
-    let repeated = in_common(chosen.list().unwrap_or_default(), prompt);
+    let repeated = in_common(own.list().unwrap_or_default(), prompt);
     if !prompt.is_empty() && repeated < prompt.len() {
         let mut drafts = drafts::list(record.get("prompt"), 0, left_out)?;
-        let (answers, _) = self::answers(chosen, drafts.len(), left_out)?;
+        let (answers, _) = self::answers(own, drafts.len(), left_out)?;
         let completion = Some(answers.len());
         drafts.extend(answers);
         return Ok(Messages { completion, ..drafts::with_system(record, drafts, left_out)? });
     }
-    let completion = Some(match rejected(record) {
-        Some(Json::List(rejected)) => {
-            completion(chosen.list().unwrap_or_default(), rejected, &answers)
-        }
-        Some(Json::Text(rejected)) => {
-            let rejected = turns(rejected).unwrap_or_default();
-            let same = answers.iter().zip(&rejected);
+    let completion = Some(match other {
+        Some(Json::List(other)) => completion(own.list().unwrap_or_default(), other, &answers),
+        Some(Json::Text(other)) => {
+            let other = turns(other).unwrap_or_default();
+            let same = answers.iter().zip(&other);
             let same = same.take_while(|(a, b)| (a.role, a.text()) == (b.role, b.text())).count();
-            answers.len() - same.min(rejected.len().min(answers.len()).saturating_sub(1))
+            answers.len() - same.min(other.len().min(answers.len()).saturating_sub(1))
         }
         _ => last_turn(&answers),
     });

@@ -178,6 +178,32 @@ pub fn read<'r>(
     Ok(found)
 }
 
+/// Reads the chat of each answer of a pair. The last message of each is its answer.
+pub fn pair<'r>(
+    record: &'r Json<'r>,
+    settings: &ReadSettings,
+    left_out: &mut LeftOutCounts,
+) -> Result<[Messages<'r>; 2], String> {
+    preference::refuse_empty(record)?;
+    let mut reads = preference::READS.to_vec();
+    let pair = match preference::chosen(record) {
+        Some(_) => preference::both(record, left_out)?,
+        None => {
+            let shape = SHAPES.iter().find(|shape| (shape.knows)(record));
+            let shape = shape.ok_or_else(|| no_shape(record))?;
+            let chosen = (shape.read)(record, left_out)?;
+            reads.extend(shape.reads.iter().chain(&chosen.reads));
+            let mut other = LeftOutCounts::default();
+            let again = (shape.read)(record, &mut other)?;
+            let rejected = preference::beside(record, again, &mut other)?;
+            left_out.widen(&other);
+            [chosen, rejected]
+        }
+    };
+    note_unread(record, settings, &reads, left_out);
+    preference::apart(pair)
+}
+
 /// Fails if a column beside messages is a part of a prompt or an answer, which has no place there.
 fn refuse_beside(record: &Json<'_>) -> Result<(), String> {
     let is_of_text = |(name, meaning): &(&str, Meaning)| match meaning {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::drafts::Messages;
 use super::left_out::LeftOutCounts;
 use super::message::{Call, Content, Draft, flag, refuse_trained_part};
+use super::preference::of_rejected;
 use super::tools::{Tool, remove_padding, tools_of};
 use super::turns::first_trained;
 use super::value::Json;
@@ -114,11 +115,49 @@ pub fn read<'r>(
     settings: &ReadSettings,
     left_out: &mut LeftOutCounts,
 ) -> Result<Option<Chat<'r>>, String> {
-    if settings.take.contains(&AnswerChoice::Wanted) && is_unwanted(record) {
-        left_out.count(UNWANTED, true);
+    if is_left_out(record, settings, left_out) {
         return Ok(None);
     }
-    let Messages { mut drafts, completion, .. } = shapes::read(record, settings, left_out)?;
+    let messages = shapes::read(record, settings, left_out)?;
+    of_messages(record, messages, settings, left_out).map(Some)
+}
+
+/// Reads the chats of the chosen and the rejected answer of a record; `None` as in [`read`]. The answer is the last message,
+/// and alone is trained on. What is left out is counted once for a pair.
+pub fn pair<'r>(
+    record: &'r Json<'r>,
+    settings: &ReadSettings,
+    left_out: &mut LeftOutCounts,
+) -> Result<Option<[Chat<'r>; 2]>, String> {
+    if is_left_out(record, settings, left_out) {
+        return Ok(None);
+    }
+    let [chosen, rejected] = shapes::pair(record, settings, left_out)?;
+    let chosen = of_messages(record, chosen, settings, left_out)?;
+    let mut other = LeftOutCounts::default();
+    let rejected = of_messages(record, rejected, settings, &mut other).map_err(of_rejected)?;
+    left_out.widen(&other);
+    let pair = [chosen, rejected];
+    match pair.iter().any(|chat| !chat.messages.last().is_some_and(|last| last.is_trained)) {
+        true => Err("an answer that is not to be trained on, by what stands beside it".to_string()),
+        false => Ok(Some(pair)),
+    }
+}
+
+/// Whether a record is left out because of its label.
+fn is_left_out(record: &Json<'_>, settings: &ReadSettings, left_out: &mut LeftOutCounts) -> bool {
+    let is_left_out = settings.take.contains(&AnswerChoice::Wanted) && is_unwanted(record);
+    left_out.count(UNWANTED, is_left_out);
+    is_left_out
+}
+
+/// Makes a chat of the messages of a record.
+fn of_messages<'r>(
+    record: &'r Json<'r>,
+    Messages { mut drafts, completion, .. }: Messages<'r>,
+    settings: &ReadSettings,
+    left_out: &mut LeftOutCounts,
+) -> Result<Chat<'r>, String> {
     let tools = tools_of(record)?;
     let is_of_tools = |draft: &Draft| draft.role == Role::Tool || hermes::is_result(draft);
     let read = match settings.calls {
@@ -174,7 +213,7 @@ pub fn read<'r>(
             return Err(format!("message {}: {NO_TEXT}", message.index));
         }
     }
-    Ok(Some(Chat { tools, messages, first_trained }))
+    Ok(Chat { tools, messages, first_trained })
 }
 
 /// Removes the nulls that a table has put into the arguments of a call.

@@ -10,7 +10,7 @@ use super::results::functions;
 use super::tools::{Tool, can_be_declared, write_harmony};
 use super::turns::{Part, parts};
 use super::value::Json;
-use super::whole::{self, Message, MessageBody};
+use super::whole::{self, Chat, Message, MessageBody};
 use super::{HarmonySettings, ReadSettings};
 use crate::json::write_string;
 
@@ -48,12 +48,41 @@ impl Conversations {
         out: &mut Vec<u8>,
     ) -> Result<Vec<Range<usize>>, String> {
         let record = normalize(record, &self.read, left_out)?;
-        let Some(mut chat) = whole::read(&record, &self.read, left_out)? else {
+        match whole::read(&record, &self.read, left_out)? {
+            Some(chat) => self.write(&record, chat, left_out, out),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Writes the conversations of the chosen and the rejected answer of a record, which end with these; none as above.
+    pub fn pair(
+        &self,
+        record: Json<'_>,
+        left_out: &mut LeftOutCounts,
+        out: &mut Vec<u8>,
+    ) -> Result<Vec<Range<usize>>, String> {
+        let record = normalize(record, &self.read, left_out)?;
+        let Some([chosen, rejected]) = whole::pair(&record, &self.read, left_out)? else {
             return Ok(Vec::new());
         };
+        let mut pair = self.write(&record, chosen, left_out, out)?;
+        let mut other = LeftOutCounts::default();
+        pair.extend(self.write(&record, rejected, &mut other, out)?);
+        left_out.widen(&other);
+        Ok(pair)
+    }
+
+    /// Writes the conversations of a chat.
+    fn write(
+        &self,
+        record: &Json<'_>,
+        mut chat: Chat<'_>,
+        left_out: &mut LeftOutCounts,
+        out: &mut Vec<u8>,
+    ) -> Result<Vec<Range<usize>>, String> {
         let instructions = chat.take_instructions()?;
         chat.tools.iter().try_for_each(can_be_declared)?;
-        let settings = self.settings.of(&record, left_out)?;
+        let settings = self.settings.of(record, left_out)?;
         let system = match &settings {
             Cow::Borrowed(_) => self.system.clone()?,
             Cow::Owned(own) => own.message()?,

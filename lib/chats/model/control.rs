@@ -72,6 +72,11 @@ pub struct Unmarked {
 }
 
 impl Unmarked {
+    /// A text that had no marks.
+    pub fn plain(text: String) -> Unmarked {
+        Unmarked { text, ..Unmarked::default() }
+    }
+
     /// Returns the place in the text of a place in the rendering; places must come in ascending order.
     pub fn places(&self) -> impl FnMut(usize) -> usize + '_ {
         let mut removed = self.removed.iter().peekable();

@@ -77,9 +77,9 @@ pub struct ChatArgs {
     #[arg(help_heading = "Conversations")]
     pub calls: TextCalls,
 
-    /// chosen: train only on the chosen answer of preference data. wanted: drop records whose label is
-    /// false. Without it such records are refused
-    #[arg(long, add = ForPipelines, value_enum, value_name = "chosen|wanted", value_delimiter = ',')]
+    /// chosen: train only on the chosen answer of preference data. pair: make pairs of both answers, for DPO, KTO and
+    /// reward models (chat-tok). wanted: drop records whose label is false. Without it such records are refused
+    #[arg(long, add = ForPipelines, value_enum, value_name = "chosen|pair|wanted", value_delimiter = ',')]
     #[arg(hide_possible_values = true, hide_short_help = true, help_heading = "Conversations")]
     pub take: Vec<AnswerChoice>,
 
@@ -173,6 +173,21 @@ impl ChatArgs {
             keeps_tags: false,
             calls: self.calls,
             read_elsewhere: Vec::new(),
+        }
+    }
+
+    /// Refuses what does not go with pairs.
+    pub fn check_pairs(&self) -> Result<()> {
+        let usage = |cause: &str, way: &str| Err(Error::usage(cause).hint(way));
+        if !self.take.contains(&AnswerChoice::Pair) {
+            return Ok(());
+        }
+        if self.take.contains(&AnswerChoice::Chosen) {
+            return usage("--take chosen,pair: a record becomes one of these", "--take pair");
+        }
+        match self.train.is_some() || self.turns != Turns::default() {
+            true => usage("--turns: of a pair both answers are trained on", "--turns fit"),
+            false => Ok(()),
         }
     }
 

@@ -48,7 +48,7 @@ impl Chats {
         &self,
         mut batch: Batch,
         settings: &ReadSettings,
-        maker: &mut impl FromChats,
+        maker: &mut (impl FromChats + ?Sized),
     ) -> Result<Batch> {
         let records = batch.records.clone();
         let texts = records.column(0).as_string::<i32>();

@@ -366,7 +366,8 @@ impl WantedRecords {
     /// Returns the error for a wrong pipe: the type that was read, the expected type, and which filters make it.
     pub fn instead_of(&self, name: &str, came: &RecordType) -> Error {
         let way = came.way_to(self.record).map(|filters| way_on::through(&filters, name));
-        self.expected(name, came.plural, way.as_deref().unwrap_or(self.record.made_by))
+        let way = way.as_deref().or(came.taken_by).unwrap_or(self.record.made_by);
+        self.expected(name, came.plural, way)
     }
 
     /// Returns the error of records in a wrong pipe that are mistaken for records of another type; `filter` makes such

@@ -56,6 +56,8 @@ pub struct RecordType {
     pub made_by: &'static str,
     /// The types that filters make from such records: the name of each type, and the filters.
     pub made_into: &'static [(&'static str, &'static str)],
+    /// The filter that takes such records if none makes other ones of them.
+    pub taken_by: Option<&'static str>,
     /// Whether only filters make such records: then records that these filters dropped belong to the
     /// counts. Other records are also written by people, and the counts begin with a file of them.
     pub is_derived: bool,
@@ -113,6 +115,7 @@ impl RecordType {
         marking_fields: &[],
         made_by: "",
         made_into: &[],
+        taken_by: None,
         is_derived: false,
         is_of_people: false,
         stated: None,

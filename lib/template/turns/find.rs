@@ -10,7 +10,8 @@ use super::mark::{self, Kind};
 use super::records::{Candidate, choose};
 use super::texts::{MarkedTexts, Marks, Texts};
 use super::{
-    Finder, FoundTurns, LocatedTurn, Prompt, Records, Turn, UnseenText, generation, segments,
+    Finder, FoundAnswer, FoundTurns, LocatedTurn, Prompt, Records, Turn, UnseenText, generation,
+    segments,
 };
 use crate::chat::Chat;
 use crate::error::Error;
@@ -41,6 +42,19 @@ pub fn find(
         Some(count) => Ok(vec![search.one(count, &generated)?]),
         None => search.fewest(&generated),
     }
+}
+
+pub fn answer(finder: &Finder, chat: &Chat) -> Result<FoundAnswer, Error> {
+    let message = chat.messages().len() - 1;
+    let mut search = Search::new(finder, chat, vec![message], None)?;
+    let turn = search.generated(message);
+    let turn = turn.map_err(|error| search.cause_of(error, message))?;
+    let found = search.record(message + 1, &HashMap::from([(message, &turn)]), &[])?;
+    let prompt = match turn.prompt {
+        Prompt::Switched => found.text[..turn.said.start].to_string(),
+        _ => search.plain.of(message, true)?.after(0),
+    };
+    Ok(FoundAnswer { prompt, found })
 }
 
 /// The beginnings of a chat that a search looks at.

@@ -129,6 +129,15 @@ pub struct FoundTurns {
     pub otherwise: usize,
 }
 
+/// An answer, and what the model is given before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundAnswer {
+    /// The chat before the answer, with the generation prompt behind which the model would have given it.
+    pub prompt: String,
+    /// The text of the chat with the answer, which is its only turn.
+    pub found: FoundTurns,
+}
+
 /// How many records a chat becomes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Records {
@@ -200,6 +209,11 @@ impl Finder {
         wanted: impl Fn(usize) -> bool,
     ) -> Result<Vec<FoundTurns>, Error> {
         find::find(self, chat, records, &wanted)
+    }
+
+    /// Renders a chat, and finds its last message as the model generates it. It is an error if it cannot be found.
+    pub fn answer(&self, chat: &Chat) -> Result<FoundAnswer, Error> {
+        find::answer(self, chat)
     }
 }
 

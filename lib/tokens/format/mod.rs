@@ -2,6 +2,7 @@
 
 pub mod kd_root;
 pub mod mmidx;
+pub mod pair_rows;
 mod sequence_records;
 pub mod token_rows;
 

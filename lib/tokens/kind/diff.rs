@@ -74,9 +74,9 @@ fn shown_segments(a: &[Segment<'_>], b: &[Segment<'_>]) -> Vec<String> {
 
 /// Tokens and their texts.
 #[derive(Clone, Copy)]
-struct TokenRow<'a> {
-    tokens: &'a [i32],
-    texts: &'a TokenTexts,
+pub(super) struct TokenRow<'a> {
+    pub tokens: &'a [i32],
+    pub texts: &'a TokenTexts,
 }
 
 /// Returns the tokens around a place as text; the token at that place is in double brackets.
@@ -109,7 +109,7 @@ fn around(TokenRow { tokens, texts }: TokenRow<'_>, at: usize) -> String {
     format!("{before}[[{}]]{}", text(at..at + 1), text(at + 1..end))
 }
 
-fn shown_tokens(a: TokenRow<'_>, b: TokenRow<'_>) -> Vec<String> {
+pub(super) fn shown_tokens(a: TokenRow<'_>, b: TokenRow<'_>) -> Vec<String> {
     let at = first_different(a.tokens, b.tokens);
     let mut lines = vec![format!("at token {at}, of {} and {}", a.tokens.len(), b.tokens.len())];
     lines.extend(pair(&around(a, at), &around(b, at)));

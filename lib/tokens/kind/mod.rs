@@ -5,9 +5,11 @@
 //! | `check.rs`, `diff.rs`, `stat.rs`, `view.rs` | what the frames ask for |
 //! | `sequence.rs` | tokens and masks as messages |
 //! | `texts.rs` | the texts of tokens |
+//! | `pair` | pairs of answers: the same for them |
 
 mod check;
 mod diff;
+mod pair;
 mod sequence;
 mod stat;
 #[cfg(test)]
@@ -21,6 +23,7 @@ use arrow_schema::ArrowError;
 use crate::record::tokens::Tokens;
 use crate::record::{RecordKind, RecordType, TOKENS};
 
+pub use pair::PairKind;
 pub use texts::TokenTexts;
 
 /// Token sequences.

@@ -267,6 +267,15 @@ impl Sequence<'_> {
     }
 }
 
+/// Returns tokens as text in pieces, without masks.
+pub fn pieces_of(tokens: &[i32], texts: &TokenTexts) -> Vec<Piece> {
+    let mut pieces = Pieces::default();
+    for &id in tokens {
+        pieces.add(id, texts, Piece { kind: texts.kind(id), ..Piece::plain("") });
+    }
+    pieces.finish()
+}
+
 /// Collects tokens into pieces.
 #[derive(Default)]
 struct Pieces {

@@ -46,10 +46,25 @@ impl TokenTexts {
     /// Returns the texts of the tokens of a record.
     pub fn of_record(&self, rows: &Tokens<'_>, row: usize) -> &TokenTexts {
         match self {
-            TokenTexts::Assumed if rows.may_be_harmony(row) => &TokenTexts::O200k,
+            TokenTexts::Assumed => self.of_harmony(rows.may_be_harmony(row)),
+            known => known,
+        }
+    }
+
+    /// Returns the texts of the tokens of a record that Harmony may have made, or not.
+    pub fn of_harmony(&self, may_be: bool) -> &TokenTexts {
+        match self {
+            TokenTexts::Assumed if may_be => &TokenTexts::O200k,
             TokenTexts::Assumed => &TokenTexts::Ids,
             known => known,
         }
+    }
+
+    /// Returns what a user is told if the texts are not known.
+    pub fn remark(&self) -> Option<&'static str> {
+        let remark =
+            "these are tokens of another tokenizer, so their ids are shown; try: --model DIR";
+        (!self.are_known()).then_some(remark)
     }
 
     /// Whether the texts are known.

@@ -69,8 +69,6 @@ impl Look for TokensLook {
     }
 
     fn remark(&self) -> Option<&'static str> {
-        let remark =
-            "these are tokens of another tokenizer, so their ids are shown; try: --model DIR";
-        (!self.texts.are_known()).then_some(remark)
+        self.texts.remark()
     }
 }

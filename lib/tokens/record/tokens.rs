@@ -193,10 +193,10 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Returns the columns of these records, with the column of the tokenizers behind their place in the source. `None` if
-/// these are no tokens.
+/// Returns the columns of these records, or of pairs, with the column of the tokenizers behind their place in the source.
+/// `None` if these are no tokens.
 fn stating_schema(schema: &Schema) -> Option<Schema> {
-    schema.column_with_name("tokens")?;
+    schema.column_with_name("tokens").or_else(|| schema.column_with_name("chosen"))?;
     let mut fields = without_stated(schema).fields().to_vec();
     let place = fields.iter().position(|field| field.name() == "row");
     let stated = Arc::new(Rare::<String>::field(TOKENIZER.name));

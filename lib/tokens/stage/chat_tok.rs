@@ -7,6 +7,7 @@ use arrow_array::RecordBatch;
 
 use super::harmony_renderer::HarmonyRenderer;
 use super::lengths::{LengthCounts, LengthLimit};
+use super::pairs::{PairMaker, TokenPair};
 use super::sequences::Sequences;
 use super::spelled::SpelledControl;
 use super::template_renderer::Templates;
@@ -26,6 +27,15 @@ pub trait Renderer: Send {
         left_out: &mut LeftOutCounts,
         out: &mut Sequences,
     ) -> Result<(), String>;
+
+    /// Makes the pair of a record with a chosen and a rejected answer; returns whether it is wanted. The error says why it
+    /// is refused; then what was made means nothing.
+    fn pair(
+        &mut self,
+        record: Json<'_>,
+        left_out: &mut LeftOutCounts,
+        out: &mut TokenPair,
+    ) -> Result<bool, String>;
 
     /// Adds the options that help against a refusal.
     fn with_way_on(&self, reason: String) -> String {
@@ -90,7 +100,33 @@ impl ChatTok {
     pub fn worker(&self) -> ChatTokWorker<'_> {
         let renderer = self.rendering.renderer();
         let (made, builder) = (Sequences::new(self.limit), TokensBuilder::default());
-        ChatTokWorker { stage: self, maker: Maker { renderer, made, builder, stage: self } }
+        let maker: Box<dyn FromChats + Send + '_> = match self.takes_pairs() {
+            true => Box::new(PairMaker::new(renderer, self)),
+            false => Box::new(Maker { renderer, made, builder, stage: self }),
+        };
+        ChatTokWorker { stage: self, maker }
+    }
+
+    fn takes_pairs(&self) -> bool {
+        self.rendering.read_settings().takes_pairs()
+    }
+
+    pub(super) fn limit(&self) -> Option<LengthLimit> {
+        self.limit
+    }
+
+    /// Counts the control tokens that the texts of a chat spell and that are encoded as text.
+    pub(super) fn count_spelled(&self, tokens: u64) {
+        for (of, count) in self.spelled.iter().zip([tokens, u64::from(tokens > 0)]) {
+            of.fetch_add(count, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts what was left out of sequences that are too long.
+    pub(super) fn count_lengths(&self, counts: &LengthCounts) {
+        if *counts != LengthCounts::default() {
+            self.lengths.lock().unwrap_or_else(PoisonError::into_inner).add(counts);
+        }
     }
 
     /// Returns a warning for each kind of data that did not become part of the tokens, and for other facts that a
@@ -141,14 +177,14 @@ impl ChatTok {
 /// Converts chats to tokens, on one thread.
 pub struct ChatTokWorker<'t> {
     stage: &'t ChatTok,
-    maker: Maker<'t>,
+    maker: Box<dyn FromChats + Send + 't>,
 }
 
 impl ChatTokWorker<'_> {
     /// Converts a batch of chats to tokens.
     pub fn convert(&mut self, batch: Batch) -> Result<Batch> {
         let ChatTok { chats, rendering, .. } = self.stage;
-        chats.convert(batch, rendering.read_settings(), &mut self.maker)
+        chats.convert(batch, rendering.read_settings(), &mut *self.maker)
     }
 }
 
@@ -168,14 +204,8 @@ impl FromChats for Maker<'_> {
         for (of, count) in self.stage.tokens.iter().zip(counts) {
             of.fetch_add(count as u64, Ordering::Relaxed);
         }
-        let counts = [self.made.spelled, u64::from(self.made.spelled > 0)];
-        for (of, count) in self.stage.spelled.iter().zip(counts) {
-            of.fetch_add(count, Ordering::Relaxed);
-        }
-        if self.made.lengths != LengthCounts::default() {
-            let lengths = self.stage.lengths.lock();
-            lengths.unwrap_or_else(PoisonError::into_inner).add(&self.made.lengths);
-        }
+        self.stage.count_spelled(self.made.spelled);
+        self.stage.count_lengths(&self.made.lengths);
         Ok(self.made.count())
     }
 

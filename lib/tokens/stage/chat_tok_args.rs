@@ -115,6 +115,10 @@ pub struct OpenModel {
 impl ModelArgs {
     /// Opens the model, for chats that are read so.
     pub fn open(&self, read: ReadSettings, chat: &ChatArgs) -> Result<OpenModel> {
+        if read.takes_pairs() && self.trust_generation == Some(Trust::Yes) {
+            let cause = "--trust-generation yes: an answer of a pair begins behind its prompt";
+            return Err(Error::usage(cause).hint("--trust-generation no"));
+        }
         let Some(model) = &self.model else {
             let cause = "--model is missing: tokens are those of a model";
             return Err(Error::usage(cause).hint("--model gpt-oss, or --model DIR, its folder"));

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use super::sequences::Sequences;
 use crate::chat::name_of;
 use crate::cli::ForPipelines;
+use crate::error::{Error, Result};
 use crate::harmony::{Channel, Role, Segment};
+use crate::record::{PAIR, RecordType};
 use crate::tokenizer::{END, EOD, RETURN};
 use crate::wording::{counted, exactly, grouped};
 
@@ -60,6 +62,18 @@ impl LengthArgs {
         Some(LengthLimit { tokens: self.max_length? as usize, too_long })
     }
 
+    /// Refuses what does not go with the records that are made.
+    pub fn check(&self, record: &RecordType) -> Result<()> {
+        let shortens = matches!(self.too_long, Some(TooLong::DropTurns | TooLong::Mask));
+        match shortens && record.name == PAIR.name {
+            true => {
+                let cause = "--too-long: a pair stays as it is, or is dropped";
+                Err(Error::usage(cause).hint("--too-long drop"))
+            }
+            false => Ok(()),
+        }
+    }
+
     /// States them in the settings of a header.
     pub fn state(&self, settings: &mut Value) {
         if let Some(LengthLimit { tokens, too_long }) = self.limit() {
@@ -107,6 +121,13 @@ pub struct LeftLengths {
 pub struct LengthCounts {
     pub dropped: LeftLengths,
     pub shortened: LeftLengths,
+}
+
+impl LengthCounts {
+    /// Counts that a sequence was dropped.
+    pub fn drop_one(&mut self, before: Length) {
+        self.dropped.count(before, Length::default(), 0);
+    }
 }
 
 impl LeftLengths {
@@ -164,7 +185,7 @@ impl LengthCounts {
 impl Sequences {
     /// Applies the limit to the last sequence, which is of Harmony if `is_harmony`; returns whether something is left of
     /// it. The error says why the chat is refused.
-    pub fn limit_last(&mut self, is_harmony: bool) -> Result<bool, String> {
+    pub fn limit_last(&mut self, is_harmony: bool) -> std::result::Result<bool, String> {
         let Some(limit) = self.over() else { return Ok(true) };
         let before = self.length_since(self.ends.len() - 1);
         let turns = match limit.too_long {
@@ -194,7 +215,7 @@ impl Sequences {
 
     /// Counts that a sequence was dropped.
     pub fn dropped(&mut self, before: Length) {
-        self.lengths.dropped.count(before, Length::default(), 0);
+        self.lengths.drop_one(before);
     }
 
     /// Returns the limit if the last sequence is longer.

@@ -1,11 +1,14 @@
 //! Conversations into tokens.
 
+use arrow_array::RecordBatch;
+
 use crate::batch::{Batch, Counts, Sink, SinkSummary};
 use crate::cli::Rejects;
 use crate::error::Result;
 use crate::harmony::{RenderOutput, Renderer};
 use crate::ordered::Flow;
 use crate::record::conversation::{self, Conversations};
+use crate::record::pairs::Pairs;
 use crate::record::tokens::{Identity, Tokens, TokensBuilder};
 
 /// The most tokens for which a batch reserves memory.
@@ -59,7 +62,18 @@ fn no_id(conversations: &Conversations<'_>) -> String {
     }
 }
 
-/// A sink of token sequences that ends the run after the record that reaches a number of tokens.
+/// Returns the number of tokens of each record: of sequences, or of pairs.
+fn tokens_of(records: &RecordBatch) -> Result<Vec<usize>> {
+    if records.schema_ref().column_with_name("tokens").is_some() {
+        let view = Tokens::of(records)?;
+        return Ok((0..view.len()).map(|row| view.tokens(row).len()).collect());
+    }
+    let pairs = Pairs::of(records)?;
+    let tokens = |row| pairs.parts(row).iter().map(|part| part.len()).sum();
+    Ok((0..pairs.len()).map(tokens).collect())
+}
+
+/// A sink of token sequences, or pairs, that ends the run after the record that reaches a number of tokens.
 pub struct Budget<S> {
     pub sink: S,
     pub tokens: u64,
@@ -72,9 +86,8 @@ impl<S: Sink> Sink for Budget<S> {
 
     fn write(&mut self, mut batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
         let records = batch.records.clone();
-        let view = Tokens::of(&records)?;
-        for row in 0..view.len() {
-            self.tokens = self.tokens.saturating_sub(view.tokens(row).len() as u64);
+        for (row, tokens) in tokens_of(&records)?.into_iter().enumerate() {
+            self.tokens = self.tokens.saturating_sub(tokens as u64);
             if self.tokens == 0 {
                 batch.end_after(row);
                 self.sink.write(batch, rejects)?;

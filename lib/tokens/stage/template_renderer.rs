@@ -13,6 +13,7 @@ use memchr::memmem;
 
 use super::chat_tok::Renderer;
 use super::lengths::TooLong;
+use super::pairs::TokenPair;
 use super::sequences::Sequences;
 use super::spelled::{MarkedChat, OwnMarks, SpelledControl, marked};
 use crate::chat::{
@@ -85,18 +86,24 @@ impl Templates {
     }
 
     /// Returns the control tokens of the template for a chat.
-    fn control(&self, chat: &TemplateChat) -> &ControlTokens {
+    pub(super) fn control(&self, chat: &TemplateChat) -> &ControlTokens {
         &self.control[usize::from(!chat.tools.is_empty())]
     }
 
     /// Returns what renders on one thread.
     pub fn renderer(&self) -> TemplateRenderer<'_> {
         let encoder = self.model.tokenizer().encoder();
-        TemplateRenderer { shared: self, encoder, ends: Vec::new() }
+        let (ends, whole) = Default::default();
+        TemplateRenderer { shared: self, encoder, ends, whole }
+    }
+
+    /// Counts places inside a token at which texts were cut.
+    pub(super) fn count_cuts(&self, cuts: u64) {
+        self.counts.cuts.fetch_add(cuts, Ordering::Relaxed);
     }
 
     /// Counts how the turns of a record stand.
-    fn count_turns(&self, found: &FoundTurns) {
+    pub(super) fn count_turns(&self, found: &FoundTurns) {
         let Counts { endless, switched, otherwise, .. } = &self.counts;
         otherwise.fetch_add(found.otherwise as u64, Ordering::Relaxed);
         for turn in &found.turns {
@@ -177,9 +184,11 @@ impl Templates {
 
 /// Renders chats by a template, on one thread.
 pub struct TemplateRenderer<'t> {
-    shared: &'t Templates,
-    encoder: Encoder,
-    ends: Vec<usize>,
+    pub(super) shared: &'t Templates,
+    pub(super) encoder: Encoder,
+    pub(super) ends: Vec<usize>,
+    /// A chat with an answer of a pair.
+    pub(super) whole: Sequences,
 }
 
 impl Renderer for TemplateRenderer<'_> {
@@ -196,6 +205,15 @@ impl Renderer for TemplateRenderer<'_> {
         out.spelled += count;
         let rendered = self.render_chat(&chat, Some(marks), left_out, out);
         rendered.map_err(|reason| marks.out_of(&reason))
+    }
+
+    fn pair(
+        &mut self,
+        record: Json<'_>,
+        left_out: &mut LeftOutCounts,
+        out: &mut TokenPair,
+    ) -> Result<bool, String> {
+        self.pair_of(record, left_out, out)
     }
 
     /// Adds what helps if the template reads contents in another form.
@@ -236,13 +254,13 @@ impl TemplateRenderer<'_> {
                 written.push(found);
             }
         }
-        self.shared.counts.cuts.fetch_add(cuts, Ordering::Relaxed);
+        self.shared.count_cuts(cuts);
         written.iter().for_each(|found| self.shared.count_turns(found));
         Ok(())
     }
 
     /// Marks the control tokens that texts of a chat spell, if they do not become the tokens.
-    fn marked(&self, chat: &TemplateChat) -> Result<Option<MarkedChat>, String> {
+    pub(super) fn marked(&self, chat: &TemplateChat) -> Result<Option<MarkedChat>, String> {
         let TemplateSettings { special, has_text_calls, .. } = self.shared.settings;
         if special == SpelledControl::Token {
             return Ok(None);
@@ -259,6 +277,21 @@ impl TemplateRenderer<'_> {
         marks: Option<Marks>,
         left_out: &mut LeftOutCounts,
     ) -> Result<Vec<FoundTurns>, String> {
+        let wanted = |message: usize| chat.messages[message].is_trained;
+        let is_one = self.shared.chats.read.turns.is_one;
+        let records = if is_one { Records::One } else { Records::Fewest };
+        let find = |finder: &Finder, rendered: &Chat| finder.find(rendered, records, wanted);
+        self.rendered(chat, marks, left_out, find)
+    }
+
+    /// Returns what is found in the rendering of a chat.
+    pub(super) fn rendered<T>(
+        &self,
+        chat: &TemplateChat,
+        marks: Option<Marks>,
+        left_out: &mut LeftOutCounts,
+        find: impl FnOnce(&Finder, &Chat) -> Result<T, TemplateError>,
+    ) -> Result<T, String> {
         let has_tools = !chat.tools.is_empty();
         let values = chat.messages.iter().map(|message| message.value.clone()).collect();
         let rendered = Chat::new(values).and_then(|rendered| match has_tools {
@@ -270,15 +303,12 @@ impl TemplateRenderer<'_> {
             Some(marks) => rendered.with_text_mark(marks.begin()),
             None => rendered,
         };
-        let wanted = |message: usize| chat.messages[message].is_trained;
-        let is_one = self.shared.chats.read.turns.is_one;
-        let records = if is_one { Records::One } else { Records::Fewest };
         let of_model = &self.shared.finders[usize::from(has_tools)];
         let is_named = |(name, _): &&(String, Value)| self.shared.model.names(has_tools, name);
         let (named, others): (Vec<_>, Vec<_>) = chat.variables.iter().partition(is_named);
         others.iter().for_each(|(name, _)| left_out.count(name, true));
         let found = if named.is_empty() {
-            of_model.find(&rendered, records, wanted)
+            find(of_model, &rendered)
         } else {
             let mut template = of_model.template().clone();
             for (name, value) in &named {
@@ -287,7 +317,7 @@ impl TemplateRenderer<'_> {
             let named: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
             let Templates { model, settings, .. } = self.shared;
             let finder = model.finder(template, has_tools, &named, settings.generation);
-            finder.find(&rendered, records, wanted)
+            find(&finder, &rendered)
         };
         found.map_err(|error| told(chat, &error))
     }

@@ -7,6 +7,7 @@ mod gpt_oss;
 mod kept;
 mod lengths;
 mod moved;
+mod pairs;
 mod refused;
 mod shown;
 mod spelled;

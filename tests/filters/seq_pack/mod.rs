@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod cases;
+mod pairs;
 mod rows;
 mod trainers;
 

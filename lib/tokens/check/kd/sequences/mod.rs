@@ -47,7 +47,7 @@ checks! {
 }
 
 /// Returns all checks of one sequence.
-pub(super) fn all() -> Vec<&'static Check> {
+pub(crate) fn all() -> Vec<&'static Check> {
     [CHECKS, masks::CHECKS].concat()
 }
 
