@@ -90,6 +90,14 @@ for name in c k g p; do
     seed checked "$name.arrows" "$name.arrows"; seed checked "$name.ndjson" "$name.ndjson"
     seed parquet "$name.parquet" "$name.parquet"
 done
+echo '{"id":"p","prompt":"Q?","chosen":"A.","rejected":"B."}' >p.jsonl
+chat-tok -q --model gpt-oss --take pair p.jsonl >pairs.ndjson
+chat-tok -q --model gpt-oss --take pair p.jsonl --to arrow >pairs.arrows
+for form in dpo reward kto; do
+    seq-pack -q pairs.ndjson --form "trl-$form" -o "pairs-$form.parquet"
+    seed parquet "pairs-$form.parquet" "pairs-$form.parquet"
+done
+for kind in ndjson arrows; do seed any "pairs.$kind" "pairs.$kind"; seed checked "pairs.$kind" "pairs.$kind"; done
 seed checked t.ndjson t.ndjson; seed checked d.ndjson d.ndjson; seed checked c.parquet c.parquet
 gzip -9n <c.ndjson >c.gz; zstd -q -19 c.ndjson -o c.zst; seed packed c.gz c.gz; seed packed c.zst c.zst
 gzip -9n <c.arrows >ca.gz; zstd -q -19 t.arrows -o ta.zst; seed packed ca.gz ca.gz; seed packed ta.zst ta.zst

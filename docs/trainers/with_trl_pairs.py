@@ -29,7 +29,7 @@ def model(kind, **options):
     return kind(config)
 
 
-def batches(trainer_of, config_of, data, own_model, **options):
+def batches(trainer_of, config_of, data, own_model, **models):
     """Two steps; returns the batches that the model was given, as lists without padding."""
     seen = []
 
@@ -55,9 +55,9 @@ def batches(trainer_of, config_of, data, own_model, **options):
     with tempfile.TemporaryDirectory() as folder:
         config = config_of(
             output_dir=folder, max_steps=2, per_device_train_batch_size=SIZE, logging_steps=1, report_to=[], use_cpu=True,
-            bf16=False, gradient_checkpointing=False, max_length=None, **options,
+            bf16=False, gradient_checkpointing=False, max_length=None,
         )  # fmt: skip
-        Prepared(own_model, args=config, train_dataset=data, processing_class=tiny.tokenizer()).train()
+        Prepared(own_model, args=config, train_dataset=data, processing_class=tiny.tokenizer(), **models).train()
     assert len(seen) == 2, len(seen)
     return seen
 
@@ -78,7 +78,7 @@ def load(path):
 dpo, reward, kto = map(load, files)
 steps = [pairs[:SIZE], pairs[SIZE : 2 * SIZE]]
 
-for step, batch in enumerate(batches(DPOTrainer, DPOConfig, dpo, model(LlamaForCausalLM))):
+for step, batch in enumerate(batches(DPOTrainer, DPOConfig, dpo, model(LlamaForCausalLM), ref_model=model(LlamaForCausalLM))):
     wanted = [(pair["prompt"] + pair[name], pair[name]) for name in ("chosen", "rejected") for pair in steps[step]]
     assert list(rows(batch)) == wanted, step
     print(f"DPOTrainer takes the pairs, step {step}: {len(wanted)} answers")
@@ -89,7 +89,7 @@ for step, batch in enumerate(batches(RewardTrainer, RewardConfig, reward, classi
     assert [ids for ids, _ in rows(batch)] == wanted, step
     print(f"RewardTrainer takes the pairs, step {step}: {len(wanted)} answers")
 
-for step, batch in enumerate(batches(KTOTrainer, KTOConfig, kto, model(LlamaForCausalLM))):
+for step, batch in enumerate(batches(KTOTrainer, KTOConfig, kto, model(LlamaForCausalLM), ref_model=model(LlamaForCausalLM))):
     wanted = [(pair["prompt"] + pair["chosen"], pair["chosen"]) for pair in steps[step]]
     assert list(rows(batch)) == wanted, step
     # The prompt with the answer to the prompt before it.

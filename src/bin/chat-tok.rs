@@ -49,11 +49,10 @@ pub struct Args {
 const HELP: &str = "\
 Examples:
   chat-tok --model gpt-oss chats.jsonl | head -1 | jq .tokens
-  chat-tok --model Qwen3-8B chats.jsonl | span-mask |
+  chat-tok --model Qwen3-8B --set enable_thinking=false c.jsonl | span-mask |
       mmidx-write --prefix out/a --model Qwen3-8B
   chat-tok --model Llama-3.1-8B-Instruct --date 2024-07-26 chats.jsonl |
       span-mask --span commentary=3 | ds-stat -
-  chat-tok --model Qwen3-8B --set enable_thinking=false c.jsonl
   chat-tok --model tokenizer.json --template chat.jinja chats.parquet
   chat-tok --model Qwen3-8B --take pair dpo.jsonl |
       seq-pack --form trl-dpo -o pairs.parquet

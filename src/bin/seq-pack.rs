@@ -57,8 +57,10 @@ pub struct Args {
     #[arg(help_heading = "Rows")]
     metadata: Option<PathBuf>,
 
-    /// Form: rows (unpacked), trl, megatron-bridge; of pairs trl-dpo, trl-reward, trl-kto [default: rows; for --index
-    /// trl]
+    /// Form: rows (unpacked), trl, megatron-bridge; of pairs
+    /// trl-dpo, trl-reward, trl-kto [default: rows]
+    ///
+    /// The default for --index alone is trl.
     #[arg(long, value_enum, value_name = "FORM", hide_possible_values = true)]
     form: Option<AnyForm>,
 
@@ -146,7 +148,6 @@ Examples:
   seq-pack ROOT/train -o train.idx.parquet --form megatron-bridge \\
       --seq-length 8192 --overflow drop
   seq-pack ROOT/train --index packs.parquet --seq-length 8192 --overflow drop
-  harmony-tok chats.ndjson --policy chat | span-mask | seq-pack -o rows.parquet
   chat-tok --model gpt-oss --take pair dpo.jsonl |
       seq-pack --form trl-dpo -o pairs.parquet
 

@@ -102,6 +102,7 @@ pub fn readers() -> Vec<Case> {
         ("seq-pack triples", "seq-pack", "seq-pack -q $IN/root/train -o $OUT/r.parquet"),
         ("seq-pack index", "seq-pack", "seq-pack -q $IN/p/a --index $OUT/i.parquet -n 9000"),
         ("seq-pack arrow", "seq-pack", "seq-pack -q $IN/masked.arrows -o $OUT/r.parquet"),
+        ("seq-pack pairs", "seq-pack", "seq-pack -q $IN/a.pairs --form trl-kto -o $OUT/r.parquet"),
         ("mmidx-write arrow", "mmidx-write", "mmidx-write -q $IN/masked.arrows --prefix $OUT/p"),
     ];
     cases.extend(others.map(|(name, process, command)| Case::reader(name, process, command)));
@@ -122,7 +123,7 @@ pub fn of_model() -> Vec<Case> {
 pub fn recognitions() -> Vec<Case> {
     let mut cases = Vec::new();
     let paths = "root root/train p/a single/a pack sharded selfplay domino domino/train shards \
-    shards/synth_harmony_shard_00.parquet rows/plain.parquet rows/trl.parquet \
+    shards/synth_harmony_shard_00.parquet rows/plain.parquet rows/trl.parquet rows/dpo.parquet \
     p/a_ids.parquet masked.arrows a.ndjson a.ndjson.gz";
     for path in paths.split(' ') {
         for (tool, flags) in [
@@ -192,6 +193,12 @@ pub fn sinks() -> Vec<Case> {
             "seq-pack",
             "seq-pack -q $IN/a.masked -o $OUT/r.parquet --window 2",
             "seq-pack -q $IN/b.masked -o $OUT/r.parquet --window 2",
+        ),
+        (
+            "seq-pack pairs",
+            "seq-pack",
+            "seq-pack -q $IN/a.pairs -o $OUT/r.parquet --form trl-kto",
+            "seq-pack -q $IN/b.pairs -o $OUT/r.parquet --form trl-dpo",
         ),
         (
             "npy-pack games",

@@ -43,6 +43,8 @@ pub fn make_of(dir: &Path, variant: usize) {
         export GRISTMILL_TO=arrow
         for n in a b; do chat-tok --model "$IN/model" -q chats/$n.jsonl | span-mask > $n.chats; done
         chat-tok --model "$IN/whole" -q chats/a.jsonl | span-mask > whole.chats
+        for n in a b; do echo "{\"prompt\": \"$n?\", \"chosen\": \"yes\", \"rejected\": \"no\"}" |
+            chat-tok --model gpt-oss --take pair -q > $n.pairs; done
         unset GRISTMILL_TO
         mmidx-write -q a.chats --root of_model --shard a
         ds-manifest -q of_model
@@ -52,6 +54,7 @@ pub fn make_of(dir: &Path, variant: usize) {
         seq-pack -q p/a -o rows/plain.parquet --columns id
         seq-pack -q p/a -o rows/trl.parquet --form trl -n 9000
         seq-pack -q p/a --index rows/index.parquet -n 9000
+        seq-pack -q a.pairs -o rows/dpo.parquet --form trl-dpo
         mx-decode -q raw > games.ndjson
         npy-pack -q games.ndjson -o pack
         npy-pack -q games.ndjson -o sharded --shard-rows 20

@@ -12,12 +12,21 @@ use crate::common::{TempDir, bash, bin_dir, conversations, data, tool};
 fn inputs(dir: &TempDir) -> Vec<(&'static str, Vec<String>)> {
     dir.write("0.ndjson", conversations(23));
     dir.write("1.ndjson", conversations(31));
+    for (name, count) in [("q0.jsonl", 23), ("q1.jsonl", 31)] {
+        let pair = |n| {
+            format!(
+                "{{\"id\":\"{name}-{n}\",\"prompt\":\"q{n}\",\"chosen\":\"a\",\"rejected\":\"b\"}}\n"
+            )
+        };
+        dir.write(name, (0..count).map(pair).collect::<String>());
+    }
     dir.bash(
         "set -eo pipefail; export GRISTMILL_TO=arrow
          for i in 0 1; do harmony-tok $i.ndjson | span-mask > $i.arrows
              mmidx-write --root root --shard s$i --valid-fraction 0.4 $i.arrows
              mmidx-write --prefix p$i $i.arrows; mmidx-write --tokens-only --prefix t$i $i.arrows
              seq-pack $i.arrows -o rows$i.parquet -n 400 --form trl
+             chat-tok --model gpt-oss --take pair q$i.jsonl | seq-pack --form trl-kto --columns id -o pairs$i.parquet
              ds-cat $i.ndjson -o shards/$i.parquet; done
          puzzle-encode domino --num-games 6 --seed 1 | npy-pack -o set",
     )
@@ -29,6 +38,7 @@ fn inputs(dir: &TempDir) -> Vec<(&'static str, Vec<String>)> {
         ("tokens alone", at(&["t0", "t1"])),
         ("puzzle set", at(&["set"])),
         ("rows for trainers", at(&["rows0.parquet", "rows1.parquet"])),
+        ("pairs for trainers", at(&["pairs0.parquet", "pairs1.parquet"])),
         ("folder of Parquet", at(&["shards"])),
         ("ids of a root", at(&["root/ids"])),
         ("NDJSON", at(&["0.ndjson", "1.ndjson"])),

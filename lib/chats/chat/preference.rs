@@ -8,6 +8,7 @@ use super::message::Draft;
 use super::shapes::question_field;
 use super::value::Json;
 use crate::harmony::Role;
+use crate::wording::exactly;
 
 const CHOSEN: [&str; 2] = ["chosen", "chosen_messages"];
 const REJECTED: [&str; 4] =
@@ -140,9 +141,9 @@ pub fn apart(pair: [Messages<'_>; 2]) -> Result<[Messages<'_>; 2], String> {
             [_] => {}
             _ => {
                 return Err(format!(
-                    "the {name} answer has {} messages behind those that both answers have; a pair has one, which the \
+                    "the {name} answer has {} behind those that both answers have; a pair has one, which the \
                      model generates{TAKE_CHOSEN}",
-                    all.len()
+                    exactly(all.len(), "message")
                 ));
             }
         }

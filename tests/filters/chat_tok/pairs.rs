@@ -33,9 +33,19 @@ fn ids(value: &Value) -> Vec<i64> {
 fn pairs_are_those_of_transformers_and_trl() {
     let Some(python) = python() else { return };
     let chat_tok = env!("CARGO_BIN_EXE_chat-tok");
-    for name in ["qwen3", "llama3_1", "gemma3", "deepseek_v3"] {
+    // (The second of each has a switch for reasoning, or tools.)
+    for (name, template) in [
+        ("qwen3", ""),
+        ("qwen3", "--template=trl:nemotron_3_nano"),
+        ("llama3_1", ""),
+        ("gemma3", ""),
+        ("deepseek_v3", ""),
+        ("gptoss", "--template=trl:gptoss"),
+    ] {
         let Some(model) = real_model(name) else { continue };
-        let arguments = [chat_tok, &model, "--count", "120", "--seed", "20261128"];
+        let mut arguments = vec![chat_tok, &model, "--count", "100", "--seed", "20261128"];
+        arguments.extend(["--flags", "--date 2026-03-09"]);
+        arguments.extend(Some(template).filter(|template| !template.is_empty()));
         let run = oracle(&python, "pairs.py", &arguments).ok();
         assert!(run.text().contains("'differ': 0"), "{}", run.text());
     }

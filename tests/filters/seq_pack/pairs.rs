@@ -181,5 +181,5 @@ fn wrong_pairs_are_refused() {
         .args(&["-o", &out, "--overwrite"])
         .input(format!("{one}\n"))
         .run_whatever()
-        .exits(1, &["expected token sequences, got pairs; try: seq-pack --form trl-dpo"]);
+        .exits(2, &["expected token sequences, got pairs; try: seq-pack --form trl-dpo"]);
 }

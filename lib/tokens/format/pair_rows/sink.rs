@@ -6,6 +6,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
+use parquet::file::properties::EnabledStatistics;
 
 use super::manifest::{KEY, PairRowsManifest, PartTokens, SCHEMA, pair_hash};
 use super::{BLOCK_PAIRS, BLOCK_TOKENS, PairForm, columns_of};
@@ -59,6 +60,7 @@ impl PairRowsSink {
         let properties = writer_properties()
             .set_compression(compression)
             .set_dictionary_enabled(false)
+            .set_statistics_enabled(EnabledStatistics::None)
             .set_max_row_group_row_count(None);
         let file = PendingFile::create(path)?;
         let schema = settings.form.schema(settings.with_ids);
