@@ -66,18 +66,25 @@ pub fn read<'r>(
     of_answer(record, chosen, rejected(record), left_out)
 }
 
-/// Fails if one of the answers is an empty text.
-pub fn refuse_empty(record: &Json<'_>) -> Result<(), String> {
+/// Fails if one of the answers is an empty text, or several.
+pub fn refuse_no_answer(record: &Json<'_>) -> Result<(), String> {
     for (name, names) in [("chosen", &CHOSEN[..]), ("rejected", &REJECTED)] {
         let is_empty = |key: &&str| record.get(key).and_then(Json::text) == Some("");
-        if answer(record, names).is_none() && names.iter().any(is_empty) {
-            return Err(without_text(name));
+        match answer(record, names) {
+            None if names.iter().any(is_empty) => return Err(without_text(name)),
+            Some(Json::List(items)) if items.iter().any(|item| !item.is_object()) => {
+                return Err(format!(
+                    "the {name} answer is a list of answers; give a pair for each"
+                ));
+            }
+            _ => {}
         }
     }
     Ok(())
 }
 
-fn without_text(name: &str) -> String {
+/// Says that an answer has no text.
+pub fn without_text(name: &str) -> String {
     format!("the {name} answer has no text")
 }
 
@@ -86,32 +93,57 @@ pub fn both<'r>(
     record: &'r Json<'r>,
     left_out: &mut LeftOutCounts,
 ) -> Result<[Messages<'r>; 2], String> {
-    let (chosen, rejected) = (chosen(record), rejected(record).ok_or(NO_PAIR)?);
-    let first = of_answer(record, chosen.ok_or(NO_PAIR)?, Some(rejected), left_out)?;
+    let (chosen, rejected) = (chosen(record).ok_or(NO_PAIR)?, rejected(record).ok_or(NO_PAIR)?);
+    let first = of_answer(record, chosen, Some(rejected), left_out)?;
     let mut other = LeftOutCounts::default();
-    let second = of_answer(record, rejected, chosen, &mut other).map_err(of_rejected)?;
+    let (_, is_whole) = answers(rejected, 0, &mut other)?;
+    let has_context = || -> Result<bool, String> {
+        let context = context(record, &mut LeftOutCounts::default())?;
+        Ok(context.is_some_and(|drafts| !drafts.is_empty()))
+    };
+    let second = match is_whole || has_context()? {
+        true => of_answer(record, rejected, Some(chosen), &mut other),
+        // The chosen answer alone has what comes before both.
+        false => {
+            let again = of_answer(record, chosen, None, &mut LeftOutCounts::default())?;
+            in_place(again, 1, rejected, &mut other)
+        }
+    };
     left_out.widen(&other);
-    Ok([first, second])
+    Ok([first, second.map_err(of_rejected)?])
 }
 
 /// Reads the chat of the rejected answer of a record whose other messages end with the chosen one, where `first` is the
 /// same chat as that of the chosen answer.
 pub fn beside<'r>(
     record: &'r Json<'r>,
-    mut first: Messages<'r>,
+    first: Messages<'r>,
     left_out: &mut LeftOutCounts,
 ) -> Result<Messages<'r>, String> {
     let rejected = rejected(record).ok_or(NO_PAIR)?;
     let all = drafts::messages(record);
     let (_, is_whole) = answers(rejected, 0, &mut LeftOutCounts::default())?;
-    if is_whole {
-        return of_answer(record, rejected, all, left_out).map_err(of_rejected);
-    }
-    let kept = first.drafts.len().saturating_sub(completion_of(record, all, &first.drafts));
-    first.drafts.truncate(kept);
-    let (answers, _) = answers(rejected, kept, left_out).map_err(of_rejected)?;
-    first.drafts.extend(answers);
-    Ok(first)
+    let made = match is_whole {
+        true => of_answer(record, rejected, all, left_out),
+        false => {
+            let count = completion_of(record, all, &first.drafts);
+            in_place(first, count, rejected, left_out)
+        }
+    };
+    made.map_err(of_rejected)
+}
+
+/// Returns a chat with an answer in the place of its last messages.
+fn in_place<'r>(
+    mut chat: Messages<'r>,
+    count: usize,
+    answer: &'r Json<'r>,
+    left_out: &mut LeftOutCounts,
+) -> Result<Messages<'r>, String> {
+    let kept = chat.drafts.len().saturating_sub(count);
+    chat.drafts.truncate(kept);
+    chat.drafts.extend(answers(answer, kept, left_out)?.0);
+    Ok(chat)
 }
 
 /// Returns the chats of a pair with the place where each answer begins: behind all messages that both begin with. Fails
@@ -163,7 +195,7 @@ pub const SAME: &str = "the chosen and the rejected answer are the same";
 
 const NO_PAIR: &str = "no pair: wanted a chosen and a rejected answer";
 
-const TAKE_CHOSEN: &str = "; try: --take chosen";
+const TAKE_CHOSEN: &str = "; --take chosen in place of pair trains on the chosen one";
 
 /// Says that an error is about the rejected answer.
 pub fn of_rejected(cause: String) -> String {

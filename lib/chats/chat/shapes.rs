@@ -184,7 +184,7 @@ pub fn pair<'r>(
     settings: &ReadSettings,
     left_out: &mut LeftOutCounts,
 ) -> Result<[Messages<'r>; 2], String> {
-    preference::refuse_empty(record)?;
+    preference::refuse_no_answer(record)?;
     let mut reads = preference::READS.to_vec();
     let pair = match preference::chosen(record) {
         Some(_) => preference::both(record, left_out)?,

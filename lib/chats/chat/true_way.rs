@@ -31,8 +31,12 @@ pub fn with_true_way(cause: String, record: &Json<'_>, settings: &ReadSettings) 
         names_fields |= way.contains("-field ") && !way.starts_with("--ignore-field");
         options.push(way);
         let mut left_out = LeftOutCounts::default();
-        let read = normalize(record.clone(), &settings, &mut left_out)
-            .and_then(|record| whole::read(&record, &settings, &mut left_out).map(|_| ()));
+        let read = normalize(record.clone(), &settings, &mut left_out).and_then(|record| {
+            match settings.takes_pairs() {
+                true => whole::pair(&record, &settings, &mut left_out).map(|_| ()),
+                false => whole::read(&record, &settings, &mut left_out).map(|_| ()),
+            }
+        });
         way = match read {
             Ok(()) if names_fields && left_out.unread_columns().any(is_of_text) => return said,
             Ok(()) => return format!("{said}{TRY}{}", options.join(" ")),

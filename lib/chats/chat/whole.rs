@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::drafts::Messages;
 use super::left_out::LeftOutCounts;
 use super::message::{Call, Content, Draft, flag, refuse_trained_part};
-use super::preference::of_rejected;
+use super::preference::{of_rejected, without_text};
 use super::tools::{Tool, remove_padding, tools_of};
 use super::turns::first_trained;
 use super::value::Json;
@@ -133,9 +133,16 @@ pub fn pair<'r>(
         return Ok(None);
     }
     let [chosen, rejected] = shapes::pair(record, settings, left_out)?;
-    let chosen = of_messages(record, chosen, settings, left_out)?;
+    let told = |name: &str, cause: String| match cause.ends_with(NO_TEXT) {
+        true => without_text(name),
+        false if name == "rejected" => of_rejected(cause),
+        false => cause,
+    };
+    let chosen = of_messages(record, chosen, settings, left_out);
+    let chosen = chosen.map_err(|cause| told("chosen", cause))?;
     let mut other = LeftOutCounts::default();
-    let rejected = of_messages(record, rejected, settings, &mut other).map_err(of_rejected)?;
+    let rejected = of_messages(record, rejected, settings, &mut other);
+    let rejected = rejected.map_err(|cause| told("rejected", cause))?;
     left_out.widen(&other);
     let pair = [chosen, rejected];
     match pair.iter().any(|chat| !chat.messages.last().is_some_and(|last| last.is_trained)) {

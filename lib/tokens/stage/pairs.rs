@@ -22,7 +22,7 @@ pub struct TokenPair {
 
 /// Why a pair is refused whose prompts are not the same.
 pub const TWO_PROMPTS: &str = "the model gets another prompt for the rejected answer than for the chosen one: the \
-     template writes what comes before by the answer (by its reasoning, or its calls); try: --take chosen";
+     template writes what comes before by the answer (by its reasoning, or its calls); --take chosen in place of pair trains on the chosen one";
 
 /// Makes the pairs of a batch.
 pub struct PairMaker<'t> {
