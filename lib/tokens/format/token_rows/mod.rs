@@ -13,11 +13,13 @@
 //! | `sink.rs` | writing row groups, encoded on several threads |
 //! | `index.rs` | writing and reading indices |
 //! | `pack.rs` | the two ways through: datasets in two passes, records in windows |
+//! | `folder/` | folders of trainers' own formats, in one pass |
 //! | `decode.rs` | rows as pieces |
 //! | `reader.rs` | rows as token sequences |
 
 mod columns;
 mod decode;
+mod folder;
 mod index;
 mod manifest;
 mod pack;
@@ -39,6 +41,7 @@ pub use columns::PAD;
 pub use columns::{ExtraColumn, Form};
 pub use columns::{IGNORED, piece_hash};
 pub use decode::{DecodedRows, RowPiece};
+pub use folder::{FolderForm, FolderSettings, FolderSink};
 pub use index::{IndexedPiece, read_index};
 pub use manifest::{
     Contents, Labels, Padding, RowsInput, RowsManifest, SCHEMA, StatedRows, TokenCounts, left,

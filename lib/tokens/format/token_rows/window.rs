@@ -85,6 +85,11 @@ impl Window {
         Ok(())
     }
 
+    /// The tokens and the mask of all of its records, one after another.
+    pub fn values_of_all(&self) -> (&[i32], &[u8]) {
+        (&self.tokens, &self.masks)
+    }
+
     /// Makes the window empty and keeps its memory.
     pub fn clear(&mut self) {
         let first = self.first + self.len() as u64;
