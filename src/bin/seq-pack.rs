@@ -16,10 +16,11 @@ use gristmill::dataset;
 use gristmill::error::{Error, Result, shown};
 use gristmill::files;
 use gristmill::format::kd_root;
+use gristmill::format::kd_root::RowRule;
 use gristmill::format::pair_rows::{AnyForm, PairForm, PairRowsSettings, PairRowsSink};
 use gristmill::format::token_rows::{
-    ExtraColumn, Form, PAD, RowCompression, RowsSettings, RowsTarget, SequenceRule, Triples,
-    WindowSink, left, pack_triples, summary,
+    ExtraColumn, FolderForm, FolderSettings, FolderSink, Form, PAD, RowCompression, RowsSettings,
+    RowsTarget, SequenceRule, Triples, WindowSink, left, pack_triples, summary,
 };
 use gristmill::inputs;
 use gristmill::model::{Vocabulary, eos_of, state_model};
@@ -36,14 +37,15 @@ use gristmill::stream::Reader;
 /// trl and megatron-bridge put several sequences into a row of N positions. Triples on disk (.bin and
 /// .idx) are packed all together, in two passes; other records in windows. --index writes only which
 /// sequences make which row: gristmill_data.packed reads the tokens from the .bin files. trl-dpo, trl-reward
-/// and trl-kto take pairs, of chat-tok --take pair, and pack nothing.
+/// and trl-kto take pairs, of chat-tok --take pair, and pack nothing. llama-factory (tokenized_path; load_from_disk of
+/// datasets) and olmo-core are folders with one sequence a row.
 #[derive(Parser)]
 #[command(name = "seq-pack", version, after_long_help = HELP)]
 pub struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// The file of rows (.parquet)
+    /// The file of rows (.parquet), or the folder of llama-factory and olmo-core
     #[arg(short, long, value_name = "FILE", required_unless_present = "index")]
     #[arg(add = WithoutEffect, value_parser = cli::on_disk())]
     output: Option<PathBuf>,
@@ -57,8 +59,8 @@ pub struct Args {
     #[arg(help_heading = "Rows")]
     metadata: Option<PathBuf>,
 
-    /// Form: rows (unpacked), trl, megatron-bridge; of pairs
-    /// trl-dpo, trl-reward, trl-kto [default: rows]
+    /// Form: rows (unpacked), trl, megatron-bridge; folders llama-factory,
+    /// olmo-core; of pairs trl-dpo, trl-reward, trl-kto [default: rows]
     ///
     /// The default for --index alone is trl.
     #[arg(long, value_enum, value_name = "FORM", hide_possible_values = true)]
@@ -150,6 +152,7 @@ Examples:
   seq-pack ROOT/train --index packs.parquet --seq-length 8192 --overflow drop
   chat-tok --model gpt-oss --take pair dpo.jsonl |
       seq-pack --form trl-dpo -o pairs.parquet
+  seq-pack ROOT/train --form llama-factory -o tokenized
 
 In: triples, or token sequences {id, tokens, loss_mask, span_id}; pairs {id,
 prompt, chosen, rejected}.
@@ -166,6 +169,7 @@ pub fn main() -> ExitCode {
 fn run(args: Args, tool: &Tool) -> Result<()> {
     let form = match args.form {
         Some(AnyForm::OfPairs(form)) => return of_pairs(&args, form, tool),
+        Some(AnyForm::OfFolders(form)) => return folder(&args, form, tool),
         Some(AnyForm::OfSequences(form)) => Some(form),
         None => None,
     };
@@ -205,6 +209,33 @@ fn of_pairs(args: &Args, form: PairForm, tool: &Tool) -> Result<()> {
     let sink = PairRowsSink::create(settings, header)?;
     let rejects = Rejects::open_for_any(&args.on_error)?;
     Runner::new(tool, &args.common, "pairs")
+        .rejects(rejects)
+        .expect(args.sink.expect_records)
+        .copy(reader, sink)
+}
+
+/// Writes sequences into a folder as they come.
+fn folder(args: &Args, form: FolderForm, tool: &Tool) -> Result<()> {
+    let mut settings = args.of_folder(form)?;
+    inputs::name(&args.input.files);
+    settings.refuse_existing()?;
+    let reader = dataset::open_with_plans(&args.input, WantedRecords::records(&TOKENS))?;
+    if reader.lacks_header() {
+        tool.advise_arrow(&args.common);
+    }
+    let mut header = reader.header().through(&TOKENS, Some(tool.entry()));
+    state_model(&mut header, args.model.as_deref())?;
+    // (Which token ends a document of another tokenizer, if one does, is not known.)
+    settings.keep_eod |= !Vocabulary::of(header.parameters.value(&TOKENIZER)).is_o200k();
+    let gate = match are_triples(&args.input.files)? {
+        true => SequenceGate::of_triples(&header, settings.keep_eod),
+        false => SequenceGate::of_rows(&header, settings.keep_eod),
+    };
+    let mut gate = gate?;
+    let rule: RowRule = Box::new(move |view, row| gate.check(view, row));
+    let sink = FolderSink::create(settings, header, (!args.no_check).then_some(rule))?;
+    let rejects = Rejects::open_for_any(&args.on_error)?;
+    Runner::new(tool, &args.common, "sequences")
         .rejects(rejects)
         .expect(args.sink.expect_records)
         .copy(reader, sink)
@@ -267,30 +298,47 @@ fn from_records(
 }
 
 impl Args {
-    /// Returns how pairs are written; refuses options that are of sequences.
-    fn of_pairs(&self, form: PairForm) -> Result<PairRowsSettings> {
-        let of_sequences = [
+    /// Returns the output of a form that packs nothing; refuses options of packing, and others that it has no place for.
+    fn unpacked(&self, name: &str, what: &str, others: &[(&str, bool)]) -> Result<PathBuf> {
+        let of_packing = [
             ("--index", self.index.is_some()),
             ("--metadata", self.metadata.is_some()),
             ("--seq-length", self.seq_length.is_some()),
             ("--algorithm", self.algorithm.is_some()),
             ("--overflow", self.overflow != Overflow::Error),
-            ("--keep-eod", self.keep_eod),
             ("--pad-seq-to-mult", self.pad_seq_to_mult.get() > 1),
-            ("--columns span_id,sequence", self.columns.iter().any(|of| *of != ExtraColumn::Id)),
         ];
-        let name = form.name();
-        if let Some((option, _)) = of_sequences.into_iter().find(|(_, is_given)| *is_given) {
-            let cause = format!(
-                "{option} is for rows of sequences; --form {name} has a row for each answer or pair"
-            );
+        let mut options = of_packing.iter().chain(others);
+        if let Some((option, _)) = options.find(|(_, is_given)| *is_given) {
+            let cause = format!("{option} is for rows of sequences; --form {name} has {what}");
             return Err(
                 Error::usage(cause).hint("chat-tok --max-length for a limit; leave it out here")
             );
         }
-        let Some(path) = self.output.clone() else {
-            return Err(Error::usage(format!("--form {name}: give -o FILE")));
-        };
+        let no_output = || Error::usage(format!("--form {name}: give -o"));
+        self.output.clone().ok_or_else(no_output)
+    }
+
+    fn of_folder(&self, form: FolderForm) -> Result<FolderSettings> {
+        let columns = [
+            ("--columns", !self.columns.is_empty()),
+            ("--compression", self.compression != RowCompression::None),
+        ];
+        Ok(FolderSettings {
+            form,
+            path: self.unpacked(form.name(), "a row for each sequence, as it is", &columns)?,
+            keep_eod: self.keep_eod,
+            overwrite: self.sink.overwrite,
+            allow_unsupervised: self.allow_unsupervised,
+        })
+    }
+
+    fn of_pairs(&self, form: PairForm) -> Result<PairRowsSettings> {
+        let of_sequences = [
+            ("--keep-eod", self.keep_eod),
+            ("--columns span_id,sequence", self.columns.iter().any(|of| *of != ExtraColumn::Id)),
+        ];
+        let path = self.unpacked(form.name(), "a row for each answer or pair", &of_sequences)?;
         Ok(PairRowsSettings {
             form,
             path,

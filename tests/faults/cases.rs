@@ -102,6 +102,12 @@ pub fn readers() -> Vec<Case> {
         ("seq-pack triples", "seq-pack", "seq-pack -q $IN/root/train -o $OUT/r.parquet"),
         ("seq-pack index", "seq-pack", "seq-pack -q $IN/p/a --index $OUT/i.parquet -n 9000"),
         ("seq-pack arrow", "seq-pack", "seq-pack -q $IN/masked.arrows -o $OUT/r.parquet"),
+        (
+            "seq-pack folder",
+            "seq-pack",
+            "seq-pack -q $IN/masked.arrows --form llama-factory -o $OUT/f",
+        ),
+        ("seq-pack arrays", "seq-pack", "seq-pack -q $IN/masked.arrows --form olmo-core -o $OUT/f"),
         ("seq-pack pairs", "seq-pack", "seq-pack -q $IN/a.pairs --form trl-kto -o $OUT/r.parquet"),
         ("mmidx-write arrow", "mmidx-write", "mmidx-write -q $IN/masked.arrows --prefix $OUT/p"),
     ];

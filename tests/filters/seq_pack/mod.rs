@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod cases;
+mod folders;
 mod pairs;
 mod rows;
 mod trainers;

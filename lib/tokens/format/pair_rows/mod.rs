@@ -17,7 +17,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde::{Deserialize, Serialize};
 
-use super::token_rows::Form;
+use super::token_rows::{FolderForm, Form};
 use crate::batch::RecordSource;
 use crate::format::{Format, Opener};
 
@@ -56,16 +56,17 @@ impl PairForm {
     }
 }
 
-/// The form of rows, of sequences or of pairs.
+/// The form of rows: of sequences, of pairs, or of folders of sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnyForm {
     OfSequences(Form),
     OfPairs(PairForm),
+    OfFolders(FolderForm),
 }
 
 impl ValueEnum for AnyForm {
     fn value_variants<'a>() -> &'a [AnyForm] {
-        use AnyForm::{OfPairs, OfSequences};
+        use AnyForm::{OfFolders, OfPairs, OfSequences};
         &[
             OfSequences(Form::Rows),
             OfSequences(Form::Trl),
@@ -73,6 +74,8 @@ impl ValueEnum for AnyForm {
             OfPairs(PairForm::TrlDpo),
             OfPairs(PairForm::TrlReward),
             OfPairs(PairForm::TrlKto),
+            OfFolders(FolderForm::LlamaFactory),
+            OfFolders(FolderForm::OlmoCore),
         ]
     }
 
@@ -80,6 +83,7 @@ impl ValueEnum for AnyForm {
         match self {
             AnyForm::OfSequences(form) => form.to_possible_value(),
             AnyForm::OfPairs(form) => form.to_possible_value(),
+            AnyForm::OfFolders(form) => form.to_possible_value(),
         }
     }
 }

@@ -80,6 +80,13 @@ pub struct FolderSettings {
     pub allow_unsupervised: bool,
 }
 
+impl FolderSettings {
+    /// Refuses a folder that stands there already.
+    pub fn refuse_existing(&self) -> Result<()> {
+        refuse_existing(&FolderTarget(self), self.overwrite)
+    }
+}
+
 /// Sequences that are written together.
 #[derive(Debug, Default)]
 struct Block {
@@ -137,7 +144,7 @@ impl FolderSink {
         rule: Option<RowRule>,
     ) -> Result<FolderSink> {
         Alignment::refuse_token_in(&header)?;
-        refuse_existing(&FolderTarget(&settings), settings.overwrite)?;
+        settings.refuse_existing()?;
         let path = settings.path.as_path();
         let writer: Box<dyn FolderWriter + Send> = match settings.form {
             FolderForm::LlamaFactory => Box::new(datasets::DatasetsWriter::create(path)?),
