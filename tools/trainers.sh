@@ -11,9 +11,9 @@ PATH=$PWD/target/release:$PWD/target/quick:$PATH
 export GRISTMILL_TO=arrow
 
 venv=target/venv-trainers
-packages=(trl==1.16.0 transformers==5.23.0 datasets==5.0.1 accelerate torch pyarrow==26.0.1)
+packages=(trl==1.16.0 transformers==5.23.0 datasets==5.0.1 accelerate torch pyarrow==26.0.1 ai2-olmo-core==3.0.0 peft torchaudio)
 # Of these only what reads rows is used; what else they need wants a GPU.
-bare=(megatron-core==0.16.1 megatron-bridge==0.3.1 axolotl==0.19.0)
+bare=(megatron-core==0.16.1 megatron-bridge==0.3.1 axolotl==0.19.0 llamafactory==0.9.5)
 if [[ $(cat "$venv/installed.txt" 2>/dev/null) != "${packages[*]} ${bare[*]}" ]]; then
     rm -rf "$venv"
     python3 -m venv "$venv"
@@ -37,6 +37,7 @@ length=${2-512}
 seq-pack "$prefix" -o "$work/rows.parquet" -q
 seq-pack "$prefix" -o "$work/packed.parquet" --form trl -n "$length" --overflow drop -q
 seq-pack "$prefix" -o "$work/train.idx.parquet" --form megatron-bridge -n "$length" --overflow drop -q
+for form in llama-factory olmo-core; do seq-pack "$prefix" -o "$work/$form" --form "$form" -q; done
 seq-pack "$prefix" --index "$work/packs.parquet" -n "$length" --overflow drop -q
 
 # run NAME FILE...: what a script says of its losses.
@@ -62,4 +63,6 @@ run_pairs() { # (It has pairs in place of a triple.)
 run_pairs
 run axolotl "$work/rows.parquet"
 run megatron_bridge "$work/train.idx.parquet"
+run llama_factory "$work/llama-factory"
+run olmo_core "$work/olmo-core"
 run torch "$work/packs.parquet"
