@@ -5,16 +5,16 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::check::{self, CheckKind, Family};
+use crate::check::{self, CheckKind, Family, RowKind};
 use crate::cli::{self, Tool};
 use crate::diff::{self, DiffKind};
 use crate::error::Result;
-use crate::format::{self, Format, kd_root, pair_rows, synth_shards, token_rows};
+use crate::format::{self, Format, kd_root, pair_rows, saved, synth_shards, token_rows};
 #[cfg(any(feature = "games", feature = "puzzles"))]
 use crate::kinds;
 use crate::kinds::{ConversationKind, DecodedKind, PairKind, TokensKind};
 use crate::program::Sources;
-use crate::record::{self, CONVERSATION, DECODED, PAIR, RAW_SYNTH, RecordType, TOKENS};
+use crate::record::{self, CONVERSATION, DECODED, PAIR, RAW_SYNTH, ROW, RecordType, TOKENS};
 use crate::stat::{self, StatKind};
 use crate::view::{self, ViewKind};
 
@@ -22,6 +22,7 @@ use crate::view::{self, ViewKind};
 static RECORD_TYPES: &[&RecordType] = &[
     &TOKENS,
     &PAIR,
+    &ROW,
     &DECODED,
     &CONVERSATION,
     #[cfg(feature = "games")]
@@ -57,6 +58,7 @@ static FORMATS: &[&Format] = &[
     &token_rows::FORMAT,
     &pair_rows::FORMAT,
     &synth_shards::FORMAT,
+    &saved::FORMAT,
 ];
 
 /// Lists the kinds of records behind one interface.
@@ -79,7 +81,7 @@ kinds! {
     /// Every kind of records that is compared in parts of its own.
     COMPARED: DiffKind [TokensKind, PairKind, ConversationKind];
     /// Every kind of records that has rules of its own.
-    CHECKED: CheckKind [TokensKind, PairKind, ConversationKind];
+    CHECKED: CheckKind [TokensKind, PairKind, RowKind, ConversationKind];
     /// Every kind of records that is not shown as fields.
     SHOWN: ViewKind [TokensKind, PairKind, DecodedKind, ConversationKind];
 }

@@ -10,6 +10,7 @@ use gristmill::cli::{self, CommonArgs, InputArgs, Tool};
 use gristmill::dataset;
 use gristmill::diff::{self, DiffOptions};
 use gristmill::error::{Error, Result, shown};
+use gristmill::model::state_location;
 use gristmill::stream::{Reader, Request};
 
 /// Compare two datasets or streams: the same records, or where they differ
@@ -40,6 +41,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "10")]
     max_differences: usize,
 
+    /// The model of the tokens, for rows that do not state it: gpt-oss, a folder, or a tokenizer.json
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
+
     /// Text for people, or one JSON object
     #[arg(long, value_enum, default_value = "text", value_name = "text|json")]
     #[arg(hide_possible_values = true)]
@@ -56,6 +61,8 @@ Examples:
   ds-diff pack46 pack48 --strict
   harmony-tok shard_00.parquet | span-mask | ds-diff - out --format json |
       jq .differences
+  ds-diff rows.parquet --model DIR <(chat-tok --model DIR chats.jsonl |
+      span-mask)
 
 In: two datasets or streams of records of one type.
 Out: the counts and the first differences, or one object {same, a, b,
@@ -73,7 +80,8 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
     if [&args.a, &args.b].iter().all(|path| path.as_os_str() == "-") {
         return Err(Error::usage("only one of the two can be stdin"));
     }
-    let readers = [open(&args.a)?, open(&args.b)?];
+    let model = args.model.as_deref();
+    let readers = [open(&args.a, model)?, open(&args.b, model)?];
     for note in readers.iter().flat_map(Reader::notes).filter(|_| !args.common.quiet) {
         tool.tell(note);
     }
@@ -92,7 +100,8 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
     if found.is_same() { Ok(()) } else { Err(Error::data("the two differ")) }
 }
 
-fn open(path: &Path) -> Result<Reader> {
+fn open(path: &Path, model: Option<&Path>) -> Result<Reader> {
     let input = InputArgs { files: vec![path.to_path_buf()], ..InputArgs::default() };
-    dataset::open_with_plans(&input, Request::Any)
+    let reader = dataset::open_with_plans(&input, Request::Any)?;
+    reader.stating(|header| state_location(header, model))
 }

@@ -9,6 +9,7 @@ use arrow_ipc::writer::StreamWriter;
 use serde_json::json;
 
 use super::edit::*;
+use super::foreign::FOREIGN;
 use super::games::POOLS;
 use super::pairs::PAIRS;
 use super::puzzles::{DOMAINS, PUZZLES_AND_SETS};
@@ -67,6 +68,7 @@ pub static DEFECTS: &[&[Defect]] = &[
     DOMAINS,
     ROWS,
     PAIRS,
+    FOREIGN,
 ];
 
 const MEMBERS: [(&str, (u8, i64)); 3] = [("tokens", INT32), ("lossmask", UINT8), ("span", UINT8)];

@@ -5,6 +5,7 @@
 
 pub mod defects;
 pub mod edit;
+pub mod foreign;
 pub mod games;
 pub mod pairs;
 pub mod puzzles;

@@ -25,7 +25,9 @@ pub use run::{
 pub use samples::{
     Random, conversation, conversations, masked_answer, masked_line, tokens_line, without_places,
 };
-pub use shards::{copy_ds_plan, copy_scripts, wrap, write_parquet, write_shard, write_shards};
+pub use shards::{
+    copy_ds_plan, copy_scripts, wrap, write_parquet, write_saved, write_shard, write_shards,
+};
 pub use vocabulary::write_vocabulary;
 
 /// What damages a record or a manifest.

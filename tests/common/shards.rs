@@ -89,3 +89,12 @@ pub fn write_parquet(path: &Path, lines: &str) {
     writer.write(&batch).unwrap();
     writer.close().unwrap();
 }
+
+/// Writes a folder as `datasets` saves it, whose rows are those of an Arrow stream.
+pub fn write_saved(dir: &TempDir, name: &str, stream: &str) {
+    let file = "data-00000-of-00001.arrow";
+    let state = json!({"_data_files": [{"filename": file}], "_fingerprint": "f", "_split": null});
+    dir.write(&format!("{name}/{file}"), dir.read(stream));
+    dir.write(&format!("{name}/state.json"), state.to_string());
+    dir.write(&format!("{name}/dataset_info.json"), "{}");
+}

@@ -9,6 +9,7 @@ mod ds_check;
 mod ds_diff;
 mod ds_stat;
 mod ds_view;
+mod foreign_rows;
 mod harmony_tok;
 mod help;
 mod mx_decode;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use gristmill::format::FORMATS;
 
-use crate::common::{TempDir, bash, bin_dir, conversations, data, tool};
+use crate::common::{TempDir, bash, bin_dir, conversations, data, tool, write_saved};
 
 /// One dataset of every kind, with the arguments of ds-cat that name it.
 fn inputs(dir: &TempDir) -> Vec<(&'static str, Vec<String>)> {
@@ -31,6 +31,7 @@ fn inputs(dir: &TempDir) -> Vec<(&'static str, Vec<String>)> {
          puzzle-encode domino --num-games 6 --seed 1 | npy-pack -o set",
     )
     .ok();
+    write_saved(dir, "saved", "0.arrows");
     let at = |names: &[&str]| names.iter().map(|name| dir.at(name)).collect::<Vec<String>>();
     vec![
         ("root", at(&["root"])),
@@ -41,6 +42,7 @@ fn inputs(dir: &TempDir) -> Vec<(&'static str, Vec<String>)> {
         ("pairs for trainers", at(&["pairs0.parquet", "pairs1.parquet"])),
         ("folder of Parquet", at(&["shards"])),
         ("ids of a root", at(&["root/ids"])),
+        ("folder of datasets", at(&["saved"])),
         ("NDJSON", at(&["0.ndjson", "1.ndjson"])),
         ("Arrow", at(&["0.arrows", "1.arrows"])),
     ]

@@ -201,11 +201,6 @@ fn streams_that_are_no_tokens_say_so() {
             .run()
             .fails(1, &[&file, text.as_str().unwrap()]);
     }
-    let feather = dir.at("file.arrow");
-    tool("span-mask")
-        .args(&[&feather])
-        .run()
-        .fails(2, &["Arrow file (Feather), not a stream; try: "]);
     assert!(!dir.files().iter().any(|name| name.starts_with("out") || name.starts_with('.')));
 }
 

@@ -248,7 +248,6 @@ fn other_formats_are_named_with_a_way_on() {
     for (bytes, name, way) in [
         (&b"PK\x03\x04\x14\0\0\0"[..], "a zip file", "unzip -p x | "),
         (b"7z\xbc\xaf\x27\x1c\0\x04", "a 7z file", "7z x -so x | "),
-        (b"ARROW1\0\0", "an Arrow file (Feather)", "pyarrow"),
         (b"<!DOCTYPE html><html>", "an HTML page", "download the file again"),
         (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS", "git lfs pull"),
         (b"source,question,answer,rating\n", "a CSV file of puzzles", "puzzle-encode sudoku"),

@@ -42,7 +42,7 @@ pub use probe::ArgumentForms;
 pub use stated::{
     GPT_OSS, NOT_CHECKED, NOT_HARMONY, TokenizerName, Vocabulary, end_of, eos_of, is_assumed,
     is_stated_by_records, locate, o200k, open_of_header, open_stated, refuse_two, state_end,
-    state_id, state_model, state_tokenizer, stated_files, tokenizer_id,
+    state_id, state_location, state_model, state_tokenizer, stated_files, tokenizer_id,
 };
 
 /// The folder of a root in which its tokenizer is.
@@ -146,6 +146,11 @@ impl ChatModel {
 
     pub fn tokenizer(&self) -> &Tokenizer {
         self.folder.tokenizer()
+    }
+
+    /// Returns the text of a special token by its name in the configuration: `bos_token`.
+    pub fn special_token(&self, name: &str) -> Option<&str> {
+        self.folder.special_token(name)
     }
 
     /// Returns the finder of turns for a template of this model; `named` are variables that a record sets.

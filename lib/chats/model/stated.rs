@@ -105,6 +105,14 @@ pub fn state_model(header: &mut Header, model: Option<&Path>) -> Result<Option<F
     Ok(Some(folder))
 }
 
+/// States the model of the tokens in a header, and where it is, if the user names one and nothing is stated.
+pub fn state_location(header: &mut Header, model: Option<&Path>) -> Result<()> {
+    let Some(folder) = model.filter(|_| is_assumed(header)) else { return Ok(()) };
+    state_model(header, model)?;
+    header.tokenizer_location = locate(header, Some(folder), None);
+    Ok(())
+}
+
 /// Describes the tokenizer of a folder, for headers.
 pub(super) fn of_folder_tokenizer(folder: &Folder) -> Value {
     json!({

@@ -6,14 +6,17 @@ mod on_disk;
 
 use std::path::{Path, PathBuf};
 
+use crate::batch::{STDIN, WantedRecords};
 use crate::check::{CheckContext, FAMILIES, Outcome};
 use crate::cli::{InputArgs, Slice};
 use crate::error::{At, Error, Result, shown};
 use crate::files;
 use crate::format::data_files::LINES;
+use crate::format::foreign_rows::RowSequences;
 use crate::format::stated::{Comparison, refuse_other_sizes};
 use crate::format::unchanged::InputSnapshot;
 use crate::format::{FORMATS, FindFiles, Format, OpenRecords, Opener, parquet};
+use crate::record::{ROW, TOKENS};
 use crate::splits;
 use crate::stream::{Reader, Request};
 use crate::walk;
@@ -92,9 +95,27 @@ fn unfinished_plan(root: &Path) -> Result<Option<String>> {
     Ok(Some(format!("{root}: has a plan, which may not be finished; this build has no ds-plan")))
 }
 
-/// Opens the inputs of the arguments: datasets of one format, or files and streams.
+/// Opens the inputs of the arguments: datasets of one format, or files and streams. Rows of other tools are read as the
+/// token sequences in them.
 pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
-    let (mut args, request) = (args.clone(), request.into());
+    let request = request.into();
+    let of_rows = match &request {
+        Request::OneOf(types) if types.iter().any(|of| of.record.name == TOKENS.name) => {
+            Request::OneOf(types.iter().cloned().chain([WantedRecords::records(&ROW)]).collect())
+        }
+        request => request.clone(),
+    };
+    let reader = open_as_they_are(args, of_rows)?;
+    if reader.record().or_else(|| reader.known_type()).is_none_or(|of| of.name != ROW.name) {
+        return Ok(reader);
+    }
+    let name = args.files.first().map_or(STDIN.to_string(), |path| shown(path));
+    Reader::of_datasets(Box::new(RowSequences::of(reader)), name, request)
+}
+
+/// Opens inputs without making other records of them.
+fn open_as_they_are(args: &InputArgs, request: Request) -> Result<Reader> {
+    let mut args = args.clone();
     // An input that people look at may have several splits.
     let is_looked_at = matches!(request, Request::Any);
     let named = std::mem::take(&mut args.files);

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::inventory::name_of;
-use super::repeats::{RecordPlace, Repeats, first_and_others};
+use super::repeats::{RecordPlace, Repeats, first_and_others, hash};
 use super::{Check, CheckContext, CheckedChunk, Family, FindingPlace, Findings, Outcome, checks};
 use crate::batch::{Batch, Header};
 use crate::cli::InputArgs;
 use crate::error::{Error, Kind, Position, Result};
 use crate::files;
+use crate::format::saved;
 use crate::handed::Handed;
 use crate::record::RecordType;
 use crate::said::Said;
@@ -35,9 +36,11 @@ checks! {
         "records were dropped on the way (--on-error skip): the stream is not the whole input";
     REPEATED_ID: Warning Content "stream.id.repeated",
         "an id that occurred before: it goes to the same split, twice";
+    REPEATED_CONTENT: Warning Content "stream.content.repeated",
+        "a row of another tool with the tokens of an earlier row: it counts double";
 }
 
-/// Records from stdin and from files.
+/// Records from stdin, from files, and from folders of `datasets`.
 pub struct StreamFamily;
 
 impl Family for StreamFamily {
@@ -50,14 +53,26 @@ impl Family for StreamFamily {
 
     fn knows(&self, path: &Path) -> Result<bool> {
         // Pipes count: `ds-check <(zcat a.gz)`.
-        Ok(path.as_os_str() == "-" || files::metadata(path)?.is_some_and(|found| !found.is_dir()))
+        let is_input = files::metadata(path)?.is_some_and(|found| !found.is_dir());
+        Ok(path.as_os_str() == "-" || is_input || saved::knows(path)?)
     }
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
         let mut findings = context.findings();
         let mut summary = StreamSummary::default();
-        records(path, &mut summary, context, &mut findings)?;
-        summary.repeated_ids(&[path.to_path_buf()], &mut findings)?;
+        let inputs = match path.as_os_str() != "-" && saved::knows(path)? {
+            true => saved::files_in(path),
+            false => Ok(vec![path.to_path_buf()]),
+        };
+        match inputs {
+            Ok(inputs) => {
+                for input in &inputs {
+                    records(input, &mut summary, context, &mut findings)?;
+                }
+                summary.repeated(&inputs, &mut findings)?;
+            }
+            Err(error) => unreadable(path, error, &mut findings)?,
+        }
         summary.outcome(path, findings)
     }
 }
@@ -74,8 +89,10 @@ pub struct StreamSummary {
     refused: BTreeMap<String, u64>,
     /// How many are refused for reasons that are not in `refused`.
     refused_else: u64,
+    /// The contents of records of which equal ones are reported.
+    contents: Repeats,
     /// What is to be said about the inputs, each once.
-    remarks: Vec<&'static str>,
+    remarks: Vec<String>,
 }
 
 /// How many different reasons are reported.
@@ -91,9 +108,9 @@ impl StreamSummary {
         self.records += records;
     }
 
-    pub fn note(&mut self, remark: &'static str) {
-        if !self.remarks.contains(&remark) {
-            self.remarks.push(remark);
+    pub fn note(&mut self, remark: &str) {
+        if !self.remarks.iter().any(|known| known == remark) {
+            self.remarks.push(remark.to_string());
         }
     }
 
@@ -121,7 +138,7 @@ impl StreamSummary {
         if more > 0 {
             notes.push(format!("refused for {}", counted(more, "more reason")));
         }
-        notes.extend(self.remarks.iter().map(|remark| remark.to_string()));
+        notes.extend(self.remarks.iter().cloned());
         if self.refused_else > 0 {
             let times = counted(self.refused_else, "time");
             notes.push(format!("refused {times} for reasons that are not counted"));
@@ -139,24 +156,33 @@ impl StreamSummary {
         }
     }
 
-    /// Reports ids that came more than once. Their keys are 128 bits of sha256: two ids do not
-    /// share one by chance.
-    pub fn repeated_ids(&mut self, inputs: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
-        std::mem::take(&mut self.ids).candidates(|earlier, places| {
-            let Some((first, others)) = first_and_others(earlier, places) else { return Ok(()) };
-            let input = |place: &RecordPlace| &inputs[place.set];
-            for place in others {
-                let name = if input(first) == input(place) {
-                    String::new()
-                } else {
-                    format!("{}, ", name_of(input(first)))
+    /// Reports ids that came more than once, and contents. The keys of ids are 128 bits of sha256: two ids do not share
+    /// one by chance.
+    pub fn repeated(&mut self, inputs: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
+        let of = [
+            (std::mem::take(&mut self.ids), &REPEATED_ID, "id"),
+            (std::mem::take(&mut self.contents), &REPEATED_CONTENT, "tokens"),
+        ];
+        for (repeats, check, what) in of {
+            repeats.candidates(|earlier, places| {
+                let Some((first, others)) = first_and_others(earlier, places) else {
+                    return Ok(());
                 };
-                let at = FindingPlace::file(input(place)).record("record", place.number);
-                let message = format_args!("has the id of {name}record {}", first.number);
-                findings.add(&REPEATED_ID, at, message);
-            }
-            Ok(())
-        })
+                let input = |place: &RecordPlace| &inputs[place.set];
+                for place in others {
+                    let name = if input(first) == input(place) {
+                        String::new()
+                    } else {
+                        format!("{}, ", name_of(input(first)))
+                    };
+                    let at = FindingPlace::file(input(place)).record("record", place.number);
+                    let message = format_args!("has the {what} of {name}record {}", first.number);
+                    findings.add(check, at, message);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 }
 
@@ -210,9 +236,12 @@ pub fn records(
     let mut before = 0;
     let batches = first.map(Ok).into_iter().chain(&mut reader);
     let outcome = context.check_chunks(batches, make_worker, findings, |chunk, _| {
-        let BatchSummary { ids, refused } = chunk.summary;
+        let BatchSummary { ids, contents, refused } = chunk.summary;
         for (number, key) in ids {
             summary.ids.add(key, input, before + number)?;
+        }
+        for (number, key) in contents {
+            summary.contents.add(key, input, before + number)?;
         }
         refused.into_iter().for_each(|reason| summary.refused(reason));
         before += chunk.records;
@@ -222,6 +251,9 @@ pub fn records(
     summary.records += before;
     if let Err(error) = outcome {
         return unreadable(path, error, findings);
+    }
+    if let Some(rules) = &rules {
+        rules.finish(path, findings);
     }
     let rejected = reader.dropped().rejected.unwrap_or(0);
     if rejected > 0 {
@@ -279,6 +311,8 @@ pub fn unreadable(path: &Path, error: Error, findings: &mut Findings<'_>) -> Res
 pub struct BatchSummary {
     /// A key for the id of each record that has one, with the record's number in its batch.
     ids: Vec<(u64, u128)>,
+    /// The same of the contents of records of which equal ones are reported.
+    contents: Vec<(u64, u128)>,
     /// Why conversations are refused.
     pub refused: Vec<String>,
 }
@@ -303,6 +337,11 @@ impl<'a> BatchCheck<'a, '_> {
         let key = digest.iter().take(16).fold(0, |key, &byte| key << 8 | u128::from(byte));
         // Records are counted from 1.
         self.summary.ids.push((row as u64 + 1, key));
+    }
+
+    /// Notes the contents of a row, to find equal rows.
+    pub fn content(&mut self, row: usize, parts: &[&[u8]]) {
+        self.summary.contents.push((row as u64 + 1, hash(parts)));
     }
 
     /// Reports input that is not a record.
@@ -348,9 +387,12 @@ pub trait RecordRules: Sync {
     fn checker(&self) -> Box<dyn RecordChecker>;
 
     /// Returns what is to be said about them, such as what is not checked.
-    fn remark(&self) -> Option<&'static str> {
+    fn remark(&self) -> Option<&str> {
         None
     }
+
+    /// Adds what is found of all records of a stream together.
+    fn finish(&self, _path: &Path, _findings: &mut Findings<'_>) {}
 }
 
 /// Checks the records of one type; each thread has one.

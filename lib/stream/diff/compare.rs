@@ -7,7 +7,7 @@ use arrow_array::UInt64Array;
 use arrow_select::take::take_record_batch;
 
 use super::moved::MovedRecords;
-use super::parts::{ComparedRows, DiffKind, IF_STATED, PARTS};
+use super::parts::{ComparedRows, DiffKind, PARTS};
 use super::side::Side;
 use super::waiting::{WINDOW, WaitingRecord, WaitingRecords};
 use crate::check::repeats::Repeats;
@@ -215,7 +215,7 @@ impl Comparison {
         let id = if self.found.by_id { rows.id(0, own.row) } else { None };
         let key = match id {
             Some(id) => wide(&(true, id)),
-            None => wide(&(false, &hashes[..IF_STATED])),
+            None => wide(&(false, &hashes[..own.kind.if_stated()])),
         };
         let partner = self.waiting[1 - side].take(key);
         let is_shown = self.found.first.len() < self.most
@@ -427,7 +427,7 @@ impl DiffResult {
     ) -> Result<()> {
         for (place, part) in kind.names().iter().enumerate() {
             let (own, other) = (a[place], b[place]);
-            let is_stated = place != IF_STATED || (own != 0 && other != 0);
+            let is_stated = place < kind.if_stated() || (own != 0 && other != 0);
             if own != other && is_stated {
                 let lines = || pair.map_or(Ok(Vec::new()), |(pair, rows)| pair.shown(part, rows));
                 self.add(most, part, id.clone(), numbers.map(Some), lines)?;

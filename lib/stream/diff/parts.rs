@@ -14,8 +14,6 @@ use crate::record::{OtherKind, RecordKind};
 
 /// The most parts of a record.
 pub const PARTS: usize = 4;
-/// The index of the part that is compared only if both sides state it; its hash is 0 if it is not stated.
-pub const IF_STATED: usize = 3;
 
 /// The kinds of records that are compared in parts of their own.
 pub static KINDS: Handed<&'static dyn DiffKind> = Handed::new();
@@ -27,6 +25,8 @@ pub trait DiffView: RecordKind + Sized {
 
     /// The names of the parts, at most [`PARTS`].
     const NAMES: &'static [&'static str];
+    /// The index of the first part that is compared only if both sides state it; its hash is 0 if it is not stated.
+    const IF_STATED: usize = PARTS - 1;
     /// The columns that may differ when whole batches are compared, which is much faster than comparing
     /// record by record.
     const APART: Option<&'static [&'static str]> = None;
@@ -90,6 +90,9 @@ pub trait DiffKind: Sync {
     /// See [`DiffView::NAMES`].
     fn names(&self) -> &'static [&'static str];
 
+    /// See [`DiffView::IF_STATED`].
+    fn if_stated(&self) -> usize;
+
     /// See [`DiffView::APART`].
     fn apart(&self) -> Option<&'static [&'static str]>;
 
@@ -141,6 +144,10 @@ impl<K: DiffView> DiffKind for K {
 
     fn names(&self) -> &'static [&'static str] {
         K::NAMES
+    }
+
+    fn if_stated(&self) -> usize {
+        K::IF_STATED
     }
 
     fn apart(&self) -> Option<&'static [&'static str]> {

@@ -5,6 +5,7 @@ mod descriptor;
 pub mod hashed_file;
 pub mod json_file;
 pub mod parquet;
+pub mod saved;
 pub mod stated;
 pub mod unchanged;
 pub mod whole;

@@ -6,6 +6,7 @@
 //! | `String` | utf8 |
 //! | `Json` | utf8 that is JSON, in NDJSON the value itself; the field's name ends with `_json` |
 //! | `JsonMember` | the same, but the text is an object whose one member is the value |
+//! | `AnyJson` | the same as `Json`; columns of all types become such texts |
 //! | `List<T>` | lists |
 //! | what `record_fields!` declares | structs |
 //! | `bool` | true and false |
@@ -237,6 +238,10 @@ pub enum Json {}
 #[derive(Debug)]
 pub enum JsonMember {}
 
+/// The text of any JSON value; columns of all types become such texts.
+#[derive(Debug)]
+pub enum AnyJson {}
+
 macro_rules! texts {
     ($($text:ty: $marked:expr,)*) => {$(
         impl FieldType for $text {
@@ -258,6 +263,7 @@ texts! {
     String: std::convert::identity,
     Json: |field| JsonForm::Value.mark(field),
     JsonMember: |field| JsonForm::Member.mark(field),
+    AnyJson: |field| JsonForm::Any.mark(field),
 }
 
 /// A column of texts or nulls.

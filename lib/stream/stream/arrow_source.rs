@@ -189,8 +189,7 @@ impl RecordSource for ArrowSource {
 }
 
 /// Returns how many records a stream holds.
-pub(super) fn count_records(name: &str, bytes: Bytes) -> Result<u64> {
-    let mut frames = Frames::new(bytes, u64::MAX);
+pub(super) fn count_records(name: &str, mut frames: Frames<Bytes>) -> Result<u64> {
     let mut rows = 0;
     loop {
         match frames.next().map_err(|error| frame_error(name, false, error))? {

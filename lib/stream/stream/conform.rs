@@ -1,5 +1,5 @@
 //! Converts a batch of another program to a record type's schema. Columns are found by name, and only
-//! types with the same meaning are converted (any utf8, any list, any integer that fits).
+//! types with the same meaning are converted (any utf8, any list, any integer that fits, booleans as 0 and 1).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -258,6 +258,8 @@ fn means_the_same(source: &DataType, target: &DataType) -> bool {
             }
         }),
         (Float16 | Float32 | Float64, target) if target.is_floating() => true,
+        // (Masks of other programs: 1 for true.)
+        (Boolean, target) => target.is_integer(),
         (source, target) => source.is_integer() && target.is_integer(),
     }
 }

@@ -32,12 +32,7 @@ const fn form(magic: &'static [u8], name: &'static str, way: Advice) -> Form {
 }
 
 /// Other formats than records.
-const FOREIGN: [Form; 14] = [
-    form(
-        b"ARROW1",
-        "an Arrow file (Feather), not a stream",
-        Advice::Other("write it with pyarrow.ipc.new_stream"),
-    ),
+const FOREIGN: [Form; 13] = [
     form(b"\x93NUMPY", "a NumPy array, a part of a dataset", Advice::Directory),
     form(b"MMIDIDX", "a Megatron index", Advice::Other("its prefix, without .idx")),
     form(b"SQLite format 3", "an SQLite database, a part of a dataset", Advice::Directory),

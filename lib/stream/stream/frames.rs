@@ -2,7 +2,8 @@
 //!
 //! The crate `arrow-ipc` decodes the messages. The framing is ours because its readers treat an
 //! end of file at a batch boundary as a good end, and because a length is checked here before
-//! anything is allocated. Source: the Arrow columnar format, "IPC Streaming Format".
+//! anything is allocated. An Arrow file (Feather) is such a stream between a magic number and a footer. Source: the
+//! Arrow columnar format, "IPC Streaming Format" and "IPC File Format".
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -22,6 +23,9 @@ use crate::wording::exactly;
 
 /// The beginning of every message; followed by a length of 0 it ends the stream.
 const CONTINUATION: [u8; 4] = [0xff; 4];
+/// The beginning of an Arrow file, and its end.
+pub(super) const FILE_MAGIC: &[u8] = b"ARROW1\0\0";
+const FILE_END: &[u8] = b"ARROW1";
 /// The most bytes of a message's metadata. It has a few hundred bytes for each column; this is far
 /// beyond any schema.
 const MOST_METADATA: usize = 64 << 20;
@@ -39,6 +43,8 @@ pub struct Frames<R> {
     held: u64,
     /// The most bytes of a compressed batch, or of all dictionaries of a stream.
     most: u64,
+    /// Whether the bytes are those of an Arrow file, behind its magic number: one stream and a footer.
+    is_file: bool,
 }
 
 /// The next part of the bytes.
@@ -69,7 +75,13 @@ impl<R: Read> Frames<R> {
     /// A record may have `most` bytes.
     pub fn new(bytes: R, most: u64) -> Frames<R> {
         let most = most.max(MOST_BATCH);
-        Frames { bytes, schema: None, dictionaries: HashMap::new(), held: 0, most }
+        let (schema, dictionaries, held, is_file) = Default::default();
+        Frames { bytes, schema, dictionaries, held, most, is_file }
+    }
+
+    /// Reads an Arrow file, whose bytes begin behind [`FILE_MAGIC`].
+    pub fn of_file(self) -> Frames<R> {
+        Frames { is_file: true, ..self }
     }
 
     /// Returns the next schema or batch; `None` at the end of the bytes, which must come directly
@@ -79,7 +91,7 @@ impl<R: Read> Frames<R> {
             let mut prefix = [0u8; 8];
             match read_up_to(&mut self.bytes, &mut prefix)? {
                 8 => {}
-                0 if self.schema.is_none() => return Ok(None),
+                0 if self.schema.is_none() && !self.is_file => return Ok(None),
                 _ => return Err(FrameError::Cut),
             }
             let (marker, length) = prefix.split_at(4);
@@ -106,6 +118,9 @@ impl<R: Read> Frames<R> {
                 }
                 self.dictionaries.clear();
                 self.held = 0;
+                if self.is_file {
+                    return self.footer().map(|()| None);
+                }
                 continue;
             }
             let mut head = Vec::new();
@@ -135,6 +150,22 @@ impl<R: Read> Frames<R> {
                 self.schema = Some(schema.clone());
             }
             return Ok(Some(frame));
+        }
+    }
+
+    /// Reads what follows the stream of an Arrow file: its footer, which only says once more where the batches are.
+    fn footer(&mut self) -> Result<(), FrameError> {
+        let mut rest = Vec::new();
+        let most = MOST_METADATA as u64;
+        self.bytes.by_ref().take(most).read_to_end(&mut rest).map_err(FrameError::Io)?;
+        let end = rest.strip_suffix(FILE_END).and_then(|rest| rest.split_last_chunk::<4>());
+        let length = end.map(|(footer, length)| (footer.len(), i32::from_le_bytes(*length)));
+        match length {
+            Some((found, stated)) if usize::try_from(stated) == Ok(found) => {
+                self.is_file = false;
+                Ok(())
+            }
+            _ => Err(FrameError::Cut),
         }
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::bytes::{Bytes, cut, read_error};
 use super::foreign;
+use super::frames::FILE_MAGIC;
 use super::json_values::{Values, form_of, is_form_known};
 use super::lines::read_some;
 use super::links::LinkReader;
@@ -43,6 +44,8 @@ pub enum Content {
     Values(Values),
     /// An Arrow IPC stream, or several.
     Arrow(Bytes),
+    /// An Arrow file, behind its magic number.
+    ArrowFile(Bytes),
     /// Frames of another filter in this process.
     Linked(LinkReader),
     /// A Parquet file.
@@ -168,6 +171,9 @@ impl Input {
             }
         } else if first.starts_with(ARROW_STREAM) || is_cut_marker(&first) {
             Content::Arrow(bytes)
+        } else if first.starts_with(FILE_MAGIC) {
+            bytes.read_exact(&mut [0; FILE_MAGIC.len()]).map_err(place)?;
+            Content::ArrowFile(bytes)
         } else if looks_like_json(&first) {
             let (begin, bytes) = peek_form(bytes).map_err(place)?;
             match form_of(&begin) {
@@ -175,7 +181,7 @@ impl Input {
                 None => Content::Ndjson(bytes),
             }
         } else {
-            let cause = "neither NDJSON, an Arrow stream nor a Parquet file: it begins with";
+            let cause = "neither NDJSON, Arrow nor a Parquet file: it begins with";
             return Err(Error::data(format!("{cause} {}", printable(&first))).at(&name));
         };
         let path = path.filter(|_| unpack.is_none()).map(Path::to_path_buf);

@@ -300,6 +300,7 @@ fn open(
             Box::new(lines(Box::new(values))?.of_values(form, starts))
         }
         Content::Arrow(bytes) => arrow(FrameSource::Bytes(Frames::new(bytes, most))),
+        Content::ArrowFile(bytes) => arrow(FrameSource::Bytes(Frames::new(bytes, most).of_file())),
         Content::Linked(link) => arrow(FrameSource::Link(link)),
         Content::Parquet(file) => {
             Box::new(ParquetSource::open(input.name, file, range.clone(), most)?)

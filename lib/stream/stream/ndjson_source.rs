@@ -168,7 +168,10 @@ impl NdjsonSource {
             let bytes: Bytes = match Input::open(path, true)?.content {
                 Content::Ndjson(bytes) => bytes,
                 Content::Values(values) => Box::new(values),
-                Content::Arrow(_) | Content::Linked(_) | Content::Parquet(_) => {
+                Content::Arrow(_)
+                | Content::ArrowFile(_)
+                | Content::Linked(_)
+                | Content::Parquet(_) => {
                     return Err(changed(path));
                 }
             };
@@ -293,12 +296,15 @@ impl RecordSource for NdjsonSource {
                 return Ok((header, self.infer(wanted)?));
             }
             // The columns are those that are wanted: the records may come later.
-            Some(wanted) if self.pending.is_empty() => {
-                let mut header = self.decoding.header(Some(wanted.record));
-                announce(&mut header, wanted.record, self.peek()?);
-                return Ok((header, SchemaRef::new(Schema::empty())));
+            // (Its first lines may be bad, also where they have been looked at.)
+            Some(wanted) => {
+                let is_wanted = |record: &RecordType| record.name == wanted.record.name;
+                if self.pending.is_empty() || self.record(wanted.record)?.is_some_and(is_wanted) {
+                    let mut header = self.decoding.header(Some(wanted.record));
+                    announce(&mut header, wanted.record, self.peek()?);
+                    return Ok((header, SchemaRef::new(Schema::empty())));
+                }
             }
-            Some(_) => {}
             None => drop(self.peek()?),
         }
         self.recognise(wanted)

@@ -227,6 +227,12 @@ impl Reader {
         self
     }
 
+    /// States more in the header, such as what the user says of the records.
+    pub fn stating(mut self, state: impl FnOnce(&mut Header) -> Result<()>) -> Result<Reader> {
+        state(&mut self.header)?;
+        Ok(self)
+    }
+
     /// Adds notes for people.
     pub fn noting(mut self, notes: Vec<String>) -> Reader {
         self.notes.extend(notes);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::arrow_source::count_records;
 use super::bytes::Bytes;
+use super::frames::Frames;
 use super::input::{Content, Input, MARK, unpacker};
 use super::parquet_source::open_parquet;
 use super::whole_file;
@@ -23,7 +24,7 @@ use crate::way_on::shown_word;
 pub enum Extent {
     /// The records of Parquet.
     Parquet(u64),
-    /// The records of an Arrow stream.
+    /// The records of an Arrow stream or file.
     Arrow(u64),
     /// The bytes of NDJSON, which is cut at lines.
     Lines(u64),
@@ -61,7 +62,13 @@ impl Extent {
         }
         match input.content {
             Content::Parquet(file) => Ok(Extent::Parquet(open_parquet(&input.name, file)?.rows())),
-            Content::Arrow(bytes) => Ok(Extent::Arrow(count_records(&input.name, bytes)?)),
+            Content::Arrow(bytes) => {
+                Ok(Extent::Arrow(count_records(&input.name, Frames::new(bytes, u64::MAX))?))
+            }
+            Content::ArrowFile(bytes) => {
+                let frames = Frames::new(bytes, u64::MAX).of_file();
+                Ok(Extent::Arrow(count_records(&input.name, frames)?))
+            }
             Content::Linked(_) => Err(cannot(&input.name)),
             Content::Values(values) => {
                 let cause = "cannot be cut into slices: it is JSON without a record a line";

@@ -16,6 +16,7 @@ use crate::files;
 use crate::format::kd_root::IdsFile;
 use crate::format::parquet::{ParquetFile, StatedShard, all_files_in};
 use crate::format::synth_shards;
+use crate::record::ROW;
 use crate::wording::{counted, of_plural};
 
 checks! {
@@ -78,8 +79,8 @@ impl Family for ParquetShardsFamily {
                 files.push(file);
             }
         }
-        let are_ids = |file: &PathBuf| Ok(IdsFile::if_ids(file)?.is_some());
-        let is_other = ours > 0 || files::find(&files, are_ids)?.is_some();
+        let are_other = |file: &PathBuf| Ok(IdsFile::if_ids(file)?.is_some() || are_rows(file)?);
+        let is_other = ours > 0 || files::find(&files, are_other)?.is_some();
         if !is_other || files::is_member(&path.join(MANIFEST_FILE))? {
             manifest(path, &files, context, &mut findings)?;
         }
@@ -89,7 +90,7 @@ impl Family for ParquetShardsFamily {
                 records(file, &mut summary, context, &mut findings)?;
             }
         }
-        summary.repeated_ids(&files, &mut findings)?;
+        summary.repeated(&files, &mut findings)?;
         let (what, records) = match (files.len(), ours) {
             (0, _) => (format!("directory of {}", counted(ours, "rows file")), ("rows", rows)),
             (all, 0) => {
@@ -108,6 +109,16 @@ impl Family for ParquetShardsFamily {
             groups: findings.into_groups(),
             ..Outcome::default()
         })
+    }
+}
+
+/// Whether a file has rows of another tool.
+fn are_rows(file: &Path) -> Result<bool> {
+    match ParquetFile::of_member(file) {
+        Ok(file) => Ok(ROW.is_known_by(|name| file.schema().column_with_name(name).is_some())),
+        // (A damaged file is reported when its records are read.)
+        Err(error) if error.kind() == Kind::Data => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

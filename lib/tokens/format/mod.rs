@@ -1,5 +1,6 @@
 //! The formats of token sequences on disk, one folder each, with its page beside it.
 
+pub mod foreign_rows;
 pub mod kd_root;
 pub mod mmidx;
 pub mod pair_rows;

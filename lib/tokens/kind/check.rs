@@ -72,7 +72,7 @@ impl RecordRules for TokensRules {
         Box::new(TokensChecker { sequences, is_assumed: self.is_assumed })
     }
 
-    fn remark(&self) -> Option<&'static str> {
+    fn remark(&self) -> Option<&str> {
         let SequenceRules { vocabulary, tokenizer, .. } = &self.rules;
         (!vocabulary.is_o200k() && tokenizer.is_none()).then_some(NOT_CHECKED)
     }

@@ -1,5 +1,6 @@
 //! What is compared of token sequences.
 
+use super::texts::{TokenRow, around};
 use super::{TokenTexts, TokensKind};
 use crate::batch::Header;
 use crate::diff::{DiffRecord, DiffView, PARTS, first_different, hash, in_a_line, pair};
@@ -10,6 +11,7 @@ impl DiffView for TokensKind {
     type Facts = TokenTexts;
 
     const NAMES: &'static [&'static str] = &["tokens", "mask", "span", "segments"];
+    const IF_STATED: usize = 2;
     const DERIVED: &'static [&'static str] = &["segments"];
 
     fn facts(header: &Header) -> Result<TokenTexts> {
@@ -19,17 +21,18 @@ impl DiffView for TokensKind {
     fn hashes(one: &DiffRecord<'_, Tokens<'_>, TokenTexts>) -> Result<[u64; PARTS]> {
         let (rows, row) = (one.rows, one.row);
         let segments = rows.segments(row).map_or(0, |segments| hash(&segments.collect::<Vec<_>>()));
-        let masks = [hash(&rows.loss_mask(row)), hash(&rows.span_id(row))];
-        Ok([hash(rows.tokens(row)), masks[0], masks[1], segments])
+        let (mask, span) = (hash(&rows.loss_mask(row)), rows.span_id(row).map_or(0, hash));
+        Ok([hash(rows.tokens(row)), mask, span, segments])
     }
 
     fn are_equal(
         a: &DiffRecord<'_, Tokens<'_>, TokenTexts>,
         b: &DiffRecord<'_, Tokens<'_>, TokenTexts>,
     ) -> Result<bool> {
+        let spans = a.rows.span_id(a.row).zip(b.rows.span_id(b.row));
         Ok(a.rows.tokens(a.row) == b.rows.tokens(b.row)
             && a.rows.loss_mask(a.row) == b.rows.loss_mask(b.row)
-            && a.rows.span_id(a.row) == b.rows.span_id(b.row)
+            && spans.is_none_or(|(a, b)| a == b)
             && match (a.rows.segments(a.row), b.rows.segments(b.row)) {
                 (Some(x), Some(y)) => x.len() == y.len() && x.zip(y).all(|(x, y)| x == y),
                 // One side does not state them.
@@ -70,43 +73,6 @@ fn shown_segments(a: &[Segment<'_>], b: &[Segment<'_>]) -> Vec<String> {
     let mut lines = vec![format!("at message {at}, of {} and {}", a.len(), b.len())];
     lines.extend(pair(&text(a), &text(b)));
     lines
-}
-
-/// Tokens and their texts.
-#[derive(Clone, Copy)]
-pub(super) struct TokenRow<'a> {
-    pub tokens: &'a [i32],
-    pub texts: &'a TokenTexts,
-}
-
-/// Returns the tokens around a place as text; the token at that place is in double brackets.
-fn around(TokenRow { tokens, texts }: TokenRow<'_>, at: usize) -> String {
-    const AROUND: usize = 8;
-    const BEFORE: usize = 24;
-    let text = |range: std::ops::Range<usize>| {
-        let mut bytes = Vec::new();
-        for &token in tokens.get(range).unwrap_or_default() {
-            match texts.bytes(token) {
-                Some(text) => bytes.extend_from_slice(&text),
-                None => bytes.extend_from_slice(format!("<{token}>").as_bytes()),
-            }
-        }
-        in_a_line(&String::from_utf8_lossy(&bytes))
-    };
-    // The line must not be cut inside the brackets.
-    let before = |end: usize| {
-        let text = text(end.saturating_sub(AROUND)..end);
-        match text.char_indices().rev().nth(BEFORE - 1) {
-            Some((start, _)) if start > 0 => format!("…{}", &text[start..]),
-            _ => text,
-        }
-    };
-    if at >= tokens.len() {
-        return format!("{}[[the end]]", before(tokens.len()));
-    }
-    let end = tokens.len().min(at + 1 + AROUND);
-    let before = before(at);
-    format!("{before}[[{}]]{}", text(at..at + 1), text(at + 1..end))
 }
 
 pub(super) fn shown_tokens(a: TokenRow<'_>, b: TokenRow<'_>) -> Vec<String> {

@@ -24,7 +24,7 @@ use crate::record::tokens::Tokens;
 use crate::record::{RecordKind, RecordType, TOKENS};
 
 pub use pair::PairKind;
-pub use texts::TokenTexts;
+pub use texts::{TokenRow, TokenTexts, around};
 
 /// Token sequences.
 pub struct TokensKind;

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::Path;
 
 use gristmill_models::Tokenizer;
 
 use crate::batch::Header;
+use crate::diff::in_a_line;
 use crate::error::Result;
 use crate::kinds::conversation::PieceKind;
 use crate::model::{Vocabulary, is_assumed, may_be_control, open_of_header};
@@ -37,10 +39,14 @@ impl TokenTexts {
                 false => TokenTexts::Ids,
             });
         };
-        let tokenizer = folder.tokenizer().clone();
+        Ok(TokenTexts::of_model(folder.tokenizer()))
+    }
+
+    /// Returns the texts of the tokens of a model.
+    pub fn of_model(tokenizer: &Tokenizer) -> TokenTexts {
         let added = tokenizer.added_tokens().iter().filter(|token| may_be_control(token));
         let added = added.filter_map(|token| i32::try_from(token.id).ok()).collect();
-        Ok(TokenTexts::Model(tokenizer, added))
+        TokenTexts::Model(tokenizer.clone(), added)
     }
 
     /// Returns the texts of the tokens of a record.
@@ -98,4 +104,41 @@ impl TokenTexts {
             _ => PieceKind::Text,
         }
     }
+}
+
+/// Tokens and their texts.
+#[derive(Clone, Copy)]
+pub struct TokenRow<'a> {
+    pub tokens: &'a [i32],
+    pub texts: &'a TokenTexts,
+}
+
+/// Returns the tokens around a place as text; the token at that place is in double brackets.
+pub fn around(TokenRow { tokens, texts }: TokenRow<'_>, at: usize) -> String {
+    const AROUND: usize = 8;
+    const BEFORE: usize = 24;
+    let text = |range: Range<usize>| {
+        let mut bytes = Vec::new();
+        for &token in tokens.get(range).unwrap_or_default() {
+            match texts.bytes(token) {
+                Some(text) => bytes.extend_from_slice(&text),
+                None => bytes.extend_from_slice(format!("<{token}>").as_bytes()),
+            }
+        }
+        in_a_line(&String::from_utf8_lossy(&bytes))
+    };
+    // The line must not be cut inside the brackets.
+    let before = |end: usize| {
+        let text = text(end.saturating_sub(AROUND)..end);
+        match text.char_indices().rev().nth(BEFORE - 1) {
+            Some((start, _)) if start > 0 => format!("…{}", &text[start..]),
+            _ => text,
+        }
+    };
+    if at >= tokens.len() {
+        return format!("{}[[the end]]", before(tokens.len()));
+    }
+    let end = tokens.len().min(at + 1 + AROUND);
+    let before = before(at);
+    format!("{before}[[{}]]{}", text(at..at + 1), text(at + 1..end))
 }

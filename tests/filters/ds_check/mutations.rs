@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::checks::edit::{MESSAGE, Triple};
 use crate::checks::{Good, found};
-use crate::common::{Random, TempDir, data, tool};
+use crate::common::{Random, TempDir, data, tool, write_saved};
 
 /// Changes of each dataset in a usual run.
 const MUTATIONS: usize = 100;
@@ -66,6 +66,7 @@ static SETS: &[Set] = &[
     }),
     set("Arrow stream, conversations", Good::copy, "{}/c.arrows", "c.arrows", free_record),
     set("Arrow stream, masked tokens", Good::copy, "{}/m.arrows", "m.arrows", free_record),
+    set("folder of datasets, masked tokens", Good::copy, "{}/saved", "saved/data-", free_record),
     set("NDJSON, masked tokens", Good::copy, "{}/m.ndjson", "m.ndjson", free_record),
     set(
         "rows for trainers (TRL)",
@@ -225,6 +226,7 @@ fn around(bytes: &[u8], place: usize) -> String {
 fn no_changed_byte_escapes() {
     let count = std::env::var("GRISTMILL_MUTATIONS").map_or(MUTATIONS, |n| n.parse().unwrap());
     let good = Good::new();
+    write_saved(good.dir(), "saved", "m.arrows");
     let mut table = String::new();
     let mut missed = Vec::new();
     let mut left = FORMATS.to_vec();

@@ -23,7 +23,7 @@ mod ids_file;
 mod manifest;
 mod root;
 pub(super) mod sequences;
-mod texts;
+pub(super) mod texts;
 mod tokenizer;
 
 pub use gate::SequenceGate;

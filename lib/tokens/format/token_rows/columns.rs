@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::model::Vocabulary;
 use crate::packing::{Overflow, Packing, Piece, RowUnit};
 use crate::record::ids::PieceBuilder;
+pub use crate::record::row::IGNORED;
 use crate::record::tokens::Segment;
 use crate::tokenizer::{EOD, RETURN};
 
@@ -88,9 +89,6 @@ pub enum ExtraColumn {
     /// are left after it.
     Sequence,
 }
-
-/// The label of a token that is not trained on.
-pub const IGNORED: i32 = -100;
 
 /// The padding token of o200k: the `eos_id` of gpt-oss. Megatron-Bridge pads with the model's `eos_id`, and
 /// looks for it from the end (`packing/offline.py`, `packing/gpt_sft.py`).

@@ -16,7 +16,7 @@ pub const KEY: &str = "gristmill.rows";
 pub const SCHEMA: &str = "gristmill_rows_v1";
 
 /// What the header of records states of the rows from which these come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatedRows {
     pub form: Option<Form>,
     pub seq_length: Option<u64>,

@@ -17,6 +17,7 @@ use crate::batch::{Batch, Header, Origin, RecordSource, WantedRecords};
 use crate::cli::{Slice, runs_within};
 use crate::error::{At, Error, Kind, Result, shown};
 use crate::files;
+use crate::format::foreign_rows::remark;
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text};
 use crate::format::sequence_records::add_segments;
 use crate::format::{checked_sum, json_file};
@@ -27,7 +28,7 @@ use crate::record::statements::{ALIGNMENT, PACKED, TOKENIZER};
 use crate::record::tokens::{Identity, Segment, TokensBuilder};
 use crate::record::{RecordType, TOKENS};
 use crate::tokenizer::EOD;
-use crate::wording::{exactly, grouped};
+use crate::wording::exactly;
 
 /// About how many tokens a batch holds.
 const BATCH_TOKENS: usize = 1 << 18;
@@ -365,7 +366,7 @@ impl OpenFile {
                     let joined = join(&mut self.parts, &self.manifest, of, row).map_err(at)?;
                     let Some((sequence, is_whole, others)) = joined else { continue };
                     remarks.push(match others.as_slice() {
-                        [] => remark((row, piece.number, count), positions),
+                        [] => remark((row, piece.number, count), &positions),
                         rows => format!("rows {}: a piece in each", rows_in_words(rows)),
                     });
                     let name: &str = &self.name;
@@ -391,18 +392,6 @@ impl OpenFile {
         }
         let origin = Origin::numbered(source, first).with_remarks(remarks);
         Ok(Some((builder.finish()?, origin)))
-    }
-}
-
-/// Describes where a whole sequence is.
-fn remark((row, number, count): (u64, usize, usize), positions: Range<usize>) -> String {
-    let Range { start, end } = positions;
-    match count {
-        1 => format!("row {row}"),
-        _ => {
-            let (start, last) = (grouped(start as u64), grouped(end as u64 - 1));
-            format!("row {row}, piece {} of {count}: positions {start} to {last}", number + 1)
-        }
     }
 }
 

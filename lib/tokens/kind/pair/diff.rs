@@ -5,7 +5,8 @@ use crate::batch::Header;
 use crate::diff::{DiffRecord, DiffView, PARTS, hash};
 use crate::error::Result;
 use crate::kind::TokenTexts;
-use crate::kind::diff::{TokenRow, shown_tokens};
+use crate::kind::TokenRow;
+use crate::kind::diff::shown_tokens;
 use crate::record::pairs::{self, Pairs};
 
 impl DiffView for PairKind {

@@ -1,0 +1,307 @@
+//! Rows that other tools made for trainers: read in every encoding, checked, compared with the chats.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::checks::{found, found_on_stdin};
+use crate::common::models::{CHATML, write_model};
+use crate::common::{TempDir, bash, oracle, python, tool};
+
+/// Templates of the tests and of TRL.
+const TEMPLATES: [&str; 10] = [
+    "chatml",
+    "chatml_tools",
+    "gemma",
+    "llama3",
+    "mistral",
+    "r1",
+    "trl_cohere",
+    "trl_gptoss",
+    "trl_phi3",
+    "trl_qwen3",
+];
+
+/// 500 good rows have no finding, and each of 15 kinds of defects is found by its check, in its row, and nothing else.
+#[test]
+fn each_defect_is_found_in_its_row_and_nothing_else() {
+    let Some(python) = python() else { return };
+    let dir = TempDir::new();
+    let arguments = ["make", &dir.at("rows"), "--count", "50", "--only", &TEMPLATES.join(",")];
+    oracle(&python, "foreign_rows.py", &arguments).ok();
+    let cases = fs::read_to_string(dir.at("rows/cases.jsonl")).unwrap();
+    let (mut wrong, mut kinds, mut good) = (Vec::new(), Vec::new(), 0);
+    for case in cases.lines() {
+        let case: Value = serde_json::from_str(case).unwrap();
+        let at = |name: &str| dir.at(&format!("rows/{}", case[name].as_str().unwrap()));
+        let found = found(&[&at("file"), "--model", &at("model")]);
+        match case["check"].as_str() {
+            None => {
+                good += usize::from(at("file").ends_with("good.jsonl"))
+                    * fs::read_to_string(at("file")).unwrap().lines().count();
+                if !found.findings.is_empty() {
+                    wrong.push(format!("{case}: {:?}", found.run));
+                }
+            }
+            Some(check) => {
+                kinds.push(check.to_string());
+                let is_right = found.findings.len() == 1
+                    && found.findings[0]["check"] == check
+                    && is_at(&found.findings[0], &case["line"]);
+                if !is_right {
+                    wrong.push(format!("{case}: {:?}", found.run));
+                }
+            }
+        }
+    }
+    kinds.sort();
+    kinds.dedup();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(good, 500);
+    assert!(kinds.len() >= 15, "{kinds:?}");
+}
+
+/// Whether a finding is about a line.
+fn is_at(finding: &Value, line: &Value) -> bool {
+    finding["record"] == *line
+}
+
+/// Rows with these columns beside `input_ids`, of 20 rows.
+fn rows(dir: &TempDir, name: &str, row: impl Fn(i64) -> Value) -> Vec<Value> {
+    let rows: Vec<Value> = (0..20).map(row).collect();
+    dir.write(name, rows.iter().map(|row| format!("{row}\n")).collect::<String>());
+    rows
+}
+
+/// The sequences of a file: tokens, and for each token whether the next one is trained on.
+fn sequences(path: &str) -> Vec<(Value, Value)> {
+    let records = tool("ds-cat").args(&[path, "--to", "ndjson"]).run().ok().records();
+    records.into_iter().map(|mut of| (of["tokens"].take(), of["loss_mask"].take())).collect()
+}
+
+/// What a row trains on, as `ds-cat` says it.
+fn expected(ids: &[i64], trained: &[bool]) -> (Value, Value) {
+    let next = trained.iter().skip(1).map(|of| i64::from(*of)).chain([0]);
+    (json!(ids), json!(next.collect::<Vec<_>>()))
+}
+
+#[test]
+fn every_encoding_has_the_same_sequences() {
+    let Some(python) = python() else { return };
+    let dir = TempDir::new();
+    let ids = |number: i64| -> Vec<i64> { (0..number + 3).map(|at| 7 * number + at).collect() };
+    rows(&dir, "rows.jsonl", |number| {
+        let ids = ids(number);
+        let labels: Vec<i64> = ids.iter().map(|id| if id % 3 == 0 { *id } else { -100 }).collect();
+        json!({"text": format!("row {number}"), "input_ids": ids, "labels": labels, "score": 0.5})
+    });
+    oracle(&python, "foreign_rows.py", &["write", &dir.at("")]).ok();
+    let wanted: Vec<_> = (0..20)
+        .map(|number| {
+            let ids = ids(number);
+            expected(&ids, &ids.iter().map(|id| id % 3 == 0).collect::<Vec<_>>())
+        })
+        .collect();
+    bash(&format!("cd {}; gzip -k all/lines.json; zstd -q all/i64.arrow", dir.at(""))).ok();
+    let mut seen = 0;
+    for name in fs::read_dir(dir.at("all")).unwrap() {
+        let path = name.unwrap().path();
+        let path = path.to_str().unwrap();
+        if path.ends_with("/splits") {
+            // (A filter that makes data wants one split.)
+            assert_eq!(sequences(&format!("{path}/train")), wanted, "{path}");
+        } else {
+            assert_eq!(sequences(path), wanted, "{path}");
+            let checked = found(&[path]);
+            assert_eq!(checked.summary["records"], 20, "{path}");
+        }
+        seen += 1;
+    }
+    assert_eq!(seen, 19);
+    // From pipes, too.
+    for name in ["i64.parquet", "i64.arrow", "i64.arrows", "array.json", "lines.json"] {
+        let bytes = fs::read(dir.at(&format!("all/{name}"))).unwrap();
+        let run = tool("ds-cat").args(&["--count"]).input(&bytes).run().ok();
+        assert_eq!(run.text(), "20\n", "{name}");
+        assert_eq!(found_on_stdin(&[], &bytes).summary["records"], 20, "{name}");
+    }
+    // Slices of an Arrow file, and one that is cut.
+    let file = dir.at("all/i64.arrow");
+    let parts = (0..3).flat_map(|part| {
+        let slice = format!("{part}/3");
+        tool("ds-cat").args(&[&file, "--slice", &slice]).run().ok().records()
+    });
+    assert_eq!(parts.count(), 20);
+    let whole = fs::read(&file).unwrap();
+    for length in [8, 100, whole.len() / 2, whole.len() - 11, whole.len() - 1] {
+        let cut = dir.write("cut.arrow", &whole[..length]);
+        tool("ds-cat").args(&[&cut]).run().fails(1, &["cut.arrow: ", "truncated"]);
+        assert_eq!(found(&[&cut]).ids(), ["stream.end"], "{length}");
+    }
+}
+
+#[test]
+fn every_mask_says_what_is_trained_on() {
+    let dir = TempDir::new();
+    let ids = [5, 6, 7, 8, 9];
+    let all = [true; 5];
+    let some = [false, false, true, true, false];
+    let mask = json!([0, 0, 1, 1, 0]);
+    let cases = [
+        (json!({}), all),
+        (json!({"labels": [-100, -100, 7, 8, -100]}), some),
+        (json!({"loss_mask": mask}), some),
+        (json!({"assistant_masks": mask}), some),
+        (json!({"completion_mask": mask}), some),
+        // What two say is what both say.
+        (json!({"completion_mask": [0, 1, 1, 1, 1], "assistant_masks": [0, 0, 1, 1, 0]}), some),
+        (json!({"labels": [-100, 6, 7, 8, 9], "loss_mask": mask}), some),
+        // Megatron-Bridge's masks are about the next token.
+        (json!({"loss_mask": [0, 1, 1, 0, 0], "seq_start_id": [0]}), some),
+    ];
+    for (columns, trained) in cases {
+        let mut row = json!({"input_ids": ids});
+        row.as_object_mut().unwrap().extend(columns.as_object().unwrap().clone());
+        let path = dir.write("row.jsonl", format!("{row}\n"));
+        assert_eq!(sequences(&path), [expected(&ids, &trained)], "{row}");
+    }
+    let path = dir.write("row.jsonl", "{\"input_ids\": [1, 2]}\n");
+    assert_eq!(found(&[&path]).ids(), ["foreign.unmasked"]);
+}
+
+/// Rows are divided where lengths, starts, positions or numbers of sequences say so; padding is left out.
+#[test]
+fn packed_rows_are_divided() {
+    let dir = TempDir::new();
+    let ids = [1, 2, 3, 4, 5, 6, 7, 8];
+    let labels = [-100, 2, 3, -100, 5, -100, 7, 8];
+    let trained = |part: &[i64]| {
+        expected(part, &part.iter().map(|id| labels[*id as usize - 1] != -100).collect::<Vec<_>>())
+    };
+    let whole = [trained(&ids[..3]), trained(&ids[3..5]), trained(&ids[5..])];
+    for columns in [
+        json!({"seq_lengths": [3, 2, 3]}),
+        json!({"seq_start_id": [0, 3, 5]}),
+        json!({"position_ids": [0, 1, 2, 0, 1, 0, 1, 2]}),
+        json!({"attention_mask": [1, 1, 1, 2, 2, 3, 3, 3]}),
+        json!({"seq_lengths": [3, 2, 3], "position_ids": [0, 1, 2, 0, 1, 0, 1, 2]}),
+    ] {
+        let mut row = json!({"id": "a", "input_ids": ids, "labels": labels});
+        row.as_object_mut().unwrap().extend(columns.as_object().unwrap().clone());
+        let path = dir.write("row.jsonl", format!("{row}\n"));
+        assert_eq!(sequences(&path), whole, "{row}");
+    }
+    let padded = json!({
+        "input_ids": [0, 0, 1, 2, 3, 0], "attention_mask": [0, 0, 1, 1, 1, 0], "labels": [-100, -100, -100, 2, 3, -100],
+        "position_ids": [1, 1, 0, 1, 2, 1],
+    });
+    let path = dir.write("row.jsonl", format!("{padded}\n"));
+    assert_eq!(sequences(&path), [trained(&ids[..3])]);
+    // What does not fit is refused, with its place.
+    for (columns, cause) in [
+        (json!({"seq_lengths": [3, 2]}), "the seq_lengths add up to 5 of 8 tokens"),
+        (
+            json!({"seq_lengths": [8], "position_ids": [0, 1, 2, 0, 1, 0, 1, 2]}),
+            "seq_lengths divides the row into 1 sequence, position_ids into 3",
+        ),
+        (
+            json!({"attention_mask": [1, 1, 0, 1, 1, 1, 1, 1]}),
+            "attention_mask[2] is 0 between tokens",
+        ),
+        (json!({"loss_mask": [1, 1, 1, 1, 1, 1, 1, 3]}), "loss_mask[7] is 3, not 0 or 1"),
+        (json!({"labels": [-100, 2, 3]}), "8 tokens, 3 in labels"),
+        (
+            json!({"labels": [2, 3, 4, 5, 6, 7, 8, -100]}),
+            "each label is the next token, not its own",
+        ),
+        (json!({"attention_mask": [0, 0, 0, 0, 0, 0, 0, 0]}), "all of its tokens are padding"),
+        (json!({"input_ids": []}), "has no tokens in input_ids"),
+    ] {
+        let mut row = json!({"input_ids": ids});
+        row.as_object_mut().unwrap().extend(columns.as_object().unwrap().clone());
+        let path = dir.write("row.jsonl", format!("{row}\n"));
+        tool("ds-cat").args(&[&path]).run().fails(1, &["row.jsonl:1: ", cause]);
+    }
+}
+
+/// The rows of seq-pack without their manifest, which any other tool would lose, are those of the chats.
+#[test]
+fn rows_are_compared_with_their_chats() {
+    let dir = TempDir::new();
+    write_model(&dir, "model", CHATML);
+    let chat = |number: usize| {
+        let message = |role: &str, text: String| json!({"role": role, "content": text});
+        let (asked, said) = (format!("What is {number}?"), format!("It is {number}."));
+        json!({"messages": [message("user", asked), message("assistant", said)]})
+    };
+    let lines = |numbers: std::ops::Range<usize>| -> String {
+        numbers.map(|number| format!("{}\n", chat(number))).collect()
+    };
+    dir.write("chats.jsonl", lines(0..30));
+    dir.bash(
+        "set -o pipefail; export GRISTMILL_TO=arrow
+         chat-tok -q --model model chats.jsonl | span-mask | tee t.arrows | seq-pack -q -o r.parquet
+         ds-cat r.parquet --to ndjson | jq -c '. as $r | {input_ids: .tokens,
+             labels: [range(.tokens | length) | if . > 0 and $r.loss_mask[. - 1] == 1 then $r.tokens[.] else -100 end]}' > rows.jsonl",
+    )
+    .ok();
+    let compare = |more: &str| {
+        dir.bash(&format!(
+            "ds-diff rows.jsonl --model model <(chat-tok -q --model model chats.jsonl --to arrow | span-mask --to arrow) {more}"
+        ))
+    };
+    compare("").ok();
+    found(&[&dir.at("rows.jsonl"), "--model", &dir.at("model")]).nothing();
+    // Another answer, and another mask.
+    let text = dir.text("rows.jsonl");
+    let mut rows: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let length = rows[3]["labels"].as_array().unwrap().len();
+    rows[3]["labels"][length - 2] = json!(-100);
+    rows[7]["input_ids"][3] = json!(65);
+    let written: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    dir.write("rows.jsonl", written);
+    let run = compare("--format json");
+    assert_eq!(run.code(), Some(1), "{run:?}");
+    let told: Value = serde_json::from_str(&run.text()).unwrap();
+    assert_eq!(told["differences"], json!({"mask": 1, "tokens": 1}), "{told}");
+    let shown = compare("");
+    assert!(shown.text().contains("It is 3[[.]]<|im_end|>"), "{shown:?}");
+    // A packer reads them, and labels stay.
+    let packed = dir.bash(
+        "seq-pack -q rows.jsonl --model model -o p.parquet --form trl -n 64 && ds-cat p.parquet | jq -c '[.tokens, .loss_mask]' | sort > a
+         ds-cat rows.jsonl | jq -c '[.tokens, .loss_mask]' | sort > b; cmp a b",
+    );
+    packed.ok();
+}
+
+/// The findings are the same with one thread and several.
+#[test]
+fn threads_find_the_same() {
+    let dir = TempDir::new();
+    let model = write_model(&dir, "model", CHATML);
+    let path = dir.at("rows.jsonl");
+    let text: String = (0..20_000i64)
+        .map(|number| {
+            let digit = |at: u32| 40 + number / 80i64.pow(at % 3) % 80;
+            let mut ids: Vec<i64> = (0..20).map(digit).collect();
+            // (One in a hundred has an id that is none.)
+            ids[7] = if number % 100 == 0 { 100_000 } else { ids[7] };
+            let labels: Vec<i64> =
+                ids.iter().map(|id| if id % 11 == 0 { *id } else { -100 }).collect();
+            format!("{}\n", json!({"input_ids": ids, "labels": labels}))
+        })
+        .collect();
+    dir.write("rows.jsonl", text);
+    let run = |jobs: &str, path: &str| {
+        let run =
+            tool("ds-check").args(&[path, "--model", &model, "--format", "json", "-j", jobs]).run();
+        let mut records = run.records();
+        records.pop();
+        records
+    };
+    let one = run("1", &path);
+    let last = one.iter().rfind(|finding| finding["check"] == "foreign.token");
+    assert_eq!(last.unwrap()["record"], 1901, "{one:?}");
+    assert_eq!(one, run("4", &path));
+}
