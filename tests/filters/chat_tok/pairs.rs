@@ -203,12 +203,22 @@ fn what_is_no_pair_is_refused() {
             chosen.input(record.to_string()).run().ok();
         }
     }
-    // A template that writes what comes before by the answer; a prompt that no answer is printed behind.
-    let by_last = CHATML.replace("{%- for m in", "{{ messages[-1].content | length }}{%- for m in");
-    let by_last = write_model(&dir, "l", &by_last);
+    // A template with a switch: an answer without reasoning is given behind another prompt.
+    let switched = CHATML
+        .replace("'\n</think>\n\n' }}{% endif %}", "'\n</think>\n\n' }}{% else %}{{ '<think></think>\n\n' }}{% endif %}")
+        .replace(
+            "{{ '<|im_start|>assistant\n' }}",
+            "{{ '<|im_start|>assistant\n' }}{% if enable_thinking is defined and not enable_thinking %}\
+             {{ '<think></think>\n\n' }}{% else %}{{ '<think>\n' }}{% endif %}",
+        );
+    let switched = write_model(&dir, "s", &switched);
+    let record = json!({"prompt": "q", "chosen": "<think>r</think>a", "rejected": "b"});
+    let wanted = "the model gets another prompt for the rejected answer than for the chosen one: the template writes what \
+                  comes before by the answer (by its reasoning, or its calls); --take chosen in place of pair trains on \
+                  the chosen one";
+    assert_eq!(reason(&switched, &record), wanted);
+    // A prompt that no answer is printed behind.
     let record = json!({"prompt": "q", "chosen": "a", "rejected": "bb"});
-    let refused = run(&by_last, &[], &[record.clone()]);
-    assert_eq!(refused.code(), Some(1), "{refused:?}");
     let unprinted = CHATML
         .replace("{{ '<|im_start|>assistant\n' }}", "{{ '<|im_start|>assistant\n<think>\n' }}");
     let unprinted = write_model(&dir, "u", &unprinted);
