@@ -1,15 +1,13 @@
 //! Pairs of answers by a template: the prompt as the template writes it for a generation, and the last message of each
 //! chat as the model generates it.
 
-use std::ops::Range;
-
-use gristmill_template::{Chat, Finder, FoundAnswer, Prompt, Segment};
+use gristmill_template::{Chat, Finder, FoundAnswer, Prompt};
 
 use super::pairs::{TWO_PROMPTS, TokenPair};
 use super::spelled::MarkedChat;
-use super::template_renderer::{TemplateRenderer, is_turn};
+use super::template_renderer::TemplateRenderer;
 use crate::chat::{Json, LeftOutCounts, TemplateChat, of_rejected};
-use crate::model::{Marks, Unmarked, encode};
+use crate::model::{Marks, TextSegment, Unmarked, encode};
 use crate::visible;
 
 impl TemplateRenderer<'_> {
@@ -72,24 +70,34 @@ impl TemplateRenderer<'_> {
                 visible::line(&format!("{end:?}"))
             ));
         }
-        let mut sequences = std::mem::take(&mut self.whole);
-        sequences.clear();
-        let encoded = self.encode(chat, &found, marks, &mut sequences);
-        let said = encoded.map(|encoded| {
-            let is_said = |of: &&Segment| of.channel.is_some() && is_turn(&found, of.message);
-            let said = found.segments.iter().zip(&encoded.segments);
-            let mut said = said.filter(|(of, _)| is_said(of)).map(|(_, tokens)| tokens);
-            let first = said.next().map_or(0..0, Range::clone);
-            let end = said.next_back().map_or(first.end, |last| last.end);
-            answer.extend_from_slice(&sequences.rendered.tokens[first.start..end]);
-            self.shared.count_cuts(encoded.cuts);
-        });
-        self.whole = sequences;
-        said?;
+        let said = found.turns.first().map_or(0..0, |turn| turn.said.clone());
         self.shared.count_turns(&found);
-        Ok(match marks {
-            Some(marks) => self.shared.control(chat).unmarked(marks, &prompt),
-            None => Unmarked::plain(prompt),
-        })
+        let unmarked = |text: String| match marks {
+            Some(marks) => self.shared.control(chat).unmarked(marks, &text),
+            None => Unmarked::plain(text),
+        };
+        let (prompt, whole) = (unmarked(prompt), unmarked(found.text));
+        let said = {
+            let mut places = whole.places();
+            places(said.start)..places(said.end)
+        };
+        // (What stands before a token does not change what follows it, so most of the prompt is not encoded again.)
+        let from = match whole.pieces.is_empty() {
+            true => self.shared.last_token(&whole.text[..said.start]),
+            false => 0,
+        };
+        let text = &whole.text[from..];
+        let (begin, end) = (said.start - from, said.end - from);
+        let segment = |bytes, is_target| TextSegment { bytes, is_target };
+        let segments =
+            [segment(0..begin, false), segment(begin..end, true), segment(end..text.len(), false)];
+        self.tokens.clear();
+        let parts = (&segments[..], &whole.pieces[..]);
+        let (tokens, ends) = (&mut self.tokens, &mut self.ends);
+        let encoded = encode(&mut self.encoder, text, parts, tokens, ends);
+        let encoded = encoded.map_err(|error| error.to_string())?;
+        answer.extend_from_slice(&self.tokens[encoded.segments[1].clone()]);
+        self.shared.count_cuts(encoded.cuts);
+        Ok(prompt)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use gristmill_models::Encoder;
+use gristmill_models::{Encoder, TokenFinder};
 use gristmill_template::{
     Channel, Chat, Error as TemplateError, Finder, FoundTurns, Prompt, Records, Role,
     TrustGeneration, UnseenText, Value,
@@ -44,6 +44,8 @@ pub struct Templates {
     finders: [Finder; 2],
     /// The control tokens of these.
     control: [ControlTokens; 2],
+    /// All added tokens.
+    added: TokenFinder,
     chats: TemplateChats,
     settings: TemplateSettings,
     counts: Counts,
@@ -73,8 +75,9 @@ impl Templates {
             model.finder(model.template(has_tools).clone(), has_tools, &[], settings.generation)
         });
         let control = [false, true].map(|has_tools| model.control_tokens(has_tools));
+        let added = model.tokenizer().finder(|_| true);
         let (counts, unprinted) = Default::default();
-        Templates { model, finders, control, chats, settings, counts, unprinted }
+        Templates { model, finders, control, added, chats, settings, counts, unprinted }
     }
 
     pub fn model(&self) -> &ChatModel {
@@ -90,11 +93,16 @@ impl Templates {
         &self.control[usize::from(!chat.tools.is_empty())]
     }
 
+    /// Returns where the last added token of a text begins; 0 if there is none.
+    pub(super) fn last_token(&self, text: &str) -> usize {
+        self.added.find_all(text).last().map_or(0, |(_, place)| place.start)
+    }
+
     /// Returns what renders on one thread.
     pub fn renderer(&self) -> TemplateRenderer<'_> {
         let encoder = self.model.tokenizer().encoder();
-        let (ends, whole) = Default::default();
-        TemplateRenderer { shared: self, encoder, ends, whole }
+        let (ends, tokens) = Default::default();
+        TemplateRenderer { shared: self, encoder, ends, tokens }
     }
 
     /// Counts places inside a token at which texts were cut.
@@ -187,8 +195,8 @@ pub struct TemplateRenderer<'t> {
     pub(super) shared: &'t Templates,
     pub(super) encoder: Encoder,
     pub(super) ends: Vec<usize>,
-    /// A chat with an answer of a pair.
-    pub(super) whole: Sequences,
+    /// The tokens of an answer of a pair, and what stands before it.
+    pub(super) tokens: Vec<i32>,
 }
 
 impl Renderer for TemplateRenderer<'_> {

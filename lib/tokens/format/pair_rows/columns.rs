@@ -179,7 +179,7 @@ pub fn pairs_of(
         let labels = rows.column_by_name(LABEL).and_then(|labels| labels.as_boolean_opt());
         let labels = labels.ok_or_else(|| format!("column {LABEL}: wanted booleans"))?;
         let is_right = |row: usize| labels.is_valid(row) && labels.value(row) == (row < count);
-        if rows.num_rows() % 2 > 0 || !(0..rows.num_rows()).all(is_right) {
+        if !rows.num_rows().is_multiple_of(2) || !(0..rows.num_rows()).all(is_right) {
             return Err("a block is not as many chosen answers as rejected ones".to_string());
         }
     }

@@ -89,8 +89,7 @@ impl Numbers for PairStat {
 
     fn headline(&self, records: String) -> [(&'static str, String); 3] {
         let answers = self.chosen.sum().saturating_add(self.rejected.sum());
-        let answers = grouped(u64::try_from(answers).unwrap_or(u64::MAX));
-        [("pairs", records), ("tokens", grouped(self.tokens)), ("of answers", answers)]
+        [("pairs", records), ("tokens", grouped(self.tokens)), ("of answers", grouped(answers))]
     }
 
     fn sections<'a>(&'a self, out: &mut Sections<'a>, answer: &Answer) {
