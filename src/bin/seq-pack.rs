@@ -45,7 +45,9 @@ pub struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// The file of rows (.parquet), or the folder of llama-factory and olmo-core
+    /// The file of rows (.parquet), or their folder
+    ///
+    /// llama-factory and olmo-core are folders.
     #[arg(short, long, value_name = "FILE", required_unless_present = "index")]
     #[arg(add = WithoutEffect, value_parser = cli::on_disk())]
     output: Option<PathBuf>,
@@ -59,10 +61,11 @@ pub struct Args {
     #[arg(help_heading = "Rows")]
     metadata: Option<PathBuf>,
 
-    /// Form: rows (unpacked), trl, megatron-bridge; folders llama-factory,
-    /// olmo-core; of pairs trl-dpo, trl-reward, trl-kto [default: rows]
+    /// Form: rows, trl, trl-dpo and others (see --help)
+    /// [default: rows]
     ///
-    /// The default for --index alone is trl.
+    /// rows (unpacked), trl, megatron-bridge; folders llama-factory, olmo-core; of pairs trl-dpo, trl-reward, trl-kto. The
+    /// default for --index alone is trl.
     #[arg(long, value_enum, value_name = "FORM", hide_possible_values = true)]
     form: Option<AnyForm>,
 
@@ -144,7 +147,6 @@ pub struct Args {
 
 const HELP: &str = "\
 Examples:
-  seq-pack ROOT/train -o train.parquet
   seq-pack ROOT/train -o train.parquet --form trl --seq-length 8192 \\
       --overflow split
   seq-pack ROOT/train -o train.idx.parquet --form megatron-bridge \\

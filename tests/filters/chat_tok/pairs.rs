@@ -18,7 +18,7 @@ fn run(model: &str, flags: &[&str], records: &[Value]) -> Outcome {
 /// Why one record is refused.
 #[track_caller]
 fn reason(model: &str, record: &Value) -> String {
-    let run = run(model, &[], &[record.clone()]);
+    let run = run(model, &[], std::slice::from_ref(record));
     assert_eq!(run.code(), Some(1), "{run:?}");
     let (_, reason) = run.stderr.trim_end().split_once("stdin:1: ").expect("a place");
     reason.split_once(") ").map_or(reason, |(_, reason)| reason).to_string()
@@ -249,7 +249,7 @@ fn options_of_sequences_are_refused() {
             "--trust-generation yes: an answer of a pair begins behind its prompt; try: --trust-generation no",
         ),
     ] {
-        let run = run(&model, flags, &[short.clone()]);
+        let run = run(&model, flags, std::slice::from_ref(&short));
         run.exits(2, &[cause]);
     }
     tool("chat-harmony")
