@@ -15,9 +15,10 @@ use gristmill::cli::{
 use gristmill::dataset;
 use gristmill::error::{Error, Result, shown};
 use gristmill::files;
+use gristmill::format::forms::AnyForm;
 use gristmill::format::kd_root;
 use gristmill::format::kd_root::RowRule;
-use gristmill::format::pair_rows::{AnyForm, PairForm, PairRowsSettings, PairRowsSink};
+use gristmill::format::pair_rows::{PairForm, PairRowsSettings, PairRowsSink};
 use gristmill::format::token_rows::{
     ExtraColumn, FolderForm, FolderSettings, FolderSink, Form, PAD, RowCompression, RowsSettings,
     RowsTarget, SequenceRule, Triples, WindowSink, left, pack_triples, summary,

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::batch::Header;
 use crate::check::{Check, ModelSaid};
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::format::pair_rows::{self, OpenedPairRows, PairRowsManifest, PartTokens, pair_hash};
 use crate::record::PAIR;
 use crate::record::pairs::Pairs;
@@ -48,7 +48,7 @@ impl Family for PairRowsFamily {
         if let Some(manifest) = readable(path, opened.manifest(), &mut findings)? {
             outcome.what = format!("pairs for trainers ({})", manifest.form.name());
             outcome.notes.push(manifest.summary());
-            let pages = opened.file.check_pages().map_err(|e| Error::data(e).at(path));
+            let pages = opened.file.check_pages().at(path);
             readable(path, pages, &mut findings)?;
             let remark = pairs(opened, &manifest, context, &mut findings)?;
             outcome.notes.extend(remark.map(str::to_string));

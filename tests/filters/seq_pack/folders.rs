@@ -60,7 +60,7 @@ fn they_hold_the_rows() {
             let found =
                 python_code(&python, READ, &[form, &folder, &rows]).ok().records().remove(0);
             assert_eq!(found["rows"], 2345, "{form}");
-            let manifest = dir.json(&format!("{form}/gristmill.json"));
+            let manifest = dir.json(&format!("{form}/rows.json"));
             assert_eq!(manifest["sequences"], 2345);
             assert_eq!(manifest["trained_tokens"], found["trained"]);
             assert_no_temporaries(dir.path());
@@ -100,6 +100,6 @@ fn what_stands_there_stays_and_options_of_packing_are_refused() {
             .run_whatever();
         assert_ne!(cut.code(), Some(0));
         assert!(!dir.path().join("cut").join("state.json").exists());
-        assert!(!dir.path().join("cut").join("gristmill.json").exists());
+        assert!(!dir.path().join("cut").join("rows.json").exists());
     }
 }

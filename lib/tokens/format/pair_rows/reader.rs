@@ -56,8 +56,17 @@ impl OpenedPairRows {
         let bad = |cause: String| Error::data(format!("{KEY}: {cause}")).at(self.path.as_path());
         let manifest: PairRowsManifest =
             json_file::parse(self.manifest.as_bytes()).map_err(|e| bad(e.to_string()))?;
-        match json_file::other_schema(&manifest.schema_version, SCHEMA) {
-            Some(cause) => Err(bad(format!("schema_version {cause}"))),
+        if let Some(cause) = json_file::other_schema(&manifest.schema_version, SCHEMA) {
+            return Err(bad(format!("schema_version {cause}")));
+        }
+        let wanted = manifest.form.schema(false);
+        let is_there = |name: &str| self.file.schema().column_with_name(name).is_some();
+        match wanted.fields().iter().find(|field| !is_there(field.name())) {
+            Some(field) => Err(bad(format!(
+                "the file has no column {}, as --form {} has it",
+                field.name(),
+                manifest.form.name()
+            ))),
             None => Ok(manifest),
         }
     }

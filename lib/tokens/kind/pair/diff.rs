@@ -4,8 +4,8 @@ use super::PairKind;
 use crate::batch::Header;
 use crate::diff::{DiffRecord, DiffView, PARTS, hash};
 use crate::error::Result;
-use crate::kind::TokenTexts;
 use crate::kind::TokenRow;
+use crate::kind::TokenTexts;
 use crate::kind::diff::shown_tokens;
 use crate::record::pairs::{self, Pairs};
 

@@ -62,7 +62,7 @@ impl FolderForm {
 }
 
 /// What gristmill says of a folder.
-const MANIFEST: &str = "gristmill.json";
+const MANIFEST: &str = "rows.json";
 const SCHEMA: &str = "gristmill_folder_v1";
 
 /// A block of rows ends with this many sequences or tokens.
