@@ -67,6 +67,8 @@ STOPS = """
 <eot>
 <|endoftext|>
 """
+#: Templates for real tokenizers whose packages have none.
+WITHOUT_TEMPLATE = {"gpt4o": "chatml", "gptoss": "harmony", "llama2": "mistral"}
 GLM = ["<|user|>", "<|observation|>"]
 SPECIAL = re.compile(
     r"<[|｜][^<>|｜\n'\"{}]{1,40}[|｜]?>|<[A-Za-z_]{1,20}[|｜]>|</?s>|<(?:bos|eos|eot|pad|unk|sep|/?assistant|seed:[a-z_:]+|SPECIAL_\d+)>"
@@ -265,8 +267,16 @@ def models(folder, rng):
         write_model(folder / name, without_generation(source), tokens, eos, bos, stops)
         yield name, folder / name
     for path in sorted(chats.MODELS.glob("*/tokenizer_config.json")):
-        if isinstance(json.loads(path.read_text()).get("chat_template"), str):
-            yield f"real_{path.parent.name}", path.parent
+        config, name = json.loads(path.read_text()), path.parent.name
+        if isinstance(config.get("chat_template"), str):
+            yield f"real_{name}", path.parent
+        elif name in WITHOUT_TEMPLATE:
+            made = folder / f"real_{name}"
+            made.mkdir()
+            (made / "tokenizer.json").symlink_to((path.parent / "tokenizer.json").resolve())
+            template = chats.templates()[WITHOUT_TEMPLATE[name]]
+            (made / "tokenizer_config.json").write_text(json.dumps(config | {"chat_template": without_generation(template)}))
+            yield made.name, made
 
 
 def compare(program, count, seed, only, flags, limit=20):
