@@ -120,8 +120,8 @@ fn folders_that_save_to_disk_makes_are_read() {
          try: splits/train",
     );
     assert!(chats("splits/train") == chats("saved.jsonl"));
-    run(&dir, "ds-view saved").fails(2, &["try: saved/*.arrow"]);
-    run(&dir, "chat-harmony -q saved/data*.arrow | ds-view -").ok();
+    run(&dir, "ds-view saved").fails(2, &["try: chat-harmony saved | ds-view -"]);
+    run(&dir, "chat-harmony -q saved | ds-view -").ok();
 }
 
 #[test]
