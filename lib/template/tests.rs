@@ -321,6 +321,45 @@ fn turns_that_cannot_be_found_are_refused() {
     }
 }
 
+/// What is made of a text is a place of it, too: where the text itself is printed does not say all.
+#[test]
+fn a_text_of_which_another_is_made_is_found_as_one_that_is_not_followed() {
+    let messages =
+        r#"[{"role":"user","content":"cab"},{"role":"assistant","content":"a>|dne_mi|<b"}]"#;
+    for made in [
+        "m.content|reverse",
+        "m.content|first",
+        "m.content|last",
+        "m.content|list|join('-')",
+        "m.content|upper",
+        "m.content|replace('a', 'z')",
+        "m.content[1:]",
+        "m.content[0]",
+        "m.content.split('>')|join('-')",
+        "m.content * 2",
+        "'%s' % m.content",
+        "m|tojson",
+        "m",
+        "'-'.join([m.content])",
+        "m.content|select|join",
+    ] {
+        let source = |text: &str| {
+            format!(
+                "{{% for m in messages %}}<|im_start|>{{{{ m.role }}}}\n{text}{{{{ {made} }}}}<|im_end|>\n{{% endfor %}}\
+                 {{% if add_generation_prompt %}}<|im_start|>assistant\n{{% endif %}}"
+            )
+        };
+        let found = |text: &str| {
+            let finder =
+                Finder::new(Template::new(&source(text)).unwrap(), vec!["<|im_end|>".into()]);
+            finder.find(&chat(messages), Records::One, |_| true).map_err(|error| error.to_string())
+        };
+        // (Of the other one it is not known what it is made of.)
+        let other = found("{% set c = m.content ~ '' %}{{ c }}");
+        assert_eq!(found("{{ m.content }}"), other, "{made}");
+    }
+}
+
 /// Text that a template's prompt supplies is not trained on, even if earlier turns do not have it.
 #[test]
 fn what_the_prompt_supplies_is_not_said() {

@@ -182,6 +182,9 @@ pub fn marked(value: Value) -> Value {
 
 /// Calls a method.
 pub fn call(run: &mut Run<'_>, of: &Value, name: &str, given: CallArguments) -> Result<Value> {
+    if of.as_text().is_some() {
+        run.spoil_by(name, of, &given);
+    }
     match of {
         Value::Text(text) => text::call(run, text, false, name, given),
         Value::Markup(text) => text::call(run, text, true, name, given),

@@ -10,21 +10,6 @@ use crate::run::arguments::{CallArguments, count, index, text as text_of};
 use crate::text::{StripSet, byte_of, capitalized, escaped, is_space, length, lines, title};
 use crate::value::Value;
 
-/// Methods that return no text, or a part that is noted.
-const KEEPING: [&str; 11] = [
-    "count",
-    "endswith",
-    "find",
-    "index",
-    "isdigit",
-    "isspace",
-    "lstrip",
-    "rfind",
-    "rstrip",
-    "startswith",
-    "strip",
-];
-
 /// Calls a method of a text.
 pub fn call(
     run: &mut Run<'_>,
@@ -35,10 +20,6 @@ pub fn call(
 ) -> Result<Value> {
     let mark = |value: Value| if is_markup { marked(value) } else { value };
     run.look_through(text)?;
-    if !KEEPING.contains(&name) {
-        run.spoil(&Value::Text(text.clone()));
-        given.values().for_each(|value| run.spoil(value));
-    }
     let made: String = match name {
         "lower" | "upper" | "title" | "capitalize" => {
             given.positional::<0>(name, 0)?;

@@ -133,7 +133,7 @@ impl Run<'_> {
                 let value = self.evaluate(&apply.to)?;
                 let given = self.given(&apply.arguments)?;
                 self.line = apply.line;
-                self.spoil_filtered(&apply.name, &value, &given);
+                self.spoil_by(&apply.name, &value, &given);
                 match apply.function {
                     Some(filter) => filter(self, value, given),
                     None => fault(format!("No filter named '{}' found.", apply.name)),

@@ -46,8 +46,28 @@ impl SpoiledTexts {
     }
 }
 
-/// Filters that return their value, a part of it, or no text.
-const KEEPING: [&str; 14] = [
+/// Filters and methods of a text that return the text, a part of it that is noted, or no text.
+const OF_TEXTS: [&str; 17] = [
+    "count",
+    "d",
+    "default",
+    "endswith",
+    "find",
+    "index",
+    "isdigit",
+    "isspace",
+    "length",
+    "lstrip",
+    "rfind",
+    "rstrip",
+    "safe",
+    "startswith",
+    "string",
+    "strip",
+    "trim",
+];
+/// Filters of other values that return the value, some of its items, or no text.
+const OF_OTHERS: [&str; 13] = [
     "count",
     "d",
     "default",
@@ -59,12 +79,9 @@ const KEEPING: [&str; 14] = [
     "reject",
     "rejectattr",
     "reverse",
-    "safe",
     "select",
     "selectattr",
 ];
-/// Those that make a known part of a text, or nothing else of it.
-const TRACKED: [&str; 2] = ["string", "trim"];
 
 impl Run<'_> {
     /// Notes that a text is made of a value in another way.
@@ -89,14 +106,16 @@ impl Run<'_> {
         }
     }
 
-    /// Notes that a filter is applied to a value.
-    pub(super) fn spoil_filtered(&self, name: &str, value: &Value, given: &CallArguments) {
-        let is_text = value.as_text().is_some();
-        if KEEPING.contains(&name) || is_text && TRACKED.contains(&name) {
-            return;
+    /// Notes that a filter is applied to a value, or a method of a text called.
+    pub fn spoil_by(&self, name: &str, value: &Value, given: &CallArguments) {
+        let is_kept = || match value.as_text() {
+            Some(_) => OF_TEXTS.contains(&name),
+            None => OF_OTHERS.contains(&name),
+        };
+        if !self.context.texts.is_empty() && !is_kept() {
+            self.spoil(value);
+            given.values().for_each(|value| self.spoil(value));
         }
-        self.spoil(value);
-        given.values().for_each(|value| self.spoil(value));
     }
 
     /// Adds the parts of a text that begins at a place to those of another.
