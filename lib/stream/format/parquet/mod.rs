@@ -41,7 +41,7 @@ use serde_json::{Value, json};
 pub use manifest::{MANIFEST, StatedShard, compare_inputs};
 
 use crate::digest::sha256_hex;
-use crate::error::{At, Error, Place, Result};
+use crate::error::{At, Error, Kind, Place, Result};
 use crate::files;
 use crate::format::data_files::{PARQUET as PARQUET_FILES, refuse_left_out};
 use crate::panics::caught;
@@ -82,9 +82,30 @@ impl ParquetFile {
 
     /// Whether the bytes of the footer contain `key`: only then may the file state it. Nothing is
     /// decoded.
-    pub fn may_state(file: &File, key: &str) -> io::Result<bool> {
+    fn may_state(file: &File, key: &str) -> io::Result<bool> {
         let footer = ReadableFile::new(file.try_clone()?)?.footer()?;
         Ok(footer.is_some_and(|footer| memmem::find(&footer, key.as_bytes()).is_some()))
+    }
+
+    /// Opens a file of ours, which states something under this key in its footer, and returns the text of that. A file
+    /// that is not Parquet is reported elsewhere. (Every Parquet file is looked at here before its own reader gets it.)
+    pub fn if_stating(path: &Path, key: &str) -> Result<Option<(ParquetFile, String)>> {
+        if path.extension().is_none_or(|ending| ending != "parquet" && ending != "pq")
+            || !files::is_file(path)?
+        {
+            return Ok(None);
+        }
+        let file = files::open_member(path).at(path)?;
+        if !ParquetFile::may_state(&file, key).at(path)? {
+            return Ok(None);
+        }
+        let file = match ParquetFile::open(file).at(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == Kind::Data => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let stated = file.metadata_value(key).map(str::to_string);
+        Ok(stated.map(|stated| (file, stated)))
     }
 
     fn open_unguarded(file: ReadableFile) -> Result<ParquetFile, ParquetError> {

@@ -13,8 +13,7 @@ use super::manifest::{KEY, PairRowsManifest, SCHEMA};
 use super::{PairForm, pairs_of};
 use crate::batch::{Batch, Header, Origin, RecordSource, WantedRecords};
 use crate::cli::{Slice, runs_within};
-use crate::error::{At, Error, Kind, Result, shown};
-use crate::files;
+use crate::error::{At, Error, Result, shown};
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text};
 use crate::format::{checked_sum, json_file};
 use crate::model::refuse_two;
@@ -32,23 +31,9 @@ pub struct OpenedPairRows {
 impl OpenedPairRows {
     /// Opens a file if it is one of ours. A file that is not Parquet is reported elsewhere.
     pub fn if_rows(path: &Path) -> Result<Option<OpenedPairRows>> {
-        if path.extension().is_none_or(|ending| ending != "parquet" && ending != "pq")
-            || !files::is_file(path)?
-        {
-            return Ok(None);
-        }
-        let file = files::open_member(path).at(path)?;
-        if !ParquetFile::may_state(&file, KEY).at(path)? {
-            return Ok(None);
-        }
-        let file = match ParquetFile::open(file).at(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == Kind::Data => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let manifest = file.metadata_value(KEY).map(str::to_string);
+        let opened = ParquetFile::if_stating(path, KEY)?;
         let path = path.to_path_buf();
-        Ok(manifest.map(|manifest| OpenedPairRows { path, file, manifest }))
+        Ok(opened.map(|(file, manifest)| OpenedPairRows { path, file, manifest }))
     }
 
     /// Reads the manifest; the error is of the kind `Data`.
