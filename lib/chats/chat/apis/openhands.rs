@@ -6,6 +6,18 @@
 
 use super::{Api, set, take};
 
+/// The same as calls, and what is about the request, not said in it.
+const REPEATED: [&str; 8] = [
+    "args",
+    "context_window",
+    "cost",
+    "fncall_messages",
+    "fncall_response",
+    "latency_sec",
+    "timestamp",
+    "usage_summary",
+];
+
 pub const API: Api = Api {
     knows: |record| {
         let has = |key: &str| record.get(key).is_some();
@@ -19,13 +31,7 @@ pub const API: Api = Api {
             Some(answer) => set(&mut entries, "response", answer),
             None => tools.into_iter().for_each(|tools| set(&mut entries, "tools", tools)),
         }
-        // (The same as calls; the rest is about the request, not said in it.)
-        for key in ["fncall_messages", "fncall_response", "args", "context_window", "cost"] {
-            take(&mut entries, key);
-        }
-        for key in ["latency_sec", "timestamp", "usage_summary"] {
-            take(&mut entries, key);
-        }
+        entries.retain(|(key, _)| !REPEATED.contains(&&**key));
         Ok(entries)
     },
 };

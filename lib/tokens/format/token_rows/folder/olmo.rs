@@ -94,8 +94,8 @@ impl Part {
     }
 
     fn finish(self) -> Result<Vec<PendingFile>> {
-        let ends = self.ends.finish();
-        let ends = ends.map_err(|error| Error::write(ENDS.1, &error))?;
+        let path = shown(self.ends.get_ref().get_ref().path());
+        let ends = self.ends.finish().map_err(|error| Error::write(path, &error))?;
         [self.tokens, self.masks, ends].into_iter().map(finished).collect()
     }
 }
