@@ -126,6 +126,13 @@ impl TokenTable {
         if length == MISSING { None } else { self.blob.get(start..start + length as usize) }
     }
 
+    /// The number of an id's bytes; 0 if no token has the id.
+    #[inline]
+    pub fn length(&self, id: u32) -> usize {
+        let length = self.places.get(id as usize).map_or(MISSING, |place| place.1);
+        if length == MISSING { 0 } else { length as usize }
+    }
+
     /// Returns the id of the token with these bytes.
     pub fn id_of(&self, bytes: &[u8]) -> Option<u32> {
         (0..self.len()).find(|&id| self.get(id) == Some(bytes))

@@ -213,17 +213,21 @@ impl Pass<'_> {
         }
         let Some(ends) = &mut self.ends else { return };
         let mut at = part.start;
-        for &id in &self.ids[first..] {
-            at += self.tokens.get(id as u32).map_or(0, <[u8]>::len);
-            let mut end = at.min(part.end);
-            if text.is_char_boundary(end) {
-                ends.push(base + normal.original_end(end));
-                continue;
-            }
-            while !text.is_char_boundary(end) {
-                end += 1;
-            }
-            ends.push(base + normal.original_end_within(end));
+        let ids = self.ids[first..].iter();
+        // The end of each token, and the end of the character that it ends in.
+        let places = ids.map(|&id| {
+            at += self.tokens.length(id as u32);
+            let end = at.min(part.end);
+            let within = text.as_bytes()[end..].iter();
+            let within = within.take_while(|byte| **byte & 0xc0 == 0x80).count();
+            (end, end + within)
+        });
+        match normal {
+            NormalText::Same(_) => ends.extend(places.map(|(_, end)| base + end)),
+            NormalText::Other(changed) => ends.extend(places.map(|place| match place {
+                (end, whole) if end == whole => base + changed.original_end(end),
+                (_, whole) => base + changed.original_end_within(whole),
+            })),
         }
     }
 }

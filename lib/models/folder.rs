@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::config;
 use crate::error::{Cause, FolderError};
 use crate::template::{Template, choose, template_files, templates_of};
-use crate::text_file::{found, is_there, read_text};
+use crate::text_file::{found, is_there, read_bytes, read_text};
 use crate::tokenizer::{EngineChoice, Tokenizer};
 
 /// A model's folder, or one `tokenizer.json` alone.
@@ -79,9 +79,9 @@ impl Folder {
         let special_tokens = config::special_tokens(configs.of(0), configs.of(1))?;
         let files = [configs.of(0), configs.of(1), configs.of(2)];
         let stated = config::stated_tokens(files, &special_tokens)?;
-        let text = read_text(&tokenizer_path)?;
+        let file = read_bytes(&tokenizer_path)?;
         let (tokenizer, tokenizer_sha256) =
-            Tokenizer::parse(&tokenizer_path, text, stated, choice)?;
+            Tokenizer::parse(&tokenizer_path, file, stated, choice)?;
         let mut folder = Self {
             path: path.to_owned(),
             tokenizer_path,

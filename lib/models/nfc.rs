@@ -145,28 +145,34 @@ impl<'a> NormalText<'a> {
         }
     }
 
+    /// Maps an end in the normal text, which is not 0, to the original text.
+    pub fn original_end(&self, end: usize) -> usize {
+        match self {
+            Self::Same(_) => end,
+            Self::Other(changed) => changed.original_end(end),
+        }
+    }
+}
+
+impl ChangedText {
     /// For a token that ends within a character: the end of that character in the original text. (If two characters
     /// were combined, the end of the first, as in `tokenizers`.)
     pub fn original_end_within(&self, end: usize) -> usize {
-        let Self::Other(changed) = self else { return end };
-        changed.original(end - 1, end, |range| range.end)
+        self.original(end - 1, end, |range| range.end)
     }
 
     /// Maps an end in the normal text, which is not 0, to the original text: where the next character begins there,
     /// but not within a character that was taken apart.
     pub fn original_end(&self, end: usize) -> usize {
-        let Self::Other(changed) = self else { return end };
         let last = self.original_end_within(end);
-        let next = if end == changed.text.len() {
-            changed.original_length
+        let next = if end == self.text.len() {
+            self.original_length
         } else {
-            changed.original(end, end, |range| range.start)
+            self.original(end, end, |range| range.start)
         };
         next.max(last)
     }
-}
 
-impl ChangedText {
     /// Returns `of` the original bytes of the byte at `at`; in an unchanged part this is the byte at `place`.
     fn original(&self, at: usize, place: usize, of: impl Fn(Range<usize>) -> usize) -> usize {
         let after = self.parts.partition_point(|part| part.start <= at);
@@ -248,7 +254,11 @@ mod tests {
             for (start, character) in normal.text().char_indices() {
                 let end = start + character.len_utf8();
                 let last = original(end - 1..end).end;
-                assert_eq!(normal.original_end_within(end), last, "{text:?} {end}");
+                let within = match &normal {
+                    NormalText::Same(_) => end,
+                    NormalText::Other(changed) => changed.original_end_within(end),
+                };
+                assert_eq!(within, last, "{text:?} {end}");
                 let is_end = end == whole.get().len();
                 let next = if is_end { text.len() } else { original(end..end + 1).start };
                 assert_eq!(normal.original_end(end), next.max(last), "{text:?} {end}");

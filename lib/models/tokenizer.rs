@@ -16,7 +16,7 @@ use crate::fast::Fast;
 use crate::file::{Model, TokenizerFile};
 use crate::nfc::normalized;
 use crate::reference::Reference;
-use crate::text_file::sha256;
+use crate::text_file::{sha256, text_of};
 
 /// Encodes text to ids, and decodes ids. Clones share one tokenizer.
 #[derive(Clone)]
@@ -58,15 +58,16 @@ pub enum EngineKind {
 }
 
 impl Tokenizer {
-    /// Reads the text of `tokenizer.json`, and adds the tokens that configurations state; also returns the SHA-256 of
-    /// the text.
+    /// Reads the bytes of `tokenizer.json`, and adds the tokens that configurations state; also returns the SHA-256 of
+    /// the bytes.
     pub(crate) fn parse(
         path: &Path,
-        text: String,
+        bytes: Vec<u8>,
         stated: Vec<StatedToken>,
         choice: EngineChoice,
     ) -> Result<(Self, String), FolderError> {
-        let (hash, file) = both(|| sha256(text.as_bytes()), || TokenizerFile::parse(&text));
+        let text = text_of(path, &bytes)?;
+        let (hash, file) = both(|| sha256(&bytes), || TokenizerFile::parse(text));
         let mut file = file.map_err(|error| FolderError::new(path, Cause::Json(error)))?;
         let other = |message| FolderError::new(path, Cause::Content(message));
         if file.version != "1.0" {
@@ -106,13 +107,13 @@ impl Tokenizer {
             Err(why) => {
                 // (Our own engines refuse tokens that are there twice.)
                 check_tokens(&file.model).map_err(other)?;
-                // The text takes as much memory as the tokenizer, so it is dropped first.
+                // The file takes as much memory as the tokenizer, so it is dropped first.
                 let reference = if file.model.kind.as_deref() == Some("BPE") {
                     let mut file = file.into_owned();
-                    drop(text);
+                    drop(bytes);
                     Reference::with_merges(&mut file)
                 } else {
-                    Reference::without_merges(&file, &text)
+                    Reference::without_merges(&file, text)
                 };
                 let reference = reference.map_err(other)?;
                 (Engine::Reference(Box::new(reference)), format!("tokenizers, for {why}"))

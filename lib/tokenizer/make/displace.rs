@@ -26,9 +26,14 @@ fn place_keys(keys: Vec<u64>, seed: u64) -> Option<Placement> {
     for &key in &keys {
         ends[bucket(key)] += 1;
     }
-    let mut order: Vec<(u32, u32)> =
-        ends.iter().zip(0..).map(|(&count, number)| (count, number)).collect();
-    order.sort_unstable_by_key(|&(count, number)| (std::cmp::Reverse(count), number));
+    // The fullest buckets first; of equal ones in order.
+    let most = ends.iter().copied().max().unwrap_or(0);
+    let mut of_size = vec![Vec::new(); most as usize + 1];
+    for (&count, number) in ends.iter().zip(0u32..) {
+        of_size[count as usize].push(number);
+    }
+    let order = of_size.into_iter().enumerate().rev();
+    let order = order.flat_map(|(count, numbers)| numbers.into_iter().map(move |n| (count, n)));
     let mut sum = 0;
     for end in &mut ends {
         (*end, sum) = (sum, sum + *end);
@@ -44,7 +49,7 @@ fn place_keys(keys: Vec<u64>, seed: u64) -> Option<Placement> {
     let mut slots = vec![0usize; keys.len()];
     for (count, number) in order {
         let end = ends[number as usize] as usize;
-        let those = &members[end - count as usize..end];
+        let those = &members[end - count..end];
         let pilot = (0..=255u8).find(|&pilot| {
             those.iter().enumerate().all(|(at, &key)| {
                 let place = slot(keys[key as usize], pilot);

@@ -198,8 +198,10 @@ fn cut_borders(token: &[u8]) -> impl Iterator<Item = usize> {
 /// The bits of all two whole characters that are side by side in a token.
 fn neighbours(token: &[u8]) -> impl Iterator<Item = usize> {
     token.utf8_chunks().flat_map(|part| {
-        let points = || part.valid().chars().map(u32::from);
-        points().zip(points().skip(1)).map(|(left, right)| hash::neighbours_bit(left, right))
+        let mut last = None;
+        part.valid().chars().map(u32::from).filter_map(move |right| {
+            last.replace(right).map(|left| hash::neighbours_bit(left, right))
+        })
     })
 }
 
@@ -221,8 +223,6 @@ fn bytes(numbers: &[u32]) -> Vec<u8> {
 
 fn bits(count: usize, set: impl Iterator<Item = usize>) -> Vec<u8> {
     let mut bytes = vec![0u8; count / 8];
-    for bit in set {
-        bytes[bit / 8] |= 1 << (bit % 8);
-    }
+    set.for_each(|bit| bytes[bit / 8] |= 1 << (bit % 8));
     bytes
 }
