@@ -1,5 +1,7 @@
 //! `json.dumps`.
 
+use std::ops::Range;
+
 use gristmill_json::{write_ascii_string, write_string};
 
 use crate::error::{Result, fault, limit};
@@ -54,9 +56,23 @@ impl Form {
     }
 }
 
-/// Appends a value.
-pub fn write(out: &mut Vec<u8>, value: &Value, form: &Form) -> Result<()> {
-    write_at(out, value, form, 0)
+/// Appends a value; `note` gets each text in it, and where it stands between its quotes.
+pub fn write(
+    out: &mut Vec<u8>,
+    value: &Value,
+    form: &Form,
+    note: &mut dyn FnMut(&str, Range<usize>),
+) -> Result<()> {
+    Writer { out, form, note }.write(value, 0)
+}
+
+/// The number of bytes of a text between its quotes.
+pub fn length(text: &str, form: &Form) -> usize {
+    let mut out = Vec::new();
+    if !text.is_empty() {
+        string(&mut out, text, form);
+    }
+    out.len().saturating_sub(2)
 }
 
 fn float(value: f64) -> String {
@@ -75,91 +91,110 @@ fn string(out: &mut Vec<u8>, text: &str, form: &Form) {
     }
 }
 
-fn line(out: &mut Vec<u8>, form: &Form, level: usize) {
-    if let Some(indent) = &form.indent {
-        out.push(b'\n');
-        (0..level).for_each(|_| out.extend_from_slice(indent.as_bytes()));
-    }
-}
-
 /// Maximum length of the JSON, in bytes.
 const LONGEST: usize = 1 << 29;
 
-fn write_at(out: &mut Vec<u8>, value: &Value, form: &Form, level: usize) -> Result<()> {
-    if out.len() > LONGEST {
-        return limit("a JSON text that is too long");
-    }
-    match value {
-        Value::None => out.extend_from_slice(b"null"),
-        Value::Bool(true) => out.extend_from_slice(b"true"),
-        Value::Bool(false) => out.extend_from_slice(b"false"),
-        Value::Int(value) => out.extend_from_slice(value.to_string().as_bytes()),
-        Value::Big(value) => out.extend_from_slice(print::big(value)?.as_bytes()),
-        Value::Float(value) => out.extend_from_slice(float(*value).as_bytes()),
-        Value::Text(text) | Value::Markup(text) => string(out, text, form),
-        Value::List(items) | Value::Tuple(items) => {
-            if items.is_empty() {
-                out.extend_from_slice(b"[]");
-                return Ok(());
-            }
-            out.push(b'[');
-            for (place, item) in items.iter().enumerate() {
-                if place > 0 {
-                    out.extend_from_slice(form.item.as_bytes());
-                }
-                line(out, form, level + 1);
-                write_at(out, item, form, level + 1)?;
-            }
-            line(out, form, level);
-            out.push(b']');
-        }
-        Value::Dict(dict) => {
-            if dict.is_empty() {
-                out.extend_from_slice(b"{}");
-                return Ok(());
-            }
-            out.push(b'{');
-            let entries = dict.entries();
-            let places = match form.is_sorted {
-                true => {
-                    let keys: Vec<Value> = entries.iter().map(|(key, _)| key.clone()).collect();
-                    sorted(&keys, false)?
-                }
-                false => (0..entries.len()).collect(),
-            };
-            for (place, (key, value)) in places.into_iter().map(|at| &entries[at]).enumerate() {
-                if place > 0 {
-                    out.extend_from_slice(form.item.as_bytes());
-                }
-                line(out, form, level + 1);
-                write_key(out, key, form)?;
-                out.extend_from_slice(form.key.as_bytes());
-                write_at(out, value, form, level + 1)?;
-            }
-            line(out, form, level);
-            out.push(b'}');
-        }
-        other => {
-            return fault(format!("Object of type {} is not JSON serializable", other.type_name()));
-        }
-    }
-    Ok(())
+struct Writer<'w> {
+    out: &'w mut Vec<u8>,
+    form: &'w Form,
+    note: &'w mut dyn FnMut(&str, Range<usize>),
 }
 
-fn write_key(out: &mut Vec<u8>, key: &Value, form: &Form) -> Result<()> {
-    match key {
-        Value::Text(text) | Value::Markup(text) => string(out, text, form),
-        Value::None => string(out, "null", form),
-        Value::Bool(value) => string(out, if *value { "true" } else { "false" }, form),
-        Value::Int(value) => string(out, &value.to_string(), form),
-        Value::Big(value) => string(out, &print::big(value)?, form),
-        Value::Float(value) => string(out, &float(*value), form),
-        other => {
-            return fault(format!(
-                "keys must be str, int, float, bool or None, not {}",
-                other.type_name()
-            ));
+impl Writer<'_> {
+    fn line(&mut self, level: usize) {
+        if let Some(indent) = &self.form.indent {
+            self.out.push(b'\n');
+            (0..level).for_each(|_| self.out.extend_from_slice(indent.as_bytes()));
         }
     }
-    Ok(())
+
+    fn text(&mut self, text: &str) {
+        let start = self.out.len() + 1;
+        string(self.out, text, self.form);
+        (self.note)(text, start..self.out.len() - 1);
+    }
+
+    fn write(&mut self, value: &Value, level: usize) -> Result<()> {
+        let form = self.form;
+        if self.out.len() > LONGEST {
+            return limit("a JSON text that is too long");
+        }
+        match value {
+            Value::None => self.out.extend_from_slice(b"null"),
+            Value::Bool(true) => self.out.extend_from_slice(b"true"),
+            Value::Bool(false) => self.out.extend_from_slice(b"false"),
+            Value::Int(value) => self.out.extend_from_slice(value.to_string().as_bytes()),
+            Value::Big(value) => self.out.extend_from_slice(print::big(value)?.as_bytes()),
+            Value::Float(value) => self.out.extend_from_slice(float(*value).as_bytes()),
+            Value::Text(text) | Value::Markup(text) => self.text(text),
+            Value::List(items) | Value::Tuple(items) => {
+                if items.is_empty() {
+                    self.out.extend_from_slice(b"[]");
+                    return Ok(());
+                }
+                self.out.push(b'[');
+                for (place, item) in items.iter().enumerate() {
+                    if place > 0 {
+                        self.out.extend_from_slice(form.item.as_bytes());
+                    }
+                    self.line(level + 1);
+                    self.write(item, level + 1)?;
+                }
+                self.line(level);
+                self.out.push(b']');
+            }
+            Value::Dict(dict) => {
+                if dict.is_empty() {
+                    self.out.extend_from_slice(b"{}");
+                    return Ok(());
+                }
+                self.out.push(b'{');
+                let entries = dict.entries();
+                let places = match form.is_sorted {
+                    true => {
+                        let keys: Vec<Value> = entries.iter().map(|(key, _)| key.clone()).collect();
+                        sorted(&keys, false)?
+                    }
+                    false => (0..entries.len()).collect(),
+                };
+                for (place, (key, value)) in places.into_iter().map(|at| &entries[at]).enumerate() {
+                    if place > 0 {
+                        self.out.extend_from_slice(form.item.as_bytes());
+                    }
+                    self.line(level + 1);
+                    self.write_key(key)?;
+                    self.out.extend_from_slice(form.key.as_bytes());
+                    self.write(value, level + 1)?;
+                }
+                self.line(level);
+                self.out.push(b'}');
+            }
+            other => {
+                return fault(format!(
+                    "Object of type {} is not JSON serializable",
+                    other.type_name()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn write_key(&mut self, key: &Value) -> Result<()> {
+        let form = self.form;
+        match key {
+            Value::Text(text) | Value::Markup(text) => self.text(text),
+            Value::None => string(self.out, "null", form),
+            Value::Bool(value) => string(self.out, if *value { "true" } else { "false" }, form),
+            Value::Int(value) => string(self.out, &value.to_string(), form),
+            Value::Big(value) => string(self.out, &print::big(value)?, form),
+            Value::Float(value) => string(self.out, &float(*value), form),
+            other => {
+                return fault(format!(
+                    "keys must be str, int, float, bool or None, not {}",
+                    other.type_name()
+                ));
+            }
+        }
+        Ok(())
+    }
 }

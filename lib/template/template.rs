@@ -1,8 +1,9 @@
 //! Templates, and what a rendering of one returns.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+use foldhash::HashMap;
 
 use crate::chat::Chat;
 use crate::date::Date;
@@ -54,7 +55,7 @@ impl Template {
         let program = syntax::program(source).map_err(|error| *error)?;
         Ok(Template {
             program: Arc::new(program),
-            variables: HashMap::new(),
+            variables: HashMap::default(),
             date: None,
             limits: Limits::default(),
         })

@@ -4,6 +4,8 @@ mod lists;
 mod numbers;
 mod texts;
 
+use std::sync::Arc;
+
 use crate::error::{Result, unused};
 use crate::json;
 use crate::run::Run;
@@ -88,7 +90,11 @@ fn tojson(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value
     let names = ["ensure_ascii", "indent", "separators", "sort_keys"];
     let [ascii, indent, separators, sorted] = given.bind("tojson", names, 0)?;
     let form = json::Form::new(ascii, indent, separators, sorted)?;
-    let mut out = Vec::new();
-    json::write(&mut out, &value, &form)?;
-    run.text(String::from_utf8(out).unwrap_or_default())
+    let (mut out, mut parts) = (Vec::new(), Vec::new());
+    json::write(&mut out, &value, &form, &mut |text, at| {
+        run.note_quoted(text, at, |spaces| json::length(spaces, &form), &mut parts);
+    })?;
+    let text: Arc<str> = String::from_utf8(out).unwrap_or_default().into();
+    run.made_of(&text, parts);
+    run.text(text)
 }

@@ -42,11 +42,6 @@ impl Run<'_> {
         {
             return unsupported(format!("self.{name}: the text of a block is not supported"));
         }
-        if *value == Value::Function(Function::Blocks)
-            && self.program.blocks.iter().any(|block| block.name == *name)
-        {
-            return unsupported(format!("self.{name}: the text of a block is not supported"));
-        }
         match methods::safety(value, name) {
             Safety::Safe => {}
             Safety::Refused => {

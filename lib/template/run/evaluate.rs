@@ -73,6 +73,10 @@ impl Run<'_> {
                 }
             }
             Expr::Not(of) => Ok(Value::Bool(!self.is_true(of)?)),
+            Expr::Binary(Operator::Add, _) => {
+                let (texts, sum) = self.sum(expression)?;
+                self.behind(&texts, sum)
+            }
             Expr::Binary(operator, pair) => {
                 let left = self.evaluate(&pair.0)?;
                 let right = self.evaluate(&pair.1)?;
@@ -155,29 +159,7 @@ impl Run<'_> {
     pub fn print_expression(&mut self, expression: &Expr) -> Result<()> {
         match expression {
             Expr::Binary(Operator::Add, _) => {
-                let mut terms = Vec::new();
-                let mut first = expression;
-                while let Expr::Binary(Operator::Add, pair) = first {
-                    terms.push(&pair.1);
-                    first = &pair.0;
-                }
-                let mut sum = self.evaluate(first)?;
-                // The texts before this term.
-                let mut texts: Vec<Value> = Vec::new();
-                while let Some(term) = terms.pop() {
-                    let value = self.evaluate(term)?;
-                    if let (Value::Text(_), Value::Text(_)) = (&sum, &value) {
-                        texts.push(std::mem::replace(&mut sum, value));
-                        continue;
-                    }
-                    let texts = std::mem::take(&mut texts);
-                    if let (false, Value::Text(last)) = (texts.is_empty(), &sum) {
-                        let texts: Vec<&str> =
-                            texts.iter().filter_map(Value::as_text).chain([&**last]).collect();
-                        sum = self.joined(&texts)?;
-                    }
-                    sum = self.binary(Operator::Add, &sum, &value)?;
-                }
+                let (texts, sum) = self.sum(expression)?;
                 for text in &texts {
                     self.print(text)?;
                 }
@@ -194,6 +176,40 @@ impl Run<'_> {
                 let value = self.evaluate(other)?;
                 self.print(&value)
             }
+        }
+    }
+
+    /// Adds the terms of a sum from the left. Texts are joined where another value follows them: those before the last term
+    /// are returned by themselves.
+    fn sum(&mut self, expression: &Expr) -> Result<(Vec<Value>, Value)> {
+        let mut terms = Vec::new();
+        let mut first = expression;
+        while let Expr::Binary(Operator::Add, pair) = first {
+            terms.push(&pair.1);
+            first = &pair.0;
+        }
+        let mut sum = self.evaluate(first)?;
+        let mut texts = Vec::new();
+        while let Some(term) = terms.pop() {
+            let value = self.evaluate(term)?;
+            if let (Value::Text(_), Value::Text(_)) = (&sum, &value) {
+                texts.push(std::mem::replace(&mut sum, value));
+                continue;
+            }
+            sum = self.behind(&std::mem::take(&mut texts), sum)?;
+            sum = self.binary(Operator::Add, &sum, &value)?;
+        }
+        Ok((texts, sum))
+    }
+
+    /// Joins a text to others before it; returns a value before which there are none.
+    fn behind(&mut self, texts: &[Value], value: Value) -> Result<Value> {
+        match &value {
+            Value::Text(last) if !texts.is_empty() => {
+                let texts = texts.iter().filter_map(Value::as_text);
+                self.joined(&texts.chain([&**last]).collect::<Vec<_>>())
+            }
+            _ => Ok(value),
         }
     }
 
@@ -232,8 +248,10 @@ impl Run<'_> {
             return number::apply(operator, &a, &b);
         }
         if !matches!((operator, left, right), (Operator::Add, Value::Text(_), Value::Text(_))) {
-            let texts = [left, right].into_iter().filter(|value| value.as_text().is_some());
-            texts.for_each(|text| self.spoil(text));
+            // (Lists are joined and repeated with their items; a format has its arguments in a tuple.)
+            let is_made =
+                |value: &&Value| operator == Operator::Modulo || value.as_text().is_some();
+            [left, right].into_iter().filter(is_made).for_each(|value| self.spoil(value));
         }
         match (operator, left, right) {
             (Operator::Modulo, Value::Text(text), arguments) => {

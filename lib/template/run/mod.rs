@@ -15,9 +15,10 @@ mod printed;
 mod statements;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+use foldhash::HashMap;
 
 use crate::error::{Error, Result, limit};
 use crate::globals;
@@ -146,17 +147,17 @@ impl<'c> Run<'c> {
             objects: Vec::new(),
             journal: Vec::new(),
             journaled: 0,
-            scans: HashMap::new(),
+            scans: HashMap::default(),
             stored: None,
             bodies: Vec::new(),
-            exported: HashMap::new(),
+            exported: HashMap::default(),
             steps: context.limits.steps,
             bytes: context.limits.bytes,
             depth: 0,
             line: 0,
             generations: Vec::new(),
             printed: Vec::new(),
-            made: HashMap::new(),
+            made: HashMap::default(),
             spoiled: RefCell::default(),
         };
         run.enter(&program.loads);

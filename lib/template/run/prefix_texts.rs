@@ -49,6 +49,7 @@ pub struct Prefixes {
     first: usize,
     wholes: Vec<WholeText>,
     texts: Vec<std::result::Result<PrefixText, Error>>,
+    spoiled: SpoiledTexts,
 }
 
 /// The text of a prefix, in two parts.
@@ -70,12 +71,9 @@ impl Prefixes {
         let spoiled = spoiled.sorted();
         let of_texts = texts.iter_mut().flatten().map(|text| &mut text.printed);
         let printed = wholes.iter_mut().map(|whole| &mut whole.printed).chain(of_texts);
-        printed.for_each(|printed| {
-            printed.retain(|of| !spoiled.has(of.text));
-            printed.sort_unstable();
-        });
+        printed.for_each(|printed| printed.sort_unstable());
         let first = STORED.fetch_add(wholes.len(), Ordering::Relaxed);
-        Prefixes { first, wholes, texts }
+        Prefixes { first, wholes, texts, spoiled }
     }
 
     /// The text of a prefix, by its place among those that were wanted.
@@ -88,18 +86,21 @@ impl Prefixes {
         Ok(Parts { whole: self.first + text.whole, parts })
     }
 
-    /// Where a text of the context is printed in the text of a prefix.
-    pub fn printed(&self, number: usize, text: usize) -> impl Iterator<Item = &PrintedText> {
-        let of = self.texts[number].as_ref().ok();
-        let whole = of.map_or(&[][..], |of| &self.wholes[of.whole].printed);
-        let shared = of.map_or(0, |of| of.shared);
-        let rest = of.map_or(&[][..], |of| &of.printed);
+    /// Where a text of the context is printed in the text of a prefix, if it is known.
+    pub fn printed(
+        &self,
+        number: usize,
+        text: usize,
+    ) -> Option<impl Iterator<Item = &PrintedText>> {
+        self.text(number).ok().filter(|_| !self.spoiled.has(text))?;
+        let PrefixText { whole, shared, printed: rest, .. } = self.texts[number].as_ref().ok()?;
+        let whole = &self.wholes[*whole].printed;
         fn of_text(printed: &[PrintedText], text: usize) -> impl Iterator<Item = &PrintedText> {
             let from = printed.partition_point(|of| of.text < text);
             printed[from..].iter().take_while(move |of| of.text == text)
         }
-        let whole = of_text(whole, text).take_while(move |of| of.at < shared);
-        whole.chain(of_text(rest, text))
+        let whole = of_text(whole, text).take_while(move |of| of.at < *shared);
+        Some(whole.chain(of_text(rest, text)))
     }
 
     /// What `{% generation %}` names in the text of a prefix, as far as no other prefix has it.

@@ -1,10 +1,12 @@
 //! Where a template prints texts of its context: as they are, without their outer spaces, joined with others, or by a macro
 //! or block. What makes another text of one says so ([`Run::spoil`]): then its places are not known.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::Run;
 use super::arguments::CallArguments;
+use crate::text::is_space;
 use crate::value::Value;
 
 /// A text of the context, or a part of it, in a text.
@@ -18,6 +20,26 @@ pub struct PrintedText {
     pub from: usize,
     /// The bytes of the part.
     pub length: usize,
+    /// The bytes that it has in the other text: in JSON, some characters are written otherwise.
+    pub shown: usize,
+}
+
+impl PrintedText {
+    /// Where a byte of the text stands in the other text, if it is known.
+    pub fn start(&self, of: usize) -> Option<usize> {
+        match of.checked_sub(self.from)? {
+            0 => Some(self.at),
+            more => (self.shown == self.length && more < self.length).then_some(self.at + more),
+        }
+    }
+
+    /// Where the bytes of the text up to a place end in the other text, if it is known.
+    pub fn end(&self, of: usize) -> Option<usize> {
+        match of.checked_sub(self.from)? {
+            more if more == self.length => Some(self.at + self.shown),
+            more => (self.shown == self.length && more < self.length).then_some(self.at + more),
+        }
+    }
 }
 
 /// A text that was made of texts of the context.
@@ -47,41 +69,48 @@ impl SpoiledTexts {
 }
 
 /// Filters and methods of a text that return the text, a part of it that is noted, or no text.
-const OF_TEXTS: [&str; 17] = [
-    "count",
-    "d",
-    "default",
-    "endswith",
-    "find",
-    "index",
-    "isdigit",
-    "isspace",
-    "length",
-    "lstrip",
-    "rfind",
-    "rstrip",
-    "safe",
-    "startswith",
-    "string",
-    "strip",
-    "trim",
-];
+fn is_kept_of_text(name: &str) -> bool {
+    matches!(
+        name,
+        "count"
+            | "d"
+            | "default"
+            | "endswith"
+            | "find"
+            | "index"
+            | "isdigit"
+            | "isspace"
+            | "length"
+            | "lstrip"
+            | "rfind"
+            | "rstrip"
+            | "safe"
+            | "startswith"
+            | "string"
+            | "strip"
+            | "trim"
+    )
+}
+
 /// Filters of other values that return the value, some of its items, or no text.
-const OF_OTHERS: [&str; 13] = [
-    "count",
-    "d",
-    "default",
-    "first",
-    "items",
-    "last",
-    "length",
-    "list",
-    "reject",
-    "rejectattr",
-    "reverse",
-    "select",
-    "selectattr",
-];
+fn is_kept_of_other(name: &str) -> bool {
+    matches!(
+        name,
+        "count"
+            | "d"
+            | "default"
+            | "first"
+            | "items"
+            | "last"
+            | "length"
+            | "list"
+            | "reject"
+            | "rejectattr"
+            | "reverse"
+            | "select"
+            | "selectattr"
+    )
+}
 
 impl Run<'_> {
     /// Notes that a text is made of a value in another way.
@@ -106,11 +135,12 @@ impl Run<'_> {
         }
     }
 
-    /// Notes that a filter is applied to a value, or a method of a text called.
+    /// Notes that a filter is applied to a value, or a method of a text called. (`tojson` notes its texts itself.)
     pub fn spoil_by(&self, name: &str, value: &Value, given: &CallArguments) {
         let is_kept = || match value.as_text() {
-            Some(_) => OF_TEXTS.contains(&name),
-            None => OF_OTHERS.contains(&name),
+            _ if name == "tojson" => true,
+            Some(_) => is_kept_of_text(name),
+            None => is_kept_of_other(name),
         };
         if !self.context.texts.is_empty() && !is_kept() {
             self.spoil(value);
@@ -122,7 +152,8 @@ impl Run<'_> {
     fn parts_of(&self, text: &str, at: usize, parts: &mut Vec<PrintedText>) {
         let address = text.as_ptr().addr();
         if self.context.texts.binary_search(&address).is_ok() {
-            parts.push(PrintedText { text: address, at, from: 0, length: text.len() });
+            let length = text.len();
+            parts.push(PrintedText { text: address, at, from: 0, length, shown: length });
         } else if let Some(made) = self.made.get(&address) {
             let moved = |part: &PrintedText| PrintedText { at: at + part.at, ..*part };
             parts.extend(made.parts.iter().map(moved));
@@ -139,7 +170,7 @@ impl Run<'_> {
     }
 
     /// Notes the parts of a text.
-    pub(super) fn made_of(&mut self, text: &Arc<str>, parts: Vec<PrintedText>) {
+    pub fn made_of(&mut self, text: &Arc<str>, parts: Vec<PrintedText>) {
         if !parts.is_empty() {
             self.made.insert(text.as_ptr().addr(), MadeText { _text: text.clone(), parts });
         }
@@ -165,13 +196,48 @@ impl Run<'_> {
             let to = from + text.len();
             // (Of a part that is cut, the rest is left.)
             let cut = parts.into_iter().filter_map(|part| {
-                let (start, end) = (part.at.max(from), (part.at + part.length).min(to));
+                let (start, end) = (part.at.max(from), (part.at + part.shown).min(to));
                 let length = end.checked_sub(start).filter(|length| *length > 0)?;
-                let from_start = part.from + (start - part.at);
-                Some(PrintedText { at: start - from, from: from_start, length, ..part })
+                let at = start - from;
+                if part.shown == part.length {
+                    let from = part.from + (start - part.at);
+                    return Some(PrintedText { at, from, length, shown: length, ..part });
+                }
+                if length < part.shown {
+                    self.spoiled.borrow_mut().texts.push(part.text);
+                }
+                Some(PrintedText { at, ..part })
             });
             let cut = cut.collect();
             self.made_of(text, cut);
         }
+    }
+
+    /// Adds a text that stands between the quotes of JSON to the parts of that, without its outer spaces; `length` is the
+    /// length of such spaces there.
+    pub fn note_quoted(
+        &self,
+        text: &str,
+        at: Range<usize>,
+        length: impl Fn(&str) -> usize,
+        parts: &mut Vec<PrintedText>,
+    ) {
+        if self.context.texts.is_empty() {
+            return;
+        }
+        let address = text.as_ptr().addr();
+        if self.context.texts.binary_search(&address).is_err() {
+            let mut made = Vec::new();
+            self.parts_of(text, 0, &mut made);
+            self.spoiled.borrow_mut().texts.extend(made.iter().map(|part| part.text));
+            return;
+        }
+        let inner = text.trim_start_matches(is_space);
+        let from = text.len() - inner.len();
+        let inner = inner.trim_end_matches(is_space);
+        let start = at.start + length(&text[..from]);
+        let end = at.end - length(&text[from + inner.len()..]);
+        let shown = end.saturating_sub(start);
+        parts.push(PrintedText { text: address, at: start, from, length: inner.len(), shown });
     }
 }

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::difference::{Places, kinds};
+use memchr::memmem;
+
+use super::difference::Places;
 use super::mark::Kind;
 use super::{Channel, Turn};
 use crate::chat::Chat;
@@ -12,13 +14,13 @@ use crate::error::Error;
 pub fn channels(
     chat: &Chat,
     text: &str,
-    stops: &[String],
+    stops: &[memmem::Finder],
     turn: &Turn,
     places: &mut Places<'_>,
 ) -> Result<Vec<(Channel, Range<usize>)>, Error> {
     let (message, said) = (turn.message, &turn.said);
     let mut blocks: Vec<(Channel, Range<usize>)> = Vec::new();
-    for kind in kinds(&chat.messages()[message]) {
+    for &kind in places.kinds(message).iter() {
         let Some(place) = places.of(message, kind)? else { continue };
         let channel = match kind {
             Kind::Content => Channel::Final,

@@ -1,7 +1,9 @@
 //! Finds where the texts of messages stand in a rendering.
 
-use std::collections::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
+
+use foldhash::HashMap;
 
 use super::mark::{self, Kind, Marks};
 use crate::chat::Chat;
@@ -22,6 +24,8 @@ pub struct Places<'c> {
     template: &'c Template,
     chat: &'c Chat,
     text: &'c str,
+    /// The kinds of texts that each message has.
+    kinds: Vec<Rc<[Kind]>>,
     /// The places found so far, by message and kind: the bytes from the first shown text to the last; for a name, the
     /// bytes at which it is shown first; none if no text is shown.
     known: HashMap<(usize, Kind), Option<Range<usize>>>,
@@ -45,7 +49,7 @@ pub struct NumberedMarks {
 }
 
 /// The message that the names of tools are counted as.
-const TOOLS: usize = usize::MAX;
+pub const TOOLS: usize = usize::MAX;
 
 impl Marks for NumberedMarks {
     fn mark(&mut self, kind: Kind, text: &str) -> Option<String> {
@@ -89,11 +93,14 @@ pub fn marked(chat: &Chat, with_ids: bool) -> Option<(Chat, NumberedMarks)> {
     let mut messages = Vec::with_capacity(chat.messages().len());
     for (place, message) in chat.messages().iter().enumerate() {
         marks.message = place;
-        messages.push(mark::message(message, &mut marks));
+        messages.push(mark::message(message, &mut marks).unwrap_or_else(|| message.clone()));
     }
     marks.message = TOOLS;
     let tools = match chat.tools().as_list() {
-        Some(tools) => tools.iter().map(|of| mark::tool(of, &mut marks)).collect(),
+        Some(tools) => {
+            let tool = |of: &Value| mark::tool(of, &mut marks).unwrap_or_else(|| of.clone());
+            tools.iter().map(tool).collect()
+        }
         None => Vec::new(),
     };
     if marks.owners.len() >= 256 * SINGLE {
@@ -165,7 +172,7 @@ impl NumberedMarks {
 impl FoundMarks {
     /// The places of texts, from the first mark of a kind to its last; a name counts where it is shown first.
     fn places(&self, is_wanted: impl Fn(usize) -> bool) -> HashMap<(usize, Kind), Range<usize>> {
-        let mut places: HashMap<(usize, Kind), (Range<usize>, usize)> = HashMap::new();
+        let mut places: HashMap<(usize, Kind), (Range<usize>, usize)> = HashMap::default();
         for (_, owner, at) in self.0.iter().filter(|(_, owner, _)| is_wanted(owner.0)) {
             let (place, count) = places.entry(*owner).or_insert((*at..*at, 0));
             *count += 1;
@@ -188,7 +195,7 @@ impl FoundMarks {
     /// behind it.)
     fn shown(&self) -> Vec<(usize, Range<usize>)> {
         let mut shown: Vec<(usize, Range<usize>)> = Vec::new();
-        let mut open: HashMap<usize, usize> = HashMap::new();
+        let mut open: HashMap<usize, usize> = HashMap::default();
         let is_text = |(message, kind): (usize, Kind)| {
             message != TOOLS && !matches!(kind, Kind::Name(_) | Kind::Id(_))
         };
@@ -243,8 +250,10 @@ pub fn kinds(message: &Value) -> Vec<Kind> {
 impl<'c> Places<'c> {
     /// The places in a text, which are found one by one.
     pub fn new(template: &'c Template, chat: &'c Chat, text: &'c str) -> Places<'c> {
-        let (known, shown) = (HashMap::new(), Vec::new());
+        let (known, shown) = (HashMap::default(), Vec::new());
+        let kinds = chat.messages().iter().map(|message| kinds(message).into()).collect();
         Places {
+            kinds,
             template,
             chat,
             text,
@@ -272,6 +281,11 @@ impl<'c> Places<'c> {
         Places { known, shown, is_complete: true, has_tools, ..new }
     }
 
+    /// The kinds of texts that a message has.
+    pub fn kinds(&self, message: usize) -> Rc<[Kind]> {
+        self.kinds[message].clone()
+    }
+
     /// Returns the message whose text stands in a part of the text, other than the message that said it.
     pub fn other_within(
         &mut self,
@@ -280,9 +294,9 @@ impl<'c> Places<'c> {
     ) -> Result<Option<usize>, Error> {
         if !self.is_complete {
             let mut shown = Vec::new();
-            for (other, of) in self.chat.messages().iter().enumerate() {
-                let is_text = |kind: &Kind| !matches!(kind, Kind::Name(_) | Kind::Id(_));
-                for kind in kinds(of).into_iter().filter(is_text) {
+            for other in 0..self.chat.messages().len() {
+                let is_text = |kind: &&Kind| !matches!(kind, Kind::Name(_) | Kind::Id(_));
+                for &kind in self.kinds(other).iter().filter(is_text) {
                     shown.extend(self.of(other, kind)?.map(|place| (other, place)));
                 }
             }
@@ -312,7 +326,7 @@ impl<'c> Places<'c> {
             return Ok(known.clone());
         }
         let mut place = None;
-        if kinds(&self.chat.messages()[message]).contains(&kind) {
+        if self.kinds[message].contains(&kind) {
             let mark = self.mark();
             let mut other = self.changed(message, kind, mark)?;
             // An escape of the mark may begin like an escape of the text.
@@ -335,7 +349,9 @@ impl<'c> Places<'c> {
     /// Renders the chat with one kind of text marked.
     fn changed(&self, message: usize, kind: Kind, mark: char) -> Result<String, Error> {
         let mut messages = self.chat.messages().to_vec();
-        messages[message] = mark::message(&messages[message], &mut SingleMark { kind, mark });
+        if let Some(marked) = mark::message(&messages[message], &mut SingleMark { kind, mark }) {
+            messages[message] = marked;
+        }
         let other = self.template.render_values(Value::list(messages)?, self.chat, false);
         // (A template may refuse a marked text.)
         other.map(|other| other.text).map_err(|error| cause(message, &error))
@@ -344,7 +360,7 @@ impl<'c> Places<'c> {
     /// The bytes from the first shown text of a message to its last; none if no text is shown.
     pub fn of_message(&mut self, message: usize) -> Result<Option<Range<usize>>, Error> {
         let mut whole: Option<Range<usize>> = None;
-        for kind in kinds(&self.chat.messages()[message]) {
+        for &kind in self.kinds(message).iter() {
             if let Some(place) = self.of(message, kind)? {
                 whole = Some(match whole {
                     Some(whole) => whole.start.min(place.start)..whole.end.max(place.end),
@@ -362,7 +378,8 @@ impl<'c> Places<'c> {
         }
         let mut marks = SingleMark { kind: Kind::Content, mark: self.mark() };
         let tools = self.chat.tools().as_list().unwrap_or_default();
-        let tools = tools.iter().map(|of| mark::tool(of, &mut marks)).collect();
+        let tool = |of: &Value| mark::tool(of, &mut marks).unwrap_or_else(|| of.clone());
+        let tools = tools.iter().map(tool).collect();
         let chat = self.chat.replaced(self.chat.messages().to_vec(), tools)?;
         let shows = self.template.render(&chat, false).map_or(true, |other| other != self.text);
         self.has_tools = Some(shows);

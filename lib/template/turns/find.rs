@@ -1,11 +1,12 @@
 //! Finds the turns of a chat, and the records that they are trained on in.
 
-use std::collections::HashMap;
 use std::ops::Range;
+
+use foldhash::HashMap;
 
 use super::begin::{Asked, floor};
 use super::channels::channels;
-use super::difference::{Places, cause, head, kinds};
+use super::difference::{Places, cause, head};
 use super::mark::{self, Kind};
 use super::records::{Candidate, choose};
 use super::texts::{MarkedTexts, Marks, Texts};
@@ -29,7 +30,7 @@ pub fn find(
     let is_one = records == Records::One || turns.is_empty();
     let whole = is_one.then_some(chat.messages().len());
     let mut search = Search::new(finder, chat, turns, whole)?;
-    let mut generated = HashMap::new();
+    let mut generated = HashMap::default();
     for message in search.turns.clone() {
         match search.generated(message) {
             Ok(turn) => drop(generated.insert(message, turn)),
@@ -49,7 +50,7 @@ pub fn answer(finder: &Finder, chat: &Chat) -> Result<FoundAnswer, Error> {
     let mut search = Search::new(finder, chat, vec![message], None)?;
     let turn = search.generated(message);
     let turn = turn.map_err(|error| search.cause_of(error, message))?;
-    let found = search.record(message + 1, &HashMap::from([(message, &turn)]), &[])?;
+    let found = search.record(message + 1, &HashMap::from_iter([(message, &turn)]), &[])?;
     let prompt = match turn.prompt {
         Prompt::Switched => found.text[..turn.said.start].to_string(),
         _ => search.plain.of(message, true)?.after(0),
@@ -58,14 +59,11 @@ pub fn answer(finder: &Finder, chat: &Chat) -> Result<FoundAnswer, Error> {
 }
 
 /// The beginnings of a chat that a search looks at.
-fn prefixes(turns: &[usize], whole: Option<usize>, with_bare: bool) -> Vec<Prefix> {
+fn prefixes(turns: &[usize], whole: Option<usize>) -> Vec<Prefix> {
     let with = |count: usize, has_prompt: bool| Prefix { count, has_prompt };
     let before = turns.iter().filter(|turn| **turn > 0);
     let mut wanted: Vec<Prefix> = turns.iter().map(|turn| with(turn + 1, false)).collect();
-    wanted.extend(before.clone().map(|turn| with(*turn, true)));
-    if with_bare {
-        wanted.extend(before.map(|turn| with(*turn, false)));
-    }
+    wanted.extend(before.map(|turn| with(*turn, true)));
     wanted.extend(whole.map(|count| with(count, false)));
     wanted
 }
@@ -83,10 +81,9 @@ struct Search<'c> {
     chat: &'c Chat,
     /// The wanted turns.
     turns: Vec<usize>,
-    whole: Option<usize>,
     plain: Texts,
-    /// Whether `plain` has the chats before turns without a prompt, too.
-    has_bare: bool,
+    /// The chats before some turns, without a prompt.
+    bare: Option<Texts>,
     switched: Vec<Texts>,
     marks: Marks<'c>,
 }
@@ -102,19 +99,18 @@ impl<'c> Search<'c> {
         let ends = turns.iter().map(|turn| turn + 1).chain(whole);
         let ends = ends.map(|count| Prefix { count, has_prompt: false }).collect();
         let marks = Marks::new(template, chat, ends);
-        let wanted = prefixes(&turns, whole, false);
+        let wanted = prefixes(&turns, whole);
         let plain = Texts::new(template, chat, wanted, marks.addresses())?;
-        let (has_bare, switched) = (false, Vec::new());
-        Ok(Search { finder, chat, turns, whole, plain, has_bare, switched, marks })
+        let (bare, switched) = (None, Vec::new());
+        Ok(Search { finder, chat, turns, plain, bare, switched, marks })
     }
 
-    /// Renders the chats before turns without a prompt, too.
-    fn need_bare(&mut self) -> Result<(), Error> {
-        if !self.has_bare {
-            let wanted = prefixes(&self.turns, self.whole, true);
-            let texts = self.marks.addresses();
-            self.plain = Texts::new(&self.finder.template, self.chat, wanted, texts)?;
-            self.has_bare = true;
+    /// Renders the chats before turns without a prompt.
+    fn need_bare(&mut self, turns: &[usize]) -> Result<(), Error> {
+        let wanted = || turns.iter().map(|turn| Prefix { count: *turn, has_prompt: false });
+        if self.bare.as_ref().is_none_or(|bare| !wanted().all(|of| bare.has(of))) {
+            let template = &self.finder.template;
+            self.bare = Some(Texts::new(template, self.chat, wanted().collect(), &[])?);
         }
         Ok(())
     }
@@ -169,7 +165,7 @@ impl<'c> Search<'c> {
         if let Some(end) = self.behind_switched(message)? {
             return Ok(Some((end, Prompt::Switched)));
         }
-        self.need_bare()?;
+        self.need_bare(&self.turns.clone())?;
         let text = self.plain.of(message + 1, false).map_err(failed)?;
         let first = own.iter().min_by_key(|(_, place)| place.start);
         let texts = first.map_or(text.len(), |(kind, place)| {
@@ -212,7 +208,8 @@ impl<'c> Search<'c> {
     /// The chat before a turn, with a prompt and without.
     fn asked(&self, message: usize) -> Result<Asked<'_>, Error> {
         let of = |has_prompt: bool| {
-            self.plain.of(message, has_prompt).map_err(|error| cause(message, &error))
+            let texts = self.bare.as_ref().filter(|_| !has_prompt).unwrap_or(&self.plain);
+            texts.of(message, has_prompt).map_err(|error| cause(message, &error))
         };
         Ok(Asked { prompted: of(true)?, bare: of(false)? })
     }
@@ -292,7 +289,7 @@ impl<'c> Search<'c> {
         generated: &HashMap<usize, GeneratedTurn>,
     ) -> Result<FoundTurns, Error> {
         let text = self.plain.of(count, false)?;
-        let mut held = HashMap::new();
+        let mut held = HashMap::default();
         let mut others = Vec::new();
         for message in &self.turns {
             let turn = generated.get(message).filter(|turn| {
@@ -306,7 +303,7 @@ impl<'c> Search<'c> {
             }
         }
         if !others.is_empty() {
-            self.need_bare()?;
+            self.need_bare(&others)?;
         }
         self.record(count, &held, &others)
     }
@@ -404,7 +401,7 @@ impl<'c> Search<'c> {
             begin.ok_or_else(|| fail("the generation prompt does not stand before the texts"))?;
         let limit = next_texts(message, whole.end, chat, text, places)?;
         let mut own = Vec::new();
-        for kind in kinds(&chat.messages()[message]) {
+        for &kind in places.kinds(message).iter() {
             own.extend(places.of(message, kind)?.map(|place| (kind, place)));
         }
         let (end, has_stop) = self.end(message, &text[start..limit], &behind(start, &own))?;
@@ -442,8 +439,8 @@ fn behind(start: usize, own: &[(Kind, Range<usize>)]) -> Vec<Range<usize>> {
 /// Lists the texts of the chat that the rendering does not show.
 fn unseen(chat: &Chat, places: &mut Places<'_>) -> Result<Vec<UnseenText>, Error> {
     let mut unseen = Vec::new();
-    for (message, of) in chat.messages().iter().enumerate() {
-        for kind in kinds(of) {
+    for message in 0..chat.messages().len() {
+        for &kind in places.kinds(message).iter() {
             if places.of(message, kind)?.is_some() {
                 continue;
             }
@@ -468,7 +465,7 @@ fn unseen(chat: &Chat, places: &mut Places<'_>) -> Result<Vec<UnseenText>, Error
 /// Whether names of calls are not shown whose ids hold them.
 fn names_are_in_ids(chat: &Chat, places: &mut Places<'_>) -> Result<bool, Error> {
     for (message, of) in chat.messages().iter().enumerate() {
-        for kind in kinds(of) {
+        for &kind in places.kinds(message).iter() {
             if let Kind::Name(call) = kind
                 && mark::is_named_by_id(of, call)
                 && places.of(message, kind)?.is_none()

@@ -34,15 +34,15 @@ pub fn parts(text: &str) -> Option<(&str, &str, &str)> {
     Some((&text[..start], inner, &text[start + inner.len()..]))
 }
 
-/// Marks the texts of a message.
-pub fn message(message: &Value, marks: &mut dyn Marks) -> Value {
+/// Marks the texts of a message; none if none is marked.
+pub fn message(message: &Value, marks: &mut dyn Marks) -> Option<Value> {
     changed(message, &mut |key, value| match key {
-        "content" => Some(content(value, marks)),
+        "content" => content(value, marks),
         "reasoning_content" | "thinking" | "reasoning" => text(value, Kind::Reasoning, marks),
         "tool_calls" => match value {
             Value::List(calls) => {
-                let calls = calls.iter().enumerate().map(|(place, of)| call(of, place, marks));
-                list(calls.collect())
+                let mut place = 0..;
+                list(calls, &mut |of| call(of, place.next()?, marks))
             }
             _ => None,
         },
@@ -76,87 +76,92 @@ pub fn is_named_by_id(message: &Value, call: usize) -> bool {
     id.zip(name(message, call)).is_some_and(|(id, name)| id.contains(name))
 }
 
-/// Marks the name of a tool.
-pub fn tool(of: &Value, marks: &mut dyn Marks) -> Value {
+/// Marks the name of a tool; none if it is not marked.
+pub fn tool(of: &Value, marks: &mut dyn Marks) -> Option<Value> {
     changed(of, &mut |key, value| match (key, value) {
-        ("function", Value::Dict(_)) => Some(changed(value, &mut |key, value| match key {
+        ("function", Value::Dict(_)) => changed(value, &mut |key, value| match key {
             "name" => text(value, Kind::Content, marks),
             _ => None,
-        })),
+        }),
         ("name", value) => text(value, Kind::Content, marks),
         _ => None,
     })
 }
 
-fn list(items: Vec<Value>) -> Option<Value> {
-    Value::list(items).ok()
+/// Replaces items for which `change` returns another; none if it never does.
+fn replaced<T: Clone>(items: &[T], change: &mut dyn FnMut(&T) -> Option<T>) -> Option<Vec<T>> {
+    let mut made: Option<Vec<T>> = None;
+    for (place, item) in items.iter().enumerate() {
+        let other = change(item);
+        if other.is_some() {
+            made.get_or_insert_with(|| items[..place].to_vec());
+        }
+        if let Some(made) = &mut made {
+            made.push(other.unwrap_or_else(|| item.clone()));
+        }
+    }
+    made
+}
+
+fn list(items: &[Value], change: &mut dyn FnMut(&Value) -> Option<Value>) -> Option<Value> {
+    Value::list(replaced(items, change)?).ok()
+}
+
+fn dict(
+    of: &Dict,
+    change: &mut dyn FnMut(&(Value, Value)) -> Option<(Value, Value)>,
+) -> Option<Value> {
+    let mut made = Dict::default();
+    for (key, value) in replaced(of.entries(), change)? {
+        made.insert(key, value).ok()?;
+    }
+    Some(Value::Dict(Arc::new(made)))
 }
 
 /// Replaces values of a dict for which `change` returns another.
-fn changed(of: &Value, change: &mut dyn FnMut(&str, &Value) -> Option<Value>) -> Value {
-    let Value::Dict(dict) = of else { return of.clone() };
-    let mut made = Dict::default();
-    for (key, value) in dict.entries() {
-        let other = key.as_text().and_then(|key| change(key, value));
-        if made.insert(key.clone(), other.unwrap_or_else(|| value.clone())).is_err() {
-            return of.clone();
-        }
-    }
-    Value::Dict(Arc::new(made))
+fn changed(of: &Value, change: &mut dyn FnMut(&str, &Value) -> Option<Value>) -> Option<Value> {
+    dict(of.as_dict()?, &mut |(key, value)| Some((key.clone(), change(key.as_text()?, value)?)))
 }
 
 fn text(value: &Value, kind: Kind, marks: &mut dyn Marks) -> Option<Value> {
     marks.mark(kind, value.as_text()?).map(Value::from)
 }
 
-/// Returns the value with marks; itself if it is not marked.
-fn marked(value: &Value, kind: Kind, marks: &mut dyn Marks) -> Value {
-    text(value, kind, marks).unwrap_or_else(|| value.clone())
-}
-
 /// Marks a content: a text, a list of texts and of parts with texts, or an object (a tool's result).
-fn content(value: &Value, marks: &mut dyn Marks) -> Value {
+fn content(value: &Value, marks: &mut dyn Marks) -> Option<Value> {
     match value {
-        Value::List(parts) => {
-            let part = |part: &Value| match part {
-                Value::Dict(_) => changed(part, &mut |key, value| match key {
-                    "text" => text(value, Kind::Content, marks),
-                    _ => None,
-                }),
-                other => marked(other, Kind::Content, marks),
-            };
-            list(parts.iter().map(part).collect()).unwrap_or_else(|| value.clone())
-        }
+        Value::List(parts) => list(parts, &mut |part| match part {
+            Value::Dict(_) => changed(part, &mut |key, value| match key {
+                "text" => text(value, Kind::Content, marks),
+                _ => None,
+            }),
+            other => text(other, Kind::Content, marks),
+        }),
         other => all(other, Kind::Content, true, marks),
     }
 }
 
 /// Marks the texts in a value, and its keys if `with_keys`: an object of numbers has no texts but its keys.
-fn all(value: &Value, kind: Kind, with_keys: bool, marks: &mut dyn Marks) -> Value {
+fn all(value: &Value, kind: Kind, with_keys: bool, marks: &mut dyn Marks) -> Option<Value> {
     match value {
-        Value::List(items) => {
-            let items = items.iter().map(|item| all(item, kind, with_keys, marks)).collect();
-            list(items).unwrap_or_else(|| value.clone())
-        }
-        Value::Dict(dict) => {
-            let mut made = Dict::default();
-            for (key, of) in dict.entries() {
-                let key = if with_keys { marked(key, kind, marks) } else { key.clone() };
-                if made.insert(key, all(of, kind, with_keys, marks)).is_err() {
-                    return value.clone();
-                }
-            }
-            Value::Dict(Arc::new(made))
-        }
-        other => marked(other, kind, marks),
+        Value::List(items) => list(items, &mut |item| all(item, kind, with_keys, marks)),
+        Value::Dict(entries) => dict(entries, &mut |(key, of)| {
+            let other_key = if with_keys { text(key, kind, marks) } else { None };
+            let other = all(of, kind, with_keys, marks);
+            let is_changed = other_key.is_some() || other.is_some();
+            let entry =
+                || (other_key.unwrap_or_else(|| key.clone()), other.unwrap_or_else(|| of.clone()));
+            is_changed.then(entry)
+        }),
+        other => text(other, kind, marks),
     }
 }
 
-fn call(of: &Value, place: usize, marks: &mut dyn Marks) -> Value {
+fn call(of: &Value, place: usize, marks: &mut dyn Marks) -> Option<Value> {
     changed(of, &mut |key, value| match (key, value) {
-        ("function", Value::Dict(_)) => Some(call(value, place, marks)),
+        ("function", Value::Dict(_)) => call(value, place, marks),
         ("name", value) => text(value, Kind::Name(place), marks),
-        ("arguments", value) => Some(all(value, Kind::Arguments(place), false, marks)),
+        ("arguments", value) => all(value, Kind::Arguments(place), false, marks),
         ("id", value) => text(value, Kind::Id(place), marks),
         _ => None,
     })

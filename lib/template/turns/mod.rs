@@ -37,6 +37,8 @@ mod texts;
 
 use std::ops::Range;
 
+use memchr::memmem;
+
 use crate::chat::Chat;
 use crate::error::Error;
 use crate::template::Template;
@@ -166,7 +168,8 @@ pub struct Finder {
     template: Template,
     /// With other values of the switches that the template reads.
     switched: Vec<Template>,
-    stops: Vec<String>,
+    /// Searches for the texts that end a turn.
+    stops: Vec<memmem::Finder<'static>>,
     /// The texts of tokens that no text has.
     specials: Vec<String>,
     trust: TrustGeneration,
@@ -175,7 +178,8 @@ pub struct Finder {
 impl Finder {
     /// A finder for a template; `stops` are the texts that end a turn.
     pub fn new(template: Template, stops: Vec<String>) -> Finder {
-        let stops = stops.into_iter().filter(|stop| !stop.is_empty()).collect();
+        let stops = stops.iter().filter(|stop| !stop.is_empty());
+        let stops = stops.map(|stop| memmem::Finder::new(stop).into_owned()).collect();
         let (switched, specials) = (Vec::new(), Vec::new());
         Finder { template, switched, stops, specials, trust: TrustGeneration::default() }
     }
@@ -230,16 +234,21 @@ impl Chat {
     }
 
     /// The first stop token in a part of a rendering of the chat.
-    fn stop(&self, text: &str, stops: &[String], within: Range<usize>) -> Option<Range<usize>> {
-        let around = &text[within.clone()];
+    fn stop(
+        &self,
+        text: &str,
+        stops: &[memmem::Finder],
+        within: Range<usize>,
+    ) -> Option<Range<usize>> {
+        let around = text[within.clone()].as_bytes();
         let is_text = |at: usize| {
             self.text_mark().is_some_and(|mark| text[..within.start + at].ends_with(mark))
         };
-        let first = |stop: &String| match self.text_mark() {
-            None => around.find(stop),
-            Some(_) => around.match_indices(stop).map(|(at, _)| at).find(|at| !is_text(*at)),
+        let first = |stop: &memmem::Finder| match self.text_mark() {
+            None => stop.find(around),
+            Some(_) => stop.find_iter(around).find(|at| !is_text(*at)),
         };
-        let stops = stops.iter().filter_map(|stop| Some((first(stop)?, stop.len())));
+        let stops = stops.iter().filter_map(|stop| Some((first(stop)?, stop.needle().len())));
         // (If two stop tokens begin at one place, the longer one is taken.)
         let (at, length) = stops.min_by_key(|(at, length)| (*at, usize::MAX - length))?;
         Some(within.start + at..within.start + at + length)

@@ -1,5 +1,7 @@
 //! Splits a text into segments.
 
+use memchr::memmem;
+
 use super::difference::Places;
 use super::{Channel, LocatedTurn, Role, Segment, role_of};
 use crate::chat::Chat;
@@ -28,7 +30,7 @@ impl Cover {
 
 /// Returns the segments of a text, without gaps.
 pub fn cover(
-    stops: &[String],
+    stops: &[memmem::Finder],
     chat: &Chat,
     text: &str,
     turns: &[LocatedTurn],

@@ -1,7 +1,6 @@
 //! The renderings of a chat up to each of its turns, plain and with marks.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
 use std::ops::Range;
 
 use super::difference::{self, Alignment, NumberedMarks, Places, kinds};
@@ -16,7 +15,8 @@ use crate::template::Template;
 #[derive(Debug)]
 pub struct Texts {
     prefixes: Prefixes,
-    numbers: HashMap<Prefix, usize>,
+    /// The beginnings, in order.
+    wanted: Vec<Prefix>,
 }
 
 impl Texts {
@@ -30,13 +30,17 @@ impl Texts {
         wanted.sort();
         wanted.dedup();
         let prefixes = template.render_prefixes(chat, &wanted, texts)?;
-        let numbers = wanted.into_iter().enumerate().map(|(number, of)| (of, number)).collect();
-        Ok(Texts { prefixes, numbers })
+        Ok(Texts { prefixes, wanted })
+    }
+
+    /// Whether a beginning was rendered.
+    pub fn has(&self, of: Prefix) -> bool {
+        self.wanted.binary_search(&of).is_ok()
     }
 
     fn number(&self, count: usize, has_prompt: bool) -> Result<usize, Error> {
-        let number = self.numbers.get(&Prefix { count, has_prompt }).copied();
-        number.ok_or_else(|| Error::Chat("a prefix that was not rendered".into()))
+        let number = self.wanted.binary_search(&Prefix { count, has_prompt });
+        number.map_err(|_| Error::Chat("a prefix that was not rendered".into()))
     }
 
     /// The rendering of the first `count` messages.
@@ -44,10 +48,10 @@ impl Texts {
         self.prefixes.text(self.number(count, has_prompt)?)
     }
 
-    /// Where a text of the chat is printed in the rendering of the first `count` messages, by the address of its bytes.
-    pub fn printed(&self, count: usize, text: usize) -> impl Iterator<Item = &PrintedText> {
-        let number = self.number(count, false).ok();
-        number.into_iter().flat_map(move |number| self.prefixes.printed(number, text))
+    /// Where a text of the chat is printed in the rendering of the first `count` messages, by the address of its bytes, if
+    /// it is known.
+    pub fn printed(&self, count: usize, text: usize) -> Option<impl Iterator<Item = &PrintedText>> {
+        self.prefixes.printed(self.number(count, false).ok()?, text)
     }
 
     /// What `{% generation %}` names in the rendering of the first `count` messages, as far as it stands for them alone.
@@ -168,5 +172,71 @@ impl<'c> Marks<'c> {
         self.marked()
             .and_then(|marked| marked.places(self.template, chat, text, count))
             .unwrap_or_else(|| Places::new(self.template, chat, text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+
+    /// Texts that a template prints as JSON stand where marks show them, if it is known where they stand.
+    #[test]
+    fn printed_texts_stand_where_marks_show_them() {
+        let messages = r#"[{"role":"user","content":"get"},
+            {"role":"assistant","content":" \"é\" \n","reasoning_content":"r","tool_calls":[
+                {"function":{"name":"get","arguments":{"b":"\t \"q\"\n ","a":[1,"é\\",{"k":" "}],"n":{}}}},
+                {"function":{"name":"put","arguments":{"n":1}}}]},
+            {"role":"tool","name":"get","content":{"n":5,"t":"get"}},
+            {"role":"assistant","content":"b","reasoning_content":"s"}]"#;
+        let chat = Chat::new(Value::from_json(messages).unwrap().as_list().unwrap().to_vec());
+        let chat = chat.unwrap();
+        let mut known = Vec::new();
+        for made in [
+            "c.function.arguments|tojson",
+            "c.function.arguments|tojson(ensure_ascii=true)",
+            "c.function.arguments|tojson(indent=2)",
+            "c.function.arguments|tojson(sort_keys=true)",
+            "c.function.name + (c.function.arguments|tojson)",
+            "c.function|tojson",
+            "c|tojson|trim|string",
+            "c|tojson|trim('{}')",
+            "{'name': c.function.name, 'x': c.function.arguments, 'y': 1}|tojson",
+            "c.function.name|tojson",
+            "m.tool_calls|tojson",
+            "m|tojson",
+            "c|tojson|trim('{\"funct}')",
+            "(c|tojson)[:-1]",
+            "'%s' % (c|tojson)",
+            "'%s%s' % (c.function.name, c.function.arguments)",
+            "{'name': c.function.name + '!'}|tojson",
+            "c.function.arguments.values()|list|tojson",
+            "c.function.arguments|tojson|tojson",
+        ] {
+            let source = format!(
+                "{{% for m in messages %}}<{{{{ m.role }}}}>{{% if loop.last %}}{{{{ m.reasoning_content }}}}{{% endif %}}\
+                 {{{{ m.content if m.content is string else m.content|tojson }}}}\
+                 {{% for c in m.tool_calls or [] %}}<call>{{{{ {made} }}}}</call>{{% endfor %}}{{% endfor %}}"
+            );
+            let template = Template::new(&source).unwrap();
+            let count = chat.messages().len();
+            let wanted = vec![Prefix { count, has_prompt: false }];
+            let printed = PrintedTexts::of(&chat).unwrap();
+            let texts = Texts::new(&template, &chat, wanted.clone(), &printed.addresses).unwrap();
+            let marked = MarkedTexts::new(&template, &chat, false, wanted).unwrap();
+            let plain = texts.of(count, false).unwrap();
+            let other = marked.texts.of(count, false).unwrap();
+            let (own, other) = (
+                printed.places(&texts, count),
+                marked.marks.align(&plain, &other, &mut Alignment::default()),
+            );
+            known.push(own.is_some());
+            if let (Some(own), Some(other)) = (own, other) {
+                for message in 0..count {
+                    assert_eq!(own.of_message(message), other.of_message(message), "{made}");
+                }
+            }
+        }
+        assert_eq!(known.iter().filter(|is_known| **is_known).count(), 12, "{known:?}");
     }
 }

@@ -1,7 +1,8 @@
 //! `dict`: keys in the order in which they came.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use foldhash::HashMap;
 
 use super::compare::{equal, hashable};
 use super::{DEEPEST, HEAVIEST, Value};
