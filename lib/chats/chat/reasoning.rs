@@ -87,11 +87,17 @@ const TAGS: &str =
 /// Returns the marks of which the content has the end but not the beginning, because the model's template adds the
 /// first.
 fn torn(content: &str) -> Option<[&'static str; 2]> {
-    let is_torn = |[begin, end]: &[&str; 2]| {
-        let found = memchr::memmem::find(content.as_bytes(), end.as_bytes());
-        found.is_some_and(|at| !content[..at].contains(begin))
-    };
-    MARKS.into_iter().chain([SOLUTION]).find(is_torn)
+    // (One search for the first bytes of all marks, not one for each mark.)
+    let mut marks: Vec<_> = MARKS.into_iter().chain([SOLUTION]).collect();
+    for at in memchr::memchr2_iter(b'<', b'[', content.as_bytes()) {
+        if let Some(found) = marks.iter().position(|[_, end]| content[at..].starts_with(end)) {
+            let mark = marks.swap_remove(found);
+            if !content[..at].contains(mark[0]) {
+                return Some(mark);
+            }
+        }
+    }
+    None
 }
 
 /// Returns the marks of which the content begins with the first and does not have the second.

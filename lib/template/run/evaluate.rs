@@ -74,7 +74,8 @@ impl Run<'_> {
             }
             Expr::Not(of) => Ok(Value::Bool(!self.is_true(of)?)),
             Expr::Binary(Operator::Add, _) => {
-                let (texts, sum) = self.sum(expression)?;
+                let mut texts = Vec::new();
+                let sum = self.sum(expression, &mut texts)?;
                 self.behind(&texts, sum)
             }
             Expr::Binary(operator, pair) => {
@@ -159,7 +160,8 @@ impl Run<'_> {
     pub fn print_expression(&mut self, expression: &Expr) -> Result<()> {
         match expression {
             Expr::Binary(Operator::Add, _) => {
-                let (texts, sum) = self.sum(expression)?;
+                let mut texts = Vec::new();
+                let sum = self.sum(expression, &mut texts)?;
                 for text in &texts {
                     self.print(text)?;
                 }
@@ -180,26 +182,19 @@ impl Run<'_> {
     }
 
     /// Adds the terms of a sum from the left. Texts are joined where another value follows them: those before the last term
-    /// are returned by themselves.
-    fn sum(&mut self, expression: &Expr) -> Result<(Vec<Value>, Value)> {
-        let mut terms = Vec::new();
-        let mut first = expression;
-        while let Expr::Binary(Operator::Add, pair) = first {
-            terms.push(&pair.1);
-            first = &pair.0;
+    /// are left in `texts`.
+    fn sum(&mut self, expression: &Expr, texts: &mut Vec<Value>) -> Result<Value> {
+        let Expr::Binary(Operator::Add, pair) = expression else {
+            return self.evaluate(expression);
+        };
+        let sum = self.deeper(|run| run.sum(&pair.0, texts))?;
+        let value = self.evaluate(&pair.1)?;
+        if let (Value::Text(_), Value::Text(_)) = (&sum, &value) {
+            texts.push(sum);
+            return Ok(value);
         }
-        let mut sum = self.evaluate(first)?;
-        let mut texts = Vec::new();
-        while let Some(term) = terms.pop() {
-            let value = self.evaluate(term)?;
-            if let (Value::Text(_), Value::Text(_)) = (&sum, &value) {
-                texts.push(std::mem::replace(&mut sum, value));
-                continue;
-            }
-            sum = self.behind(&std::mem::take(&mut texts), sum)?;
-            sum = self.binary(Operator::Add, &sum, &value)?;
-        }
-        Ok((texts, sum))
+        let sum = self.behind(&std::mem::take(texts), sum)?;
+        self.binary(Operator::Add, &sum, &value)
     }
 
     /// Joins a text to others before it; returns a value before which there are none.
