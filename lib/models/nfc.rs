@@ -28,10 +28,14 @@ fn first_unsure(text: &str, mut at: usize) -> Option<usize> {
         if length > 0 {
             last = 0;
             at += length;
-            // (A chunk may end within a character: its other bytes are plain, too.)
-            while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>())
-                && (chunk.is_ascii() || is_plain(chunk))
-            {
+            // (A chunk may end within a character: its other bytes are plain, too, and what is not begins a character.)
+            while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
+                if !chunk.is_ascii()
+                    && let Some(place) = chunk.iter().position(|&byte| !is_plain(byte))
+                {
+                    at += place;
+                    break;
+                }
                 at += chunk.len();
             }
             continue;
@@ -54,10 +58,10 @@ fn first_unsure(text: &str, mut at: usize) -> Option<usize> {
     None
 }
 
-/// Whether all bytes are plain.
+/// Whether a byte is within a character, or begins characters of which none is combined with another.
 #[inline(always)]
-fn is_plain(chunk: &[u8; 16]) -> bool {
-    chunk.iter().fold(u8::MAX, |least, &byte| least.min(PLAIN[usize::from(byte)])) > 0
+fn is_plain(byte: u8) -> bool {
+    PLAIN[usize::from(byte)] > 0
 }
 
 /// The class of the character at `at`, and its length.
