@@ -5,13 +5,12 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde_json::json;
 
-use gristmill::batch::WantedRecords;
-use gristmill::chat::{ReadSettings, SESSIONS};
+use gristmill::chat::SESSIONS;
 use gristmill::cli::{self, CommonArgs, FileForms, JobsArgs, OnErrorArgs, OutputArgs, Tool};
 use gristmill::error::Result;
-use gristmill::record::{CHAT, PAIR, TOKENS, chat, tokens};
+use gristmill::record::{PAIR, TOKENS, tokens};
 use gristmill::runner::Runner;
-use gristmill::stage::{Budget, ChatArgs, ChatTok, Chats, LengthArgs, ModelArgs, SourceArgs};
+use gristmill::stage::{Budget, ChatArgs, ChatTok, LengthArgs, ModelArgs, SourceArgs};
 use gristmill::stream::Writer;
 
 /// Render chats as a model reads them, and tokenize them
@@ -69,10 +68,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
-    let chats = Chats::new(args.chat.id_field.clone());
-    args.chat.check_pairs()?;
-    let read = ReadSettings { read_elsewhere: chats.ids.columns(), ..args.chat.read_settings() };
-    let model = args.model.open(read, &args.chat)?;
+    let model = args.model.open(&args.chat)?;
     if args.common.verbose {
         tool.tell(&model.note);
     }
@@ -82,12 +78,9 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         false => (&TOKENS, tokens::unmasked_schema().into()),
     };
     args.lengths.check(record)?;
-    let user_fields = read.fields.names();
-    let wanted =
-        WantedRecords { schema: chat::schema(), user_fields, ..WantedRecords::records(&CHAT) };
     args.source.input.file_forms = FileForms(SESSIONS);
     args.source.input.shows_at_once = args.output.shows();
-    let reader = args.source.open(wanted)?.feeding(args.jobs.jobs);
+    let reader = args.source.open(model.wanted())?.feeding(args.jobs.jobs);
     let mut header = reader.header().through(record, args.output.entry(tool));
     let mut stated = json!({"chat": model.stated, "id_field": args.chat.id_field});
     args.lengths.state(&mut stated["chat"]);
@@ -98,7 +91,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     }
     let writer = Writer::stdout(&args.output, &schema, &header)?;
     let sink = Budget { sink: writer, tokens: args.max_tokens.unwrap_or(u64::MAX) };
-    let stage = ChatTok::new(model.rendering, chats, args.lengths.limit());
+    let stage = ChatTok::new(model.rendering, model.chats, args.lengths.limit());
     let make = || {
         let mut worker = stage.worker();
         move |batch| worker.convert(batch)

@@ -266,13 +266,145 @@ fn rows_are_compared_with_their_chats() {
     let told: Value = serde_json::from_str(&run.text()).unwrap();
     assert_eq!(told["differences"], json!({"mask": 1, "tokens": 1}), "{told}");
     let shown = compare("");
-    assert!(shown.text().contains("It is 3[[.]]<|im_end|>"), "{shown:?}");
+    assert!(shown.text().contains("It is 3.[[<|im_end|>]]"), "{shown:?}");
     // A packer reads them, and labels stay.
     let packed = dir.bash(
         "seq-pack -q rows.jsonl --model model -o p.parquet --form trl -n 64 && ds-cat p.parquet | jq -c '[.tokens, .loss_mask]' | sort > a
          ds-cat rows.jsonl | jq -c '[.tokens, .loss_mask]' | sort > b; cmp a b",
     );
     packed.ok();
+}
+
+/// The answer of `ds-diff --format json ROWS CHATS`, and what it says on stderr.
+fn compared(dir: &TempDir, arguments: &str) -> (Value, String) {
+    let run = dir.bash(&format!("ds-diff --format json --date 2026-03-09 {arguments}"));
+    let answer: Value = serde_json::from_slice(&run.stdout).unwrap_or_else(|_| panic!("{run:?}"));
+    assert_eq!(run.code(), Some(i32::from(answer["same"] == false)), "{run:?}");
+    (answer, run.stderr)
+}
+
+/// The rows of the reference, which shares no code with the filters, are those that ds-diff makes of their chats.
+#[test]
+fn chats_are_prepared_and_compared() {
+    let Some(python) = python() else { return };
+    let dir = TempDir::new();
+    let arguments = ["compare", &dir.at("m"), "--count", "40", "--only", &TEMPLATES.join(",")];
+    oracle(&python, "foreign_rows.py", &arguments).ok();
+    let of = |name: &str| {
+        format!("m/{name}/rows.jsonl m/{name}/chats.jsonl --model m/{name} --arguments object")
+    };
+    let mut rows = 0;
+    for name in TEMPLATES {
+        let (answer, _) = compared(&dir, &of(name));
+        assert_eq!(answer["same"], true, "{name}: {answer}");
+        assert_eq!(answer["equal"], answer["a"]["records"], "{name}: {answer}");
+        rows += answer["equal"].as_u64().unwrap();
+    }
+    assert!(rows > 400, "{rows}");
+    // From a pipe, a folder, an array, a compressed file.
+    let chats = "m/trl_qwen3/chats.jsonl";
+    dir.bash(&format!(
+        "mkdir f; cp {chats} f/; (echo [; paste -sd, {chats}; echo ]) > array.json; gzip -c {chats} > c.jsonl.gz"
+    ))
+    .ok();
+    let way =
+        |b: &str| format!("m/trl_qwen3/rows.jsonl {b} --model m/trl_qwen3 --arguments object");
+    for b in [&format!("- < {chats}"), &format!("<(cat {chats})"), "f", "array.json", "c.jsonl.gz"]
+    {
+        assert_eq!(compared(&dir, &way(b)).0["same"], true, "{b}");
+    }
+    // Calls are trained on, if the user does not say otherwise.
+    let (answer, _) = compared(&dir, &format!("{} --span commentary=0", of("trl_qwen3")));
+    let masks = answer["differences"]["mask"].as_u64().unwrap();
+    assert_eq!(answer["differences"], json!({"mask": masks}));
+    assert_eq!(answer["equal"].as_u64().unwrap() + masks, answer["a"]["records"].as_u64().unwrap());
+    // Several records of a chat, and one. (Some chats cannot be one.)
+    let (_, told) = compared(&dir, &of("trl_qwen3"));
+    assert!(told.contains(" sequences, ") && told.contains(" with --turns all)"), "{told}");
+    let (answer, told) =
+        compared(&dir, &format!("{} --turns all --on-error skip --rejects r", of("trl_qwen3")));
+    let (all, refused) = (dir.text(chats).lines().count(), dir.text("r").lines().count());
+    assert!(told.contains(&format!("{refused} bad record")), "{told}");
+    assert_eq!(answer["b"]["records"].as_u64(), Some((all - refused) as u64));
+    assert!(answer["equal"].as_u64() > Some(0), "{answer}");
+    let refused = dir.bash(&format!("ds-diff {} --turns all", of("trl_qwen3")));
+    refused.fails(1, &["chats.jsonl:"]);
+}
+
+/// Rows in another order and with other masks are found by their tokens.
+#[test]
+fn rows_in_another_order_are_compared_with_their_chats() {
+    let dir = TempDir::new();
+    write_model(&dir, "model", CHATML);
+    let chat = |number: usize| {
+        let message = |role: &str, text: String| json!({"role": role, "content": text});
+        let (asked, said) = (format!("What is {number}?"), format!("It is {number}."));
+        json!({"messages": [message("user", asked), message("assistant", said)]})
+    };
+    let chats: String = (0..300).map(|number| format!("{}\n", chat(number))).collect();
+    dir.write("chats.jsonl", chats);
+    dir.bash(
+        "set -o pipefail
+         chat-tok -q --model model chats.jsonl | span-mask | jq -c '. as $r | {input_ids: .tokens,
+             labels: [range(.tokens | length) | if . > 0 and $r.loss_mask[. - 1] == 1 then $r.tokens[.] else -100 end]}' > rows.jsonl",
+    )
+    .ok();
+    let mut rows: Vec<Value> =
+        dir.text("rows.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let write = |rows: &[Value]| {
+        let lines: String = rows.iter().map(|row| format!("{row}\n")).collect();
+        dir.write("rows.jsonl", lines);
+        compared(&dir, "rows.jsonl chats.jsonl --model model").0
+    };
+    rows.reverse();
+    assert_eq!(write(&rows)["differences"], json!({"order": 299}));
+    // All of them also train on the newline behind the stop token.
+    for row in &mut rows {
+        let last = row["labels"].as_array().unwrap().len() - 1;
+        row["labels"][last] = row["input_ids"][last].clone();
+    }
+    let answer = write(&rows);
+    assert_eq!(answer["differences"], json!({"mask": 300, "order": 299}));
+    assert_eq!(answer["equal"], 0);
+    rows.reverse();
+    let answer = write(&rows);
+    assert_eq!(answer["differences"], json!({"mask": 300}));
+    let shown = &answer["first"][0]["shown"];
+    assert!(
+        shown[0].as_str().unwrap().ends_with(", 1 in all: t is 0.<|im_end|>[[\\n]]"),
+        "{shown}"
+    );
+    assert_eq!((&shown[1], &shown[2]), (&json!("A: trained on"), &json!("B: not trained on")));
+    // A row less, an answer less, another token.
+    rows.remove(40);
+    rows[7]["input_ids"][3] = json!(65);
+    let answer = write(&rows);
+    let counts = json!({"mask": 299, "only in B": 1, "tokens": 1});
+    assert_eq!(answer["differences"], counts, "{answer}");
+}
+
+#[test]
+fn what_cannot_be_compared_with_rows_is_refused() {
+    let dir = TempDir::new();
+    let model = write_model(&dir, "model", CHATML);
+    let ids = json!([65, 66, 67]);
+    let rows = dir.write("rows.jsonl", format!("{}\n", json!({"input_ids": ids})));
+    let diff = |b: &str, more: &[&str]| tool("ds-diff").args(&[&rows, b]).args(more).run();
+    let chat = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, {\"role\": \"assistant\", \"content\": \"b\"}]}\n";
+    let chats = dir.write("chats.jsonl", format!("{chat}{{\"messages\": 3}}\n"));
+    diff(&chats, &["--model", &model]).fails(1, &["chats.jsonl:2: "]);
+    let pair = ["--model", &model, "--take", "pair"];
+    diff(&chats, &pair).fails(2, &["--take pair: rows are compared with sequences"]);
+    diff(&chats, &[]).fails(2, &["A has token sequences and B conversations"]);
+    let game = dir.write("other.jsonl", "{\"a\": 1}\n");
+    diff(&game, &["--model", &model]).fails(1, &["other.jsonl:1: "]);
+    // gpt-oss: other tools write no end of a document.
+    let chats = dir.write("chats.jsonl", chat);
+    dir.bash("chat-tok -q --model gpt-oss chats.jsonl | span-mask | jq -c '{input_ids: .tokens[:-1], loss_mask: ([0] + .loss_mask[:-2])}' > rows.jsonl").ok();
+    diff(&chats, &["--model", "gpt-oss"]).ok();
+    // Our own have it.
+    dir.bash("chat-tok -q --model gpt-oss chats.jsonl | span-mask > t.jsonl").ok();
+    tool("ds-diff").args(&[&dir.at("t.jsonl"), &chats, "--model", "gpt-oss"]).run().ok();
 }
 
 /// The findings are the same with one thread and several.

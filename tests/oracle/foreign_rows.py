@@ -3,12 +3,14 @@
     foreign_rows.py make DIR [--count N] [--seed S] [--only NAME,NAME]
     foreign_rows.py good DIR --ds-check PROGRAM [--count N] [--seed S] [--only NAME,NAME]
     foreign_rows.py write DIR
+    foreign_rows.py compare DIR [--count N] [--seed S] [--only NAME,NAME]
 
 The chats are those of fit_cases.py, the templates those of tests/oracle/chat_templates and of TRL. Tokens and masks of the
 good rows are those of fit.py, which shares no code with the filters. `make` writes for each template a folder DIR/NAME
 with the model, `good.jsonl`, and for each kind of defect a copy of the rows in which one row has it; each line of
 DIR/cases.jsonl is {"model", "file", "check", "line"}, `check` null for the good rows. `good` makes the good rows alone and
-prints what PROGRAM finds in them. `write` writes the rows of DIR/rows.jsonl in all encodings, into DIR/all.
+prints what PROGRAM finds in them. `write` writes the rows of DIR/rows.jsonl in all encodings, into DIR/all. `compare` writes
+for each template the model, `chats.jsonl`, and in `rows.jsonl` the rows of these chats, in order.
 """
 
 import argparse
@@ -31,12 +33,30 @@ def good_rows(model, name, count, seed):
         for record in fit.records(model, chat):
             if "refused" in record:
                 continue
-            tokens, mask = record["tokens"], record["mask"]
-            row = {"input_ids": tokens, "labels": [token if of else -100 for token, of in zip(tokens, mask)]}
+            row = row_of(record)
             # (Texts of a few words may be equal.)
             if all(row["input_ids"] != other["input_ids"] for other in made):
                 made.append(row)
     return made[:count]
+
+
+def row_of(record):
+    tokens, mask = record["tokens"], record["mask"]
+    return {"input_ids": tokens, "labels": [token if of else -100 for token, of in zip(tokens, mask)]}
+
+
+def compare(folder, count, seed, only):
+    for name, path in models(folder, only):
+        model, chats, rows = fit.Model(path), [], []
+        writer = fit_cases.Writer(random.Random(f"{seed} {name}"), model)
+        for number in range(1, count + 1):
+            chat = writer.chat(number)
+            records = list(fit.records(model, chat))
+            if not any("refused" in record for record in records):
+                chats.append(chat)
+                rows += map(row_of, records)
+        write(path / "chats.jsonl", chats)
+        write(path / "rows.jsonl", rows)
 
 
 def trained(row):
@@ -195,7 +215,7 @@ def encodings(folder):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["make", "good", "write"])
+    parser.add_argument("what", choices=["make", "good", "write", "compare"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
@@ -207,6 +227,8 @@ def main():
     of = (arguments.count, arguments.seed, only)
     if arguments.what == "make":
         make(arguments.folder, *of)
+    elif arguments.what == "compare":
+        compare(arguments.folder, *of)
     elif arguments.what == "write":
         encodings(arguments.folder)
     else:

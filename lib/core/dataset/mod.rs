@@ -73,6 +73,14 @@ pub fn each_dataset(path: &Path) -> Result<Vec<PathBuf>> {
     if found.is_empty() { Ok(vec![path.to_path_buf()]) } else { Ok(found) }
 }
 
+/// Whether a path is a dataset, or a folder of datasets, whose format says what its records are. (Files, and folders of
+/// files, hold any records.)
+pub fn holds_sets(path: &Path) -> Result<bool> {
+    let paths = each_dataset(path)?;
+    let format = format_of(&paths)?;
+    Ok(paths != [path] || format.is_some_and(|of| matches!(of.open, Opener::Records(_))))
+}
+
 /// Opens the inputs of a filter as [`open`] does; says of a root how far its plan is, if the plan is not finished.
 pub fn open_with_plans(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
     let mut notes = Vec::new();

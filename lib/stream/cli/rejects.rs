@@ -187,7 +187,7 @@ impl Rejects {
     }
 
     /// Reports to the user what was dropped, if anything.
-    pub fn report(self, tool: &str) {
+    pub fn report(&self, tool: &str) {
         if self.count > 0 {
             let plural = if self.count == 1 { "record" } else { "records" };
             let more = if self.count > self.first.len() as u64 { "; ..." } else { "" };

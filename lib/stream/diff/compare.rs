@@ -1,6 +1,6 @@
 //! Both sides, aligned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use arrow_array::UInt64Array;
@@ -37,6 +37,8 @@ pub struct DiffResult {
     pub records: [u64; 2],
     /// The encodings of the inputs, if a format has several: the type of numbers, the layout.
     pub encodings: [String; 2],
+    /// How many pairs of partners differ in a part.
+    pub changed: u64,
     /// The number of differences by kind.
     pub counts: BTreeMap<&'static str, u64>,
     /// How many differences of the kind `order` are pairs of records that stand in each other's place.
@@ -271,6 +273,7 @@ impl Comparison {
         if self.found.by_id {
             return self.spill();
         }
+        self.settle_by_first_part()?;
         while let Some(own) = self.waiting[0].pop() {
             let run = self.offsets.partition_point(|(start, _)| *start < own.number.max(1));
             let offset = self.offsets.get(run.saturating_sub(1)).map_or(0, |run| run.1);
@@ -285,6 +288,28 @@ impl Comparison {
         }
         let last = self.offsets.last().copied();
         self.offsets = last.into_iter().collect();
+        Ok(())
+    }
+
+    /// Finds the partners among the records that still wait of which the first part is equal: rows in another order, and
+    /// with other masks.
+    fn settle_by_first_part(&mut self) -> Result<()> {
+        let mut others: BTreeSet<(u64, u64)> = self.waiting[1].first_parts().collect();
+        let mut moved = MovedRecords::default();
+        for (part, number) in self.waiting[0].first_parts().collect::<Vec<_>>() {
+            let equal = others.range((part, 0)..=(part, u64::MAX)).next().copied();
+            let Some(partner) = equal.filter(|partner| others.remove(partner)) else { continue };
+            let found = [(0, number), (1, partner.1)]
+                .map(|(side, number)| self.waiting[side].take_number(number));
+            if let [Some(own), Some(partner)] = found {
+                moved.add(partner.number);
+                self.changed(&own, &partner)?;
+            }
+        }
+        let moved = moved.finish();
+        if moved > 0 {
+            *self.found.counts.entry(ORDER).or_default() += moved;
+        }
         Ok(())
     }
 
@@ -345,6 +370,7 @@ impl Comparison {
             })?;
             let changed = partners - partners_in(contents, |_| Ok(()))?;
             let found = [counts[0] - partners, counts[1] - partners, changed, moved.finish()];
+            self.found.changed += changed;
             for (kind, count) in [ONLY[0], ONLY[1], "content", ORDER].into_iter().zip(found) {
                 if count > 0 {
                     *self.found.counts.entry(kind).or_default() += count;
@@ -396,6 +422,12 @@ fn wide(value: &impl Hash) -> u128 {
 }
 
 impl DiffResult {
+    /// Returns how many records have an equal partner.
+    pub fn equal(&self) -> u64 {
+        let only = self.counts.get(ONLY[0]).copied().unwrap_or(0);
+        self.records[0].saturating_sub(only + self.changed)
+    }
+
     /// Whether nothing differs.
     pub fn is_same(&self) -> bool {
         self.counts.is_empty() && !(self.is_strict && self.encodings[0] != self.encodings[1])
@@ -425,6 +457,7 @@ impl DiffResult {
         (numbers, id): ([u64; 2], Option<String>),
         pair: Option<(&dyn ComparedRows, [usize; 2])>,
     ) -> Result<()> {
+        let before = self.counts.values().sum::<u64>();
         for (place, part) in kind.names().iter().enumerate() {
             let (own, other) = (a[place], b[place]);
             let is_stated = place < kind.if_stated() || (own != 0 && other != 0);
@@ -433,6 +466,7 @@ impl DiffResult {
                 self.add(most, part, id.clone(), numbers.map(Some), lines)?;
             }
         }
+        self.changed += u64::from(self.counts.values().sum::<u64>() > before);
         Ok(())
     }
 }

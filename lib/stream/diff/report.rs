@@ -8,7 +8,7 @@ use super::compare::{DiffResult, Difference};
 use super::parts::in_a_line;
 use crate::record::plural_of;
 use crate::visible;
-use crate::wording::{grouped, of_plural};
+use crate::wording::{counted, grouped, of_plural};
 
 /// The most characters of a line about a record's content.
 const WIDTH: usize = 74;
@@ -39,7 +39,8 @@ impl DiffResult {
             out += "the records are the same\n";
             return out;
         }
-        let _ = writeln!(out, "\n{}", self.how());
+        let verb = if self.equal() == 1 { "is" } else { "are" };
+        let _ = writeln!(out, "\n{} {verb} equal; {}", counted(self.equal(), "record"), self.how());
         for (kind, count) in &self.counts {
             let _ = writeln!(out, "  {kind:<12} {:>13}", grouped(*count));
         }
@@ -79,6 +80,7 @@ impl DiffResult {
             "a": side(0),
             "b": side(1),
             "by": if self.by_id { "id" } else { "content" },
+            "equal": self.equal(),
             "differences": self.counts,
             "swapped_pairs": self.swapped,
             "rewritten": self.is_rewritten,

@@ -57,6 +57,11 @@ impl WaitingRecords {
         Some(waiter)
     }
 
+    /// Returns the hash of the first part of each record, and its number, in the order of their numbers.
+    pub fn first_parts(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.by_number.iter().map(|(number, waiting)| (waiting.hashes[0], *number))
+    }
+
     /// Takes the first record.
     pub fn pop(&mut self) -> Option<WaitingRecord> {
         let number = *self.by_number.keys().next()?;

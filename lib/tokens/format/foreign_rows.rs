@@ -29,6 +29,21 @@ pub fn has_masks(schema: &SchemaRef) -> bool {
     MASKS.iter().any(|name| schema.column_with_name(name).is_some())
 }
 
+/// What the header of such sequences states: they have all tokens of their rows.
+const WHOLE: StatedRows = StatedRows {
+    form: None,
+    seq_length: None,
+    rows: None,
+    used: None,
+    keep_eod: true,
+    padding: None,
+};
+
+/// Whether a header is that of such sequences.
+pub fn is_foreign(header: &Header) -> bool {
+    header.get(&PACKED) == Some(WHOLE)
+}
+
 /// The sequences of rows, as they come.
 pub struct RowSequences {
     rows: Reader,
@@ -54,7 +69,7 @@ impl RecordSource for RowSequences {
         let own = self.rows.header().clone();
         let mut header = Header { record: None, ..own }.through(&TOKENS, None);
         header.set(&ALIGNMENT, Alignment::Label);
-        header.set(&PACKED, StatedRows { keep_eod: true, ..StatedRows::default() });
+        header.set(&PACKED, WHOLE);
         Ok((header, TOKENS.schema()))
     }
 

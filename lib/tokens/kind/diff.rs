@@ -5,20 +5,31 @@ use super::{TokenTexts, TokensKind};
 use crate::batch::Header;
 use crate::diff::{DiffRecord, DiffView, PARTS, first_different, hash, in_a_line, pair};
 use crate::error::Result;
+use crate::harmony::Alignment;
+use crate::record::statements::ALIGNMENT;
 use crate::record::tokens::{Segment, Tokens};
 
+/// What is known of all sequences of a side.
+#[derive(Default)]
+pub struct TokenFacts {
+    texts: TokenTexts,
+    /// Whether masks are about the token at their position, and not about the next one.
+    of_tokens: bool,
+}
+
 impl DiffView for TokensKind {
-    type Facts = TokenTexts;
+    type Facts = TokenFacts;
 
     const NAMES: &'static [&'static str] = &["tokens", "mask", "span", "segments"];
     const IF_STATED: usize = 2;
     const DERIVED: &'static [&'static str] = &["segments"];
 
-    fn facts(header: &Header) -> Result<TokenTexts> {
-        TokenTexts::of(header, None)
+    fn facts(header: &Header) -> Result<TokenFacts> {
+        let of_tokens = header.get(&ALIGNMENT) == Some(Alignment::Token);
+        Ok(TokenFacts { texts: TokenTexts::of(header, None)?, of_tokens })
     }
 
-    fn hashes(one: &DiffRecord<'_, Tokens<'_>, TokenTexts>) -> Result<[u64; PARTS]> {
+    fn hashes(one: &DiffRecord<'_, Tokens<'_>, TokenFacts>) -> Result<[u64; PARTS]> {
         let (rows, row) = (one.rows, one.row);
         let segments = rows.segments(row).map_or(0, |segments| hash(&segments.collect::<Vec<_>>()));
         let (mask, span) = (hash(&rows.loss_mask(row)), rows.span_id(row).map_or(0, hash));
@@ -26,8 +37,8 @@ impl DiffView for TokensKind {
     }
 
     fn are_equal(
-        a: &DiffRecord<'_, Tokens<'_>, TokenTexts>,
-        b: &DiffRecord<'_, Tokens<'_>, TokenTexts>,
+        a: &DiffRecord<'_, Tokens<'_>, TokenFacts>,
+        b: &DiffRecord<'_, Tokens<'_>, TokenFacts>,
     ) -> Result<bool> {
         let spans = a.rows.span_id(a.row).zip(b.rows.span_id(b.row));
         Ok(a.rows.tokens(a.row) == b.rows.tokens(b.row)
@@ -42,15 +53,18 @@ impl DiffView for TokensKind {
 
     fn shown(
         part: &str,
-        a: &DiffRecord<'_, Tokens<'_>, TokenTexts>,
-        b: &DiffRecord<'_, Tokens<'_>, TokenTexts>,
+        a: &DiffRecord<'_, Tokens<'_>, TokenFacts>,
+        b: &DiffRecord<'_, Tokens<'_>, TokenFacts>,
     ) -> Result<Vec<String>> {
         let (x, y) = (a.rows, b.rows);
-        let of_a = TokenRow { tokens: x.tokens(a.row), texts: a.facts.of_record(x, a.row) };
-        let of_b = TokenRow { tokens: y.tokens(b.row), texts: b.facts.of_record(y, b.row) };
+        let of_a = TokenRow { tokens: x.tokens(a.row), texts: a.facts.texts.of_record(x, a.row) };
+        let of_b = TokenRow { tokens: y.tokens(b.row), texts: b.facts.texts.of_record(y, b.row) };
         Ok(match part {
             "tokens" => shown_tokens(of_a, of_b),
-            "mask" => shown_values(x.loss_mask(a.row), y.loss_mask(b.row), of_a),
+            "mask" => {
+                let ahead = usize::from(!a.facts.of_tokens);
+                shown_mask([x.loss_mask(a.row), y.loss_mask(b.row)], of_a, ahead)
+            }
             "span" => shown_values(x.span_id(a.row), y.span_id(b.row), of_a),
             "segments" => shown_segments(
                 &x.segments(a.row).into_iter().flatten().collect::<Vec<_>>(),
@@ -79,6 +93,23 @@ pub(super) fn shown_tokens(a: TokenRow<'_>, b: TokenRow<'_>) -> Vec<String> {
     let at = first_different(a.tokens, b.tokens);
     let mut lines = vec![format!("at token {at}, of {} and {}", a.tokens.len(), b.tokens.len())];
     lines.extend(pair(&around(a, at), &around(b, at)));
+    lines
+}
+
+/// Shows the first token that one side trains on and the other does not; a mask is about the token so far ahead.
+fn shown_mask(masks: [Option<&[u8]>; 2], tokens: TokenRow<'_>, ahead: usize) -> Vec<String> {
+    let [Some(a), Some(b)] = masks else { return shown_values(masks[0], masks[1], tokens) };
+    let at = first_different(a, b);
+    let is_trained = |side: &[u8]| match side.get(at) {
+        Some(0) => "not trained on",
+        Some(_) => "trained on",
+        None => "the end",
+    };
+    let differing = a.iter().zip(b).filter(|(a, b)| a != b).count();
+    let token = at + ahead;
+    let mut lines =
+        vec![format!("at token {token}, {differing} in all: {}", around(tokens, token))];
+    lines.extend(pair(is_trained(a), is_trained(b)));
     lines
 }
 

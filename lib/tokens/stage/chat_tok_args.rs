@@ -10,6 +10,7 @@ use super::chat_tok::Rendering;
 use super::spelled::SpelledControl;
 use super::template_renderer::{TemplateSettings, Templates};
 use super::token_header::TokensOf;
+use crate::batch::WantedRecords;
 use crate::chat::{
     Arguments, ContentForm, Conversations, ReadSettings, TemplateChats, TextCalls, name_of,
 };
@@ -17,7 +18,8 @@ use crate::cli::ForPipelines;
 use crate::error::{Error, Result};
 use crate::harmony::Policy;
 use crate::model::{ArgumentForms, ChatModel, GPT_OSS, ModelSettings};
-use crate::stage::ChatArgs;
+use crate::record::{CHAT, chat};
+use crate::stage::{ChatArgs, Chats};
 
 /// What happens to reasoning that the template does not show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -101,9 +103,10 @@ pub struct ModelArgs {
     trust_generation: Option<Trust>,
 }
 
-/// A model that is open, and how chats are rendered for it.
+/// A model that is open, and how chats are read and rendered for it.
 pub struct OpenModel {
     pub rendering: Rendering,
+    pub chats: Chats,
     /// Whose tokens they become.
     pub tokens: TokensOf,
     /// The settings, as a header states them.
@@ -112,9 +115,25 @@ pub struct OpenModel {
     pub note: String,
 }
 
+impl OpenModel {
+    /// Returns the chats that a reader is asked for.
+    pub fn wanted(&self) -> WantedRecords {
+        let user_fields = self.rendering.read_settings().fields.names();
+        WantedRecords { schema: chat::schema(), user_fields, ..WantedRecords::records(&CHAT) }
+    }
+}
+
 impl ModelArgs {
+    /// Returns the model that the user names.
+    pub fn named(&self) -> Option<&Path> {
+        self.model.as_deref()
+    }
+
     /// Opens the model, for chats that are read so.
-    pub fn open(&self, read: ReadSettings, chat: &ChatArgs) -> Result<OpenModel> {
+    pub fn open(&self, chat: &ChatArgs) -> Result<OpenModel> {
+        let chats = Chats::new(chat.id_field.clone());
+        chat.check_pairs()?;
+        let read = ReadSettings { read_elsewhere: chats.ids.columns(), ..chat.read_settings() };
         if read.takes_pairs() && self.trust_generation == Some(Trust::Yes) {
             let cause = "--trust-generation yes: an answer of a pair begins behind its prompt";
             return Err(Error::usage(cause).hint("--trust-generation no"));
@@ -124,13 +143,13 @@ impl ModelArgs {
             return Err(Error::usage(cause).hint("--model gpt-oss, or --model DIR, its folder"));
         };
         if model.as_os_str() == GPT_OSS {
-            self.gpt_oss(read, chat)
+            self.gpt_oss(chats, read, chat)
         } else {
-            self.folder(model, read, chat)
+            self.folder(model, (chats, read), chat)
         }
     }
 
-    fn gpt_oss(&self, read: ReadSettings, chat: &ChatArgs) -> Result<OpenModel> {
+    fn gpt_oss(&self, chats: Chats, read: ReadSettings, chat: &ChatArgs) -> Result<OpenModel> {
         let of_folders = [
             ("--template", self.template.is_some()),
             ("--stop", !self.stop.is_empty()),
@@ -158,13 +177,19 @@ impl ModelArgs {
              <|call|>";
         Ok(OpenModel {
             rendering: Rendering::Harmony(Box::new(Conversations::new(read, settings)), special),
+            chats,
             tokens: TokensOf::harmony(None, Policy::Chat)?,
             stated,
             note: note.to_string(),
         })
     }
 
-    fn folder(&self, model: &Path, mut read: ReadSettings, chat: &ChatArgs) -> Result<OpenModel> {
+    fn folder(
+        &self,
+        model: &Path,
+        (chats, mut read): (Chats, ReadSettings),
+        chat: &ChatArgs,
+    ) -> Result<OpenModel> {
         let variable = |(name, value): &(String, String)| {
             let parsed = serde_json::from_str(value);
             (name.clone(), parsed.unwrap_or_else(|_| Value::from(&**value)))
@@ -187,10 +212,11 @@ impl ModelArgs {
         let stated = read.stated_with(self.to_json());
         let reasoning_key = key.unwrap_or("reasoning_content");
         let (arguments, content) = (self.arguments(&model), self.content.unwrap_or_default());
-        let chats = TemplateChats { read, arguments, content, reasoning_key };
+        let read = TemplateChats { read, arguments, content, reasoning_key };
         let (tokens, note) = (TokensOf::model(&model), model.note());
-        let templates = Templates::new(model, chats, self.settings(has_text_calls));
-        Ok(OpenModel { rendering: Rendering::Template(Box::new(templates)), tokens, stated, note })
+        let templates = Templates::new(model, read, self.settings(has_text_calls));
+        let rendering = Rendering::Template(Box::new(templates));
+        Ok(OpenModel { rendering, chats, tokens, stated, note })
     }
 
     /// The form in which the template is given the arguments of calls.

@@ -47,6 +47,15 @@ impl TokensOf {
         TokensOf { tokenizer, location, policy: None }
     }
 
+    /// States them in a header.
+    pub fn state_tokenizer(self, header: &mut Header) {
+        let TokensOf { tokenizer, location, policy } = self;
+        state_tokenizer(header, tokenizer, location);
+        if let Some(policy) = policy {
+            header.set(&POLICY, policy.name().to_string());
+        }
+    }
+
     /// States them in a header, with the inputs and how much was read of them.
     pub fn state(
         self,
@@ -54,11 +63,7 @@ impl TokensOf {
         (source, reader): (&SourceArgs, &Reader),
         max_tokens: Option<u64>,
     ) -> Result<()> {
-        let TokensOf { tokenizer, location, policy } = self;
-        state_tokenizer(header, tokenizer, location);
-        if let Some(policy) = policy {
-            header.set(&POLICY, policy.name().to_string());
-        }
+        self.state_tokenizer(header);
         let inputs = source.described()?;
         // A pipe keeps what an earlier filter states about its files.
         let opened = (!reader.sources().is_empty()).then(|| reader.sources().to_vec());
