@@ -140,6 +140,33 @@ fn every_encoding_has_the_same_sequences() {
     }
 }
 
+/// Lists of a fixed size, as `datasets` has them of rows that are padded or packed.
+#[test]
+fn lists_of_a_fixed_size_are_read() {
+    let Some(python) = python() else { return };
+    let dir = TempDir::new();
+    let ids = |number: i64| (0..16).map(|at| 20 * number + at).collect::<Vec<i64>>();
+    rows(&dir, "rows.jsonl", |number| {
+        let ids = ids(number);
+        let labels: Vec<i64> = ids.iter().map(|id| if id % 3 == 0 { *id } else { -100 }).collect();
+        json!({"text": "a", "input_ids": ids, "labels": labels})
+    });
+    oracle(&python, "foreign_rows.py", &["write", &dir.at("")]).ok();
+    let wanted: Vec<_> = (0..20)
+        .map(|number| {
+            let ids = ids(number);
+            expected(&ids, &ids.iter().map(|id| id % 3 == 0).collect::<Vec<_>>())
+        })
+        .collect();
+    for kind in ["int32", "int64"] {
+        for ending in ["parquet", "arrow", "arrows"] {
+            let path = dir.at(&format!("all/fixed_{kind}.{ending}"));
+            assert_eq!(sequences(&path), wanted, "{path}");
+            assert_eq!(found(&[&path]).summary["records"], 20, "{path}");
+        }
+    }
+}
+
 #[test]
 fn every_mask_says_what_is_trained_on() {
     let dir = TempDir::new();
@@ -197,6 +224,13 @@ fn packed_rows_are_divided() {
     });
     let path = dir.write("row.jsonl", format!("{padded}\n"));
     assert_eq!(sequences(&path), [trained(&ids[..3])]);
+    // LLaMA-Factory's padding: its positions are 0, and no mask says so.
+    let padded = json!({
+        "input_ids": [1, 2, 3, 4, 5, 0, 0, 0], "labels": [-100, 2, 3, -100, 5, -100, -100, -100],
+        "position_ids": [0, 1, 2, 0, 1, 0, 0, 0], "attention_mask": [1, 1, 1, 1, 1, 1, 1, 1],
+    });
+    let path = dir.write("row.jsonl", format!("{padded}\n"));
+    assert_eq!(sequences(&path), whole[..2]);
     // What does not fit is refused, with its place.
     for (columns, cause) in [
         (json!({"seq_lengths": [3, 2]}), "the seq_lengths add up to 5 of 8 tokens"),
@@ -216,6 +250,10 @@ fn packed_rows_are_divided() {
         ),
         (json!({"attention_mask": [0, 0, 0, 0, 0, 0, 0, 0]}), "all of its tokens are padding"),
         (json!({"input_ids": []}), "has no tokens in input_ids"),
+        (
+            json!({"labels": ids, "position_ids": [0, 1, 2, 3, 4, 5, 0, 0]}),
+            "position 6 is padding and trained on",
+        ),
     ] {
         let mut row = json!({"input_ids": ids});
         row.as_object_mut().unwrap().extend(columns.as_object().unwrap().clone());
@@ -375,12 +413,15 @@ fn rows_in_another_order_are_compared_with_their_chats() {
         "{shown}"
     );
     assert_eq!((&shown[1], &shown[2]), (&json!("A: trained on"), &json!("B: not trained on")));
-    // A row less, an answer less, another token.
+    // A row less, another token. The first difference of each kind is shown.
     rows.remove(40);
     rows[7]["input_ids"][3] = json!(65);
     let answer = write(&rows);
     let counts = json!({"mask": 299, "only in B": 1, "tokens": 1});
     assert_eq!(answer["differences"], counts, "{answer}");
+    let shown = answer["first"].as_array().unwrap();
+    let has = |kind: &str| shown.iter().any(|of| of["kind"] == kind);
+    assert!(shown.len() == 10 && ["mask", "only in B", "tokens"].into_iter().all(has), "{answer}");
 }
 
 #[test]

@@ -184,7 +184,8 @@ def good(folder, program, count, seed, only):
 
 
 def encodings(folder):
-    """The same rows in all encodings: int32, int64, uint32; lists, large lists; Parquet, Arrow, JSON, datasets."""
+    """The same rows in all encodings: int32, int64, uint32; lists, large lists, and lists of a fixed size where the rows have
+    one; Parquet, Arrow, JSON, datasets."""
     import datasets
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -196,6 +197,8 @@ def encodings(folder):
     (out / "indented.json").write_text(json.dumps(rows, indent=1))
     (out / "lines.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
     lists = {"i32": pa.list_(pa.int32()), "i64": pa.list_(pa.int64()), "large": pa.large_list(pa.int64()), "u32": pa.list_(pa.uint32())}
+    if len({len(row["input_ids"]) for row in rows}) == 1:
+        lists |= {f"fixed_{type}": pa.list_(type, len(rows[0]["input_ids"])) for type in (pa.int32(), pa.int64())}
     for name, of in lists.items():
         columns = {}
         for column in rows[0]:

@@ -441,10 +441,18 @@ impl DiffResult {
         numbers: [Option<u64>; 2],
         lines: impl FnOnce() -> Result<Vec<String>>,
     ) -> Result<()> {
-        *self.counts.entry(kind).or_default() += 1;
-        if self.first.len() < most {
-            self.first.push(Difference { kind, id, numbers, lines: lines()? });
+        let count = self.counts.entry(kind).or_default();
+        *count += 1;
+        let (is_first, is_full) = (*count == 1, self.first.len() >= most);
+        // (The first difference of each kind is shown.)
+        let of = |kind: &str| self.first.iter().filter(|of| of.kind == kind).count();
+        let replaced = self.first.iter().rposition(|shown| of(shown.kind) > 1);
+        match replaced.filter(|_| is_full && is_first) {
+            Some(place) => drop(self.first.remove(place)),
+            None if is_full => return Ok(()),
+            None => {}
         }
+        self.first.push(Difference { kind, id, numbers, lines: lines()? });
         Ok(())
     }
 

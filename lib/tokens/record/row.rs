@@ -42,7 +42,7 @@ record_fields! {
         completion_mask: Option<List<i32>>,
         /// For each token 0 if it is padding; else 1, or the number of its sequence.
         attention_mask: Option<List<i32>>,
-        /// For each token its place in its sequence, from 0.
+        /// For each token its place in its sequence, from 0; more of 0 at the end are padding.
         position_ids: Option<List<i32>>,
         /// The tokens of each sequence in the row, in order.
         seq_lengths: Option<List<i32>>,
@@ -241,6 +241,9 @@ impl<'a> Rows<'a> {
         let RowColumns { attention_mask, position_ids, seq_lengths, seq_start_id, .. } =
             self.columns;
         let mut all = 0..length;
+        // Whether only positions say where sequences begin.
+        let is_alone = list(seq_lengths, row).or_else(|| list(seq_start_id, row)).is_none()
+            && list(attention_mask, row).is_none_or(|mask| mask.iter().all(|value| *value <= 1));
         // What said where the sequences begin, and where.
         let mut found: Option<(&str, Vec<usize>)> = None;
         let mut agree = |name: &'static str, starts: Vec<usize>| match &found {
@@ -296,6 +299,11 @@ impl<'a> Rows<'a> {
                         return Err(wrong(format!("position_ids[{place}] is {other}, {cause}")));
                     }
                 }
+            }
+            // (Some trainers pad with 0. Nothing predicts the only token of a sequence.)
+            while is_alone && starts.len() > 1 && starts.last() == Some(&(all.end - 1)) {
+                starts.pop();
+                all.end -= 1;
             }
             agree("position_ids", starts)?;
         }
