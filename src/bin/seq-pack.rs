@@ -108,6 +108,14 @@ pub struct Args {
     #[arg(help_heading = "Rows")]
     pad_seq_to_mult: NonZeroU32,
 
+    /// Pad each row to a multiple of N positions: 16 for FP8, 32 for MXFP8, times TP for sequence parallelism
+    ///
+    /// The last piece of a row is padded, as by --pad-seq-to-mult, with labels of -100. Its length in seq_lengths has the
+    /// padding, the column length has not; in rows and llama-factory the attention_mask is 0 there.
+    #[arg(long, value_name = "N", default_value = "1", add = ForPipelines)]
+    #[arg(help_heading = "Rows")]
+    row_multiple: NonZeroU32,
+
     /// More columns: id, span_id, sequence (and start and left of each piece)
     #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',')]
     #[arg(hide_possible_values = true, help_heading = "Rows")]
@@ -185,8 +193,8 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let model = state_model(&mut header, args.model.as_deref())?;
     settings.vocabulary = Vocabulary::of(header.parameters.value(&TOKENIZER));
     if !settings.vocabulary.is_o200k() {
-        if settings.packing.multiple.get() > 1 {
-            settings.pad = eos_of(&header, model, "--pad-seq-to-mult pads with")?;
+        if settings.packing.is_padded() {
+            settings.pad = eos_of(&header, model, args.what_pads())?;
         }
         // (Which token ends a document, if one does, is not known.)
         settings.keep_eod = true;
@@ -227,9 +235,14 @@ fn folder(args: &Args, form: FolderForm, tool: &Tool) -> Result<()> {
         tool.advise_arrow(&args.common);
     }
     let mut header = reader.header().through(&TOKENS, Some(tool.entry()));
-    state_model(&mut header, args.model.as_deref())?;
-    // (Which token ends a document of another tokenizer, if one does, is not known.)
-    settings.keep_eod |= !Vocabulary::of(header.parameters.value(&TOKENIZER)).is_o200k();
+    let model = state_model(&mut header, args.model.as_deref())?;
+    if !Vocabulary::of(header.parameters.value(&TOKENIZER)).is_o200k() {
+        // (Which token ends a document, if one does, is not known.)
+        settings.keep_eod = true;
+        if settings.row_multiple.get() > 1 {
+            settings.pad = eos_of(&header, model, args.what_pads())?;
+        }
+    }
     let gate = match are_triples(&args.input.files)? {
         true => SequenceGate::of_triples(&header, settings.keep_eod),
         false => SequenceGate::of_rows(&header, settings.keep_eod),
@@ -322,7 +335,27 @@ impl Args {
         self.output.clone().ok_or_else(no_output)
     }
 
+    /// Returns what needs a token of padding, for an error.
+    fn what_pads(&self) -> &'static str {
+        match self.pad_seq_to_mult.get() {
+            1 => "--row-multiple pads with",
+            _ => "--pad-seq-to-mult pads with",
+        }
+    }
+
+    /// Refuses padded rows of a form whose trainer makes rows itself.
+    fn refuse_row_multiple(&self, name: &str) -> Result<()> {
+        if self.row_multiple.get() == 1 {
+            return Ok(());
+        }
+        let cause = format!("--row-multiple: the trainer of --form {name} makes its rows itself");
+        Err(Error::usage(cause).hint("the trainer's own option"))
+    }
+
     fn of_folder(&self, form: FolderForm) -> Result<FolderSettings> {
+        if !form.has_padding() {
+            self.refuse_row_multiple(form.name())?;
+        }
         let columns = [
             ("--columns", !self.columns.is_empty()),
             ("--compression", self.compression != RowCompression::None),
@@ -331,12 +364,15 @@ impl Args {
             form,
             path: self.unpacked(form.name(), "a row for each sequence, as it is", &columns)?,
             keep_eod: self.keep_eod,
+            row_multiple: self.row_multiple,
+            pad: PAD,
             overwrite: self.sink.overwrite,
             allow_unsupervised: self.allow_unsupervised,
         })
     }
 
     fn of_pairs(&self, form: PairForm) -> Result<PairRowsSettings> {
+        self.refuse_row_multiple(form.name())?;
         let of_sequences = [
             ("--keep-eod", self.keep_eod),
             ("--columns span_id,sequence", self.columns.iter().any(|of| *of != ExtraColumn::Id)),
@@ -360,10 +396,10 @@ impl Args {
             Form::Trl | Form::MegatronBridge => Algorithm::Bfd,
         });
         let (seq_length, overflow, counted) = (self.seq_length, self.overflow, form.counted());
-        let multiple = self.pad_seq_to_mult;
+        let (multiple, row_multiple) = (self.pad_seq_to_mult, self.row_multiple);
         RowsSettings {
             form,
-            packing: Packing { seq_length, algorithm, overflow, counted, multiple },
+            packing: Packing { seq_length, algorithm, overflow, counted, multiple, row_multiple },
             keep_eod: self.keep_eod,
             vocabulary: Vocabulary::O200k,
             pad: PAD,

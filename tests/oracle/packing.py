@@ -5,6 +5,9 @@ trl and datasets. Nothing here is of gristmill.
   trl DATA CASE PREFIX ROWS        the rows are those of the case, order included; labels are ours, shifted
   bridge DATA CASE PREFIX ROWS METADATA   bins of the case (ffd), or a share at least theirs (bfd)
   bridge-padded PREFIX ROWS METADATA N M   rows padded to multiples of M are those of its rules (packing/offline.py)
+  row-multiple PLAIN ROWS FORM N   the same rows, each padded at its end to a multiple of N positions
+  damage-padding ROWS OUT           the same file, with a label in the padding of a row
+  bare ROWS OUT                     the same columns, as another tool would write them
   bridge-reader ROWS N              what Megatron-Bridge asks of a row (packing/parquet.py, validate_row)
   sequences PREFIX ROWS FORM        tokens, masks and spans of each piece are those of its sequence
   pack-dataset ROWS N STRATEGY      trl's own pack_dataset of unpacked rows gives these packed rows
@@ -16,6 +19,7 @@ import json
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 EOD = 199999
@@ -108,6 +112,49 @@ def bridge(data, name, prefix, path, metadata):
         assert ours == [wanted["metadata"]], (ours, wanted["metadata"])
     used = sum(length - 1 for of in bins for length in of) / (size * len(bins))
     print(json.dumps({"rows": len(bins), "used": used, "theirs": wanted["efficiency"]}))
+
+
+def row_multiple(plain, path, form, multiple):
+    multiple, padded = int(multiple), 0
+    plain, rows = pq.read_table(plain).to_pylist(), pq.read_table(path).to_pylist()
+    assert len(plain) == len(rows)
+    for number, (own, row) in enumerate(zip(plain, rows)):
+        length = len(own["input_ids"])
+        more = len(row["input_ids"]) - length
+        # (A piece of Megatron-Bridge has an input less than tokens.)
+        positions = length + more - (len(own["seq_start_id"]) if form == "megatron-bridge" else 0)
+        assert positions % multiple == 0 and 0 <= more < multiple, f"row {number}: {positions} positions, {more} more"
+        wanted = {"input_ids": RETURN, "labels": -100, "loss_mask": 0, "attention_mask": 0, "span_id": 0}
+        for name, value in wanted.items():
+            if name in own:
+                assert row[name] == own[name] + [value] * more, f"row {number}: {name}"
+        if form == "rows":
+            assert row["length"] == length
+        else:
+            starts = own.get("seq_start_id")
+            own_lengths = own["seq_lengths"] if starts is None else [b - a for a, b in zip(starts, [*starts[1:], length])]
+            assert row["length"] == own_lengths, f"row {number}: length"
+        if form == "trl":
+            assert row["seq_lengths"] == [*own["seq_lengths"][:-1], own["seq_lengths"][-1] + more], f"row {number}"
+        if form == "megatron-bridge":
+            assert row["seq_start_id"] == own["seq_start_id"]
+        padded += more
+    print(padded)
+
+
+def damage_padding(path, out):
+    table = pq.read_table(path)
+    rows = table.column("labels").to_pylist()
+    number = next(at for at, row in enumerate(table.column("attention_mask").to_pylist()) if row[-1] == 0)
+    rows[number][-1] = RETURN
+    place = table.schema.get_field_index("labels")
+    table = table.set_column(place, table.schema.field(place), pa.array(rows, table.schema.field(place).type))
+    stated = {key: value for key, value in pq.read_metadata(path).metadata.items() if key != b"ARROW:schema"}
+    pq.write_table(table.replace_schema_metadata(stated), out)
+
+
+def bare(path, out):
+    pq.write_table(pq.read_table(path).replace_schema_metadata(None), out)
 
 
 def bridge_padded(prefix, path, metadata, size, multiple):

@@ -64,6 +64,8 @@ pub struct Packing {
     pub counted: RowUnit,
     /// Each piece is padded to a multiple of this many positions; 1 means no padding.
     pub multiple: NonZeroU32,
+    /// The last piece of each row is padded further, so that the row has a multiple of this many positions.
+    pub row_multiple: NonZeroU32,
 }
 
 /// Consecutive tokens of one sequence in a row.
@@ -196,6 +198,24 @@ impl Packing {
     /// Returns the number of padding tokens after a piece.
     pub fn padding(&self, tokens: u32) -> u32 {
         self.weight(tokens) - self.positions(tokens)
+    }
+
+    /// Whether pieces or rows are padded.
+    pub fn is_padded(&self) -> bool {
+        self.multiple.get() > 1 || self.row_multiple.get() > 1
+    }
+
+    /// Returns the number of padding tokens at the end of a row whose pieces, with their own padding, take so many
+    /// positions.
+    pub fn row_padding(&self, used: u64) -> u32 {
+        let multiple = u64::from(self.row_multiple.get());
+        // (Less than a multiple.)
+        (used.next_multiple_of(multiple) - used) as u32
+    }
+
+    /// Returns the positions of the pieces of a row, with their own padding.
+    pub fn row_weight(&self, tokens: impl Iterator<Item = u32>) -> u64 {
+        tokens.map(|tokens| u64::from(self.weight(tokens))).sum()
     }
 
     /// Returns the positions of a piece without padding.

@@ -5,7 +5,7 @@ type Row = Vec<(u64, u32, u32)>;
 
 fn packing(algorithm: Algorithm, overflow: Overflow, length: u32) -> Packing {
     let (seq_length, counted, multiple) = (Some(length), RowUnit::Tokens, NonZeroU32::MIN);
-    Packing { seq_length, algorithm, overflow, counted, multiple }
+    Packing { seq_length, algorithm, overflow, counted, multiple, row_multiple: multiple }
 }
 
 /// Rows as lists of (sequence, start, length).

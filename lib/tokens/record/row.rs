@@ -48,7 +48,7 @@ record_fields! {
         seq_lengths: Option<List<i32>>,
         /// Where each sequence of the row begins.
         seq_start_id: Option<List<i32>>,
-        /// The number of the row's tokens, or a list of those of its sequences.
+        /// The number of the row's tokens, or a list of those of its sequences, without their padding.
         length_json: Option<AnyJson>,
         /// The tokens of the better answer of a pair.
         chosen_input_ids: Option<List<i32>>,
@@ -199,10 +199,9 @@ impl<'a> Rows<'a> {
             trained.iter_mut().zip(mask).for_each(|(trained, value)| *trained &= *value as u8);
         }
         let has_mask = self.has_mask(row);
-        let (first, last) = (sequences.first(), sequences.last());
-        let inside = first.map_or(0, |first| first.start)..last.map_or(0, |last| last.end);
-        let outside = (0..tokens.len()).filter(|place| !inside.contains(place));
-        for place in outside {
+        let ends = std::iter::once(0).chain(sequences.iter().map(|sequence| sequence.end));
+        let starts = sequences.iter().map(|sequence| sequence.start).chain([tokens.len()]);
+        for place in ends.zip(starts).flat_map(|(end, start)| end..start) {
             if has_mask && trained[place] != 0 {
                 let cause = format!("position {place} is padding and trained on");
                 return Err(RowFault::Padding(cause));
@@ -336,12 +335,13 @@ impl<'a> Rows<'a> {
         self.stated_length(row, length, sequences)
     }
 
-    /// Fails if the column `length` says another length.
+    /// Leaves out the padding at the end of each sequence that the column `length` does not count; fails if it says another
+    /// length.
     fn stated_length(
         &self,
         row: usize,
         length: usize,
-        sequences: &[Range<usize>],
+        sequences: &mut [Range<usize>],
     ) -> Result<(), RowFault> {
         let stated = self.columns.length_json.get(row);
         let stated = stated.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
@@ -352,8 +352,16 @@ impl<'a> Rows<'a> {
                 number == Some(length as u64) || number == Some(attended() as u64)
             }
             Some(serde_json::Value::Array(lengths)) => {
-                let lengths = lengths.iter().map(|length| length.as_u64());
-                lengths.eq(sequences.iter().map(|sequence| Some(sequence.len() as u64)))
+                let own = |length: &serde_json::Value| usize::try_from(length.as_u64()?).ok();
+                let lengths: Option<Vec<usize>> = lengths.iter().map(own).collect();
+                let lengths = lengths.filter(|lengths| {
+                    let mut all = lengths.iter().zip(sequences.iter());
+                    lengths.len() == sequences.len()
+                        && all.all(|(own, sequence)| (1..=sequence.len()).contains(own))
+                });
+                let ends = lengths.iter().flatten().zip(sequences.iter_mut());
+                ends.for_each(|(own, sequence)| sequence.end = sequence.start + own);
+                lengths.is_some()
             }
             _ => true,
         };

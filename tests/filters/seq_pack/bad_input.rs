@@ -48,6 +48,33 @@ fn what_cannot_be_packed_is_told_in_a_line() {
             ],
             &["--pad-seq-to-mult 4294967295: a row has at most 16777216 positions"],
         ),
+        (
+            &["--form", "trl", "-n", "8190", "--row-multiple", "16"],
+            &["--row-multiple 16: --seq-length 8190 is no multiple of it", "--seq-length 8176"],
+        ),
+        (&["-n", "8", "--row-multiple", "16"], &["no multiple of it", "--seq-length 16"]),
+        (&["--row-multiple", "4294967295"], &["a row has at most 16777216 positions"]),
+        (
+            &[
+                "--form",
+                "megatron-bridge",
+                "-n",
+                "96",
+                "--row-multiple",
+                "16",
+                "--pad-seq-to-mult",
+                "12",
+            ],
+            &["--row-multiple 16 is no multiple of --pad-seq-to-mult 12"],
+        ),
+        (
+            &["--form", "olmo-core", "--row-multiple", "16"],
+            &["the trainer of --form olmo-core makes its rows itself"],
+        ),
+        (
+            &["--form", "trl-dpo", "--row-multiple", "16"],
+            &["the trainer of --form trl-dpo makes its rows itself"],
+        ),
     ] {
         pack(&[&[train.as_str()][..], arguments].concat()).fails(2, parts);
     }
@@ -55,6 +82,9 @@ fn what_cannot_be_packed_is_told_in_a_line() {
     let padded = ["--form", "megatron-bridge", "-n", "80", "--pad-seq-to-mult", "4"];
     seq_pack(&[&[train.as_str(), "--index", &index][..], &padded].concat())
         .fails(2, &["i.parquet", "an index has no tokens, and no padding"]);
+    let padded = ["--row-multiple", "16"];
+    seq_pack(&[&[train.as_str(), "--index", &index, "-n", "96"][..], &padded].concat())
+        .fails(2, &["i.parquet", "--row-multiple 16: an index has no tokens, and no padding"]);
     for more in [&["--columns", "id"], &["--compression", "zstd"]] {
         seq_pack(&[&[train.as_str(), "--index", &index, "-n", "900"][..], more].concat())
             .fails(2, &["give -o FILE"]);

@@ -268,6 +268,89 @@ fn padding_is_taken_off_again() {
     assert_eq!(same.code(), Some(0), "{same:?}");
 }
 
+/// Whole rows are padded at their end: the rows are those without the padding, in every form; they are read without
+/// it, by our readers and as rows of another tool.
+#[test]
+fn rows_are_padded_to_a_multiple() {
+    let Some(python) = python() else { return };
+    let dir = TempDir::new();
+    root(&dir, 300);
+    let (train, plain, rows, other) =
+        (dir.at("root/train"), dir.at("p.parquet"), dir.at("r.parquet"), dir.at("o.parquet"));
+    let pack = |out: &str, form: &[&str], more: &[&str]| {
+        let files = [train.as_str(), "-o", out, "--overwrite", "-q", "--form"];
+        seq_pack(&[&files[..], form, more].concat()).silent();
+    };
+    let forms: [&[&str]; 6] = [
+        &["rows", "--columns", "span_id"],
+        &["trl", "-n", "384", "--overflow", "split"],
+        &["trl", "-n", "768", "--columns", "span_id", "--keep-eod"],
+        &["trl", "-n", "384", "--algorithm", "wrapped"],
+        &["megatron-bridge", "-n", "768", "--columns", "span_id"],
+        &["megatron-bridge", "-n", "768", "--pad-seq-to-mult", "8"],
+    ];
+    for (form, multiple) in forms.iter().flat_map(|form| [(form, "16"), (form, "96")]) {
+        pack(&rows, form, &["--row-multiple", multiple, "-j", "1"]);
+        let one = dir.read("r.parquet");
+        clean(&rows);
+        pack(&plain, form, &[]);
+        assert!(sequences(&rows) == sequences(&plain), "{form:?} {multiple}");
+        pack(&rows, form, &["--row-multiple", multiple, "-j", "3"]);
+        assert!(dir.read("r.parquet") == one, "{form:?} {multiple}");
+        let told = manifest(&python, &rows);
+        assert_eq!(told["padding"]["row_multiple"].to_string(), multiple, "{told}");
+        if form.contains(&"--pad-seq-to-mult") {
+            continue;
+        }
+        let arguments = ["row-multiple", &plain, &rows, form[0], multiple];
+        let padded = oracle(&python, "packing.py", &arguments).ok().text();
+        assert_eq!(told["padding"]["tokens"].to_string(), padded.trim(), "{form:?}");
+        assert!(padded.trim() != "0", "{form:?} {multiple}");
+        // As rows of another tool.
+        if form[0] != "megatron-bridge" {
+            let sequences = [&plain, &rows].map(|path| {
+                oracle(&python, "packing.py", &["bare", path, &other]).ok();
+                sequences(&other)
+            });
+            assert!(sequences[0] == sequences[1], "{form:?} {multiple}");
+            let told = tool("ds-check").args(&[&other, "--model", "gpt-oss"]).run();
+            assert!(!told.text().contains("foreign.padding"), "{told:?}");
+        }
+    }
+    // A label in the padding is found.
+    pack(&rows, &["rows"], &["--row-multiple", "32"]);
+    oracle(&python, "packing.py", &["damage-padding", &rows, &other]).ok();
+    let found = tool("ds-check").args(&[&other]).run();
+    assert!(found.text().contains("rows.padding") && found.code() == Some(1), "{found:?}");
+    // A folder of datasets.
+    for (name, more) in [("plain", "1"), ("padded", "32")] {
+        pack(&dir.at(name), &["llama-factory"], &["--row-multiple", more]);
+    }
+    let [plain, padded] = ["plain", "padded"].map(|name| {
+        let code = "import datasets, json, sys; print(json.dumps(list(datasets.load_from_disk(sys.argv[1]))))";
+        let told = python_code(&python, code, &[&dir.at(name)]).ok();
+        serde_json::from_str::<Vec<Value>>(&told.text()).unwrap()
+    });
+    for (plain, padded) in plain.iter().zip(&padded) {
+        let list = |row: &Value, name: &str| row[name].as_array().unwrap().clone();
+        let length = list(plain, "labels").len();
+        for (name, value) in [("input_ids", 200_002), ("labels", -100), ("attention_mask", 0)] {
+            let (plain, mut padded) = (list(plain, name), list(padded, name));
+            assert!(padded.len() % 32 == 0 && padded.len() - length < 32);
+            assert!(padded.split_off(length).iter().all(|of| *of == value), "{name}");
+            assert!(padded == plain, "{name}");
+        }
+    }
+    let read = ["plain", "padded"].map(|name| sequences(&dir.at(name)));
+    assert!(read[0] == read[1]);
+    let told = tool("ds-check").args(&[&dir.at("padded"), "--model", "gpt-oss"]).run().ok();
+    assert!(told.text().contains("no problems found"), "{told:?}");
+    // What people see.
+    let files = [train.as_str(), "-o", &rows, "--overwrite", "--progress", "always"];
+    let told = seq_pack(&[&files[..], &["--row-multiple", "16"]].concat()).ok();
+    assert!(told.stderr.contains("; padded to rows of 16: "), "{told:?}");
+}
+
 /// What people see of rows.
 #[test]
 fn rows_are_shown_counted_and_compared() {

@@ -24,7 +24,7 @@ use crate::wording::exactly;
 
 checks! {
     VALUE: Error Content "rows.value",
-        "a label that is neither its token nor -100, a loss mask other than 0 or 1, or an attention mask of 0";
+        "a label that is neither its token nor -100, a loss mask other than 0 or 1, or an attention mask that is not 1 for tokens and 0 for padding";
     LENGTH: Error Content "rows.length",
         "a row with more positions than it may have: trainers cut it";
     PIECES: Error Content "rows.pieces",
@@ -116,7 +116,7 @@ pub(super) fn rows(
                 spans,
                 segments: segments.into_iter(),
             };
-            attention(&batch, first, &mut checker);
+            attention(&batch, &rows, first, &mut checker);
             for row in 0..rows.len() {
                 checker.row(first + row as u64, &rows, row);
             }
@@ -147,7 +147,12 @@ fn pieces_of(batch: &RecordBatch, form: Form) -> usize {
 }
 
 /// Checks that every position of a row is attended to.
-fn attention(batch: &RecordBatch, first: u64, checker: &mut RowChecker<'_, '_, '_>) {
+fn attention(
+    batch: &RecordBatch,
+    rows: &DecodedRows<'_>,
+    first: u64,
+    checker: &mut RowChecker<'_, '_, '_>,
+) {
     let Some(list) = batch.column_by_name("attention_mask").and_then(|c| c.as_list_opt::<i32>())
     else {
         return;
@@ -159,7 +164,11 @@ fn attention(batch: &RecordBatch, first: u64, checker: &mut RowChecker<'_, '_, '
     for row in 0..list.len() {
         let values = list.value(row);
         let ones = values.as_primitive_opt::<Int8Type>();
-        let is_seen = ones.is_some_and(|ones| ones.values().iter().all(|&value| value == 1));
+        let own = rows.own_length(row);
+        let is_seen = ones.is_some_and(|ones| {
+            let mut values = ones.values().iter().enumerate();
+            values.all(|(place, &value)| value == i8::from(place < own))
+        });
         let at = FindingPlace::file(checker.path).record("row", first + row as u64);
         if values.len() as i32 != tokens.value_length(row) {
             let message = format!(
@@ -169,7 +178,11 @@ fn attention(batch: &RecordBatch, first: u64, checker: &mut RowChecker<'_, '_, '
             );
             checker.findings.add(&PIECES, at, message);
         } else if !is_seen {
-            checker.findings.add(&VALUE, at, "an attention mask that is not 1");
+            checker.findings.add(
+                &VALUE,
+                at,
+                "an attention mask that is not 1 for tokens and 0 for padding",
+            );
         }
     }
 }
@@ -223,9 +236,11 @@ impl RowChecker<'_, '_, '_> {
         if pieces.iter().all(|piece| piece.mask.iter().all(|&mask| mask == 0)) {
             self.findings.add(&UNSUPERVISED, at, "nothing is trained on");
         }
-        let mut used = 0;
-        for piece in &pieces {
-            used += u64::from(self.packing.weight(piece.tokens.len() as u32));
+        let used = self.packing.row_weight(pieces.iter().map(|piece| piece.tokens.len() as u32));
+        let more = self.packing.row_padding(used);
+        let used = used + u64::from(more);
+        for (place, piece) in pieces.iter().enumerate() {
+            self.padding(number, piece, if place + 1 == pieces.len() { more } else { 0 });
             self.piece(number, piece);
         }
         if let Some(most) = self.packing.seq_length.filter(|&most| used > u64::from(most)) {
@@ -238,11 +253,11 @@ impl RowChecker<'_, '_, '_> {
         self.sums.used += used;
     }
 
-    /// Checks the padding after a piece.
-    fn padding(&mut self, number: u64, piece: &RowPiece<'_>) {
+    /// Checks the padding after a piece, and so much more at the end of a row.
+    fn padding(&mut self, number: u64, piece: &RowPiece<'_>, more: u32) {
         let (tokens, mask) = piece.padding;
         self.sums.padding += tokens.len() as u64;
-        let wanted = self.packing.padding(piece.tokens.len() as u32) as usize;
+        let wanted = (self.packing.padding(piece.tokens.len() as u32) + more) as usize;
         let pad = self.manifest.padding.map_or(PAD, |padding| padding.token);
         let cause = match (tokens.iter().find(|&&token| token != pad), mask.iter().max()) {
             _ if tokens.len() != wanted => {
@@ -313,7 +328,6 @@ impl RowChecker<'_, '_, '_> {
     }
 
     fn piece(&mut self, number: u64, piece: &RowPiece<'_>) {
-        self.padding(number, piece);
         self.messages(FindingPlace::file(self.path).record("row", number), piece);
         let at = FindingPlace::file(self.path).record("row", number);
         let RowPiece { tokens, mask, place, .. } = piece;

@@ -313,8 +313,12 @@ impl GroupColumns {
         source: &Source<'_>,
         mut rule: Option<&mut SequenceRule>,
     ) -> Result<()> {
-        for piece in pieces {
-            self.piece(piece, source)?;
+        let packing = &source.packing;
+        let used = packing.row_weight(pieces.iter().map(|piece| piece.length));
+        for (number, piece) in pieces.iter().enumerate() {
+            let is_last = number + 1 == pieces.len();
+            let more = if is_last { packing.row_padding(used) } else { 0 };
+            self.piece(piece, packing.padding(piece.length) + more, source)?;
             if let Some(rule) = rule.as_deref_mut().filter(|_| piece.start == 0) {
                 let own = source.lengths[(piece.sequence - source.first) as usize];
                 let whole = (piece.sequence, own + u32::from(!source.keep_eod));
@@ -326,7 +330,7 @@ impl GroupColumns {
         Ok(())
     }
 
-    fn piece(&mut self, piece: &Piece, source: &Source<'_>) -> Result<()> {
+    fn piece(&mut self, piece: &Piece, padding: u32, source: &Source<'_>) -> Result<()> {
         let &Piece { sequence, start, length } = piece;
         let end = start + length;
         let all = source.lengths[(sequence - source.first) as usize];
@@ -376,7 +380,7 @@ impl GroupColumns {
             false => u64::from(next && goes_on),
         };
         self.totals.hash = self.totals.hash.wrapping_add(piece_hash(tokens, mask));
-        self.pad(length, source.packing.padding(length), source.pad);
+        self.pad(length, padding, source.pad);
         if let Some(pieces) = &mut self.segments {
             let (from, to) = (start as i32, end as i32);
             let is_inside = |segment: &Segment<'_>| segment.start < to && from < segment.end;
@@ -399,6 +403,9 @@ impl GroupColumns {
         let more = padding as usize;
         self.tokens.extend(std::iter::repeat_n(token, more));
         self.mask.extend(std::iter::repeat_n(0, more));
+        if self.layout.form.is_token_aligned() {
+            self.labels.extend(std::iter::repeat_n(IGNORED, more));
+        }
         if self.layout.spans {
             self.spans.extend(std::iter::repeat_n(0, more));
         }
@@ -453,8 +460,15 @@ impl GroupColumns {
                 "input_ids" => (int32(&mut self.tokens), &by_row),
                 "labels" => (int32(&mut self.labels), &by_row),
                 "attention_mask" => {
-                    let ones = Int8Array::from_value(1, by_row[rows] as usize);
-                    (Arc::new(ones), &by_row)
+                    let mut seen = vec![1; by_row[rows] as usize];
+                    // (Rows of one piece.)
+                    for (end, (own, all)) in
+                        by_row[1..].iter().zip(self.own_lengths.iter().zip(&self.piece_lengths))
+                    {
+                        let end = *end as usize;
+                        seen[end - (all - own) as usize..end].fill(0);
+                    }
+                    (Arc::new(Int8Array::from(seen)), &by_row)
                 }
                 "loss_mask" => {
                     let mask = ScalarBuffer::from(Buffer::from_vec(std::mem::take(&mut self.mask)));

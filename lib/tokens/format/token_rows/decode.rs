@@ -156,6 +156,13 @@ impl<'a> DecodedRows<'a> {
         self.labels.map(|labels| &int32(labels)[items(labels, row)])
     }
 
+    /// Returns how many tokens of a row of one piece are no padding.
+    pub fn own_length(&self, row: usize) -> usize {
+        let all = self.tokens(row).len();
+        let own = self.lengths.map(|lengths| lengths.int32(row, 0));
+        own.and_then(|own| usize::try_from(own).ok()).map_or(all, |own| own.min(all))
+    }
+
     /// Returns the pieces of a row; the error says why they do not fit.
     pub fn pieces(&self, row: usize) -> Result<Vec<RowPiece<'_>>, String> {
         let tokens = self.tokens(row);

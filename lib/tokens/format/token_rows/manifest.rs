@@ -90,14 +90,25 @@ pub struct TokenCounts {
     pub end_of_document: u64,
 }
 
-/// The padding after pieces, which fills each piece up to a multiple of some positions. These tokens are
-/// in no other count, and have no label.
+/// The padding after pieces, which fills each piece, or the last one of each row, up to a multiple of some positions.
+/// These tokens are in no other count, and have no label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Padding {
     pub multiple: NonZeroU32,
+    /// The multiple of whole rows; absent if it is 1.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub row_multiple: NonZeroU32,
     pub token: i32,
     /// The padding tokens of all rows.
     pub tokens: u64,
+}
+
+fn one() -> NonZeroU32 {
+    NonZeroU32::MIN
+}
+
+fn is_one(multiple: &NonZeroU32) -> bool {
+    multiple.get() == 1
 }
 
 /// Labels: positions that are trained on.
@@ -160,8 +171,9 @@ impl RowsManifest {
 
     pub fn packing(&self) -> Packing {
         let RowsManifest { seq_length, algorithm, overflow, counted, .. } = *self;
-        let multiple = self.padding.map_or(NonZeroU32::MIN, |padding| padding.multiple);
-        Packing { seq_length, algorithm, overflow, counted, multiple }
+        let multiples = self.padding.map(|padding| (padding.multiple, padding.row_multiple));
+        let (multiple, row_multiple) = multiples.unwrap_or((one(), one()));
+        Packing { seq_length, algorithm, overflow, counted, multiple, row_multiple }
     }
 }
 
@@ -184,9 +196,13 @@ pub fn summary(manifest: &RowsManifest) -> String {
     if let Some(share) = manifest.share_used {
         line += &format!(", {:.2} % of the positions used", share * 100.0);
     }
-    if let Some(Padding { multiple, tokens, .. }) = manifest.padding {
-        let tokens = counted(tokens, "token");
-        line += &format!("; padded to a multiple of {}: {tokens}", grouped(multiple.get().into()));
+    if let Some(Padding { multiple, row_multiple, tokens, .. }) = manifest.padding {
+        let text = |what: &str, of: NonZeroU32| {
+            (!is_one(&of)).then(|| format!("{what} of {}", grouped(of.get().into())))
+        };
+        let multiples = [text("a multiple", multiple), text("rows", row_multiple)];
+        let multiples: Vec<String> = multiples.into_iter().flatten().collect();
+        line += &format!("; padded to {}: {}", multiples.join(", to "), counted(tokens, "token"));
     }
     if changed.split.sequences > 0 {
         let split = counted(changed.split.sequences, "sequence");

@@ -81,7 +81,8 @@ impl Output {
     fn create(settings: &RowsSettings, target: &RowsTarget, header: Header) -> Result<Output> {
         Alignment::refuse_token_in(&header)?;
         let parts = settings.has_parts();
-        let layout = Layout::of(settings.form, &settings.extras, parts, settings.is_padded());
+        let layout =
+            Layout::of(settings.form, &settings.extras, parts, settings.packing.is_padded());
         let zstd = settings.compression == RowCompression::Zstd;
         let file = target.rows.as_deref().map(|path| RowsFile::create(path, layout, zstd));
         let index = target.index.as_deref().map(IndexFile::create).transpose()?;
@@ -168,13 +169,15 @@ impl Output {
         totals.rows += rows.len() as u64;
         totals.pieces += rows.pieces().len() as u64;
         for row in rows.iter() {
-            let mut used = 0;
-            for piece in row {
-                let weight = packing.weight(piece.length);
-                used += u64::from(weight);
+            let used = packing.row_weight(row.iter().map(|piece| piece.length));
+            let more = packing.row_padding(used);
+            let used = used + u64::from(more);
+            totals.padding += u64::from(more);
+            for (number, piece) in row.iter().enumerate() {
+                let more = if number + 1 == row.len() { more } else { 0 };
                 totals.tokens.in_rows += u64::from(piece.length);
                 totals.padding += u64::from(packing.padding(piece.length));
-                totals.longest = totals.longest.max(weight);
+                totals.longest = totals.longest.max(packing.weight(piece.length) + more);
             }
             totals.used += used;
             totals.most_pieces = totals.most_pieces.max(row.len() as u64);
@@ -210,9 +213,10 @@ impl Output {
         inputs: Option<Vec<RowsInput>>,
     ) -> Result<RowsManifest> {
         let Output { settings, target, header, file, index, totals } = self;
-        let (multiple, token) = (settings.packing.multiple, settings.pad);
-        let padding = Padding { multiple, token, tokens: totals.padding };
-        let padding = settings.is_padded().then_some(padding);
+        let Packing { multiple, row_multiple, .. } = settings.packing;
+        let (token, tokens) = (settings.pad, totals.padding);
+        let padding = Padding { multiple, row_multiple, token, tokens };
+        let padding = settings.packing.is_padded().then_some(padding);
         let RowsSettings { form, packing, keep_eod, overwrite, allow_unsupervised, .. } = settings;
         let made = RowsManifest {
             schema_version: SCHEMA.to_string(),

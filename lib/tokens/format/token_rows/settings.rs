@@ -132,8 +132,11 @@ impl RowsSettings {
     }
 
     fn check_padding(&self, target: &RowsTarget) -> Result<()> {
-        let Packing { seq_length, multiple, .. } = self.packing;
-        if !self.is_padded() {
+        let Packing { seq_length, multiple, row_multiple, .. } = self.packing;
+        if row_multiple.get() > 1 {
+            check_row_multiple(&self.packing, target)?;
+        }
+        if multiple.get() == 1 {
             return Ok(());
         }
         let usage = |cause: String| Err(Error::usage(cause));
@@ -141,10 +144,7 @@ impl RowsSettings {
         if self.form != Form::MegatronBridge {
             return usage(format!("{option} is for --form megatron-bridge"));
         }
-        if let Some(index) = &target.index {
-            let cause = format!("{option}: an index has no tokens, and no padding");
-            return Err(Error::usage(cause).at(index.as_path()));
-        }
+        refuse_index(&option, target)?;
         match seq_length {
             Some(length) if length < multiple.get() => {
                 usage(format!("{option}: a row has only {length} positions"))
@@ -156,13 +156,39 @@ impl RowsSettings {
         }
     }
 
-    pub(super) fn is_padded(&self) -> bool {
-        self.packing.multiple.get() > 1
-    }
-
     /// Whether pieces may be parts of sequences.
     pub(super) fn has_parts(&self) -> bool {
         self.packing.algorithm == Algorithm::Wrapped
             || matches!(self.packing.overflow, Overflow::Split | Overflow::Cut)
     }
+}
+
+/// Refuses multiples of rows that the rows cannot have.
+fn check_row_multiple(packing: &Packing, target: &RowsTarget) -> Result<()> {
+    let Packing { seq_length, multiple, row_multiple, .. } = *packing;
+    let option = format!("--row-multiple {row_multiple}");
+    refuse_index(&option, target)?;
+    if let Some(length) = seq_length.filter(|length| *length % row_multiple != 0) {
+        let fitting = length - length % row_multiple;
+        let cause = format!("{option}: --seq-length {length} is no multiple of it");
+        let way = if fitting > 0 { fitting } else { row_multiple.get() };
+        return Err(Error::usage(cause).hint(format!("--seq-length {way}")));
+    }
+    if row_multiple.get() > MOST_POSITIONS {
+        return Err(Error::usage(format!(
+            "{option}: a row has at most {MOST_POSITIONS} positions"
+        )));
+    }
+    if row_multiple.get() % multiple.get() != 0 {
+        let cause = format!("{option} is no multiple of --pad-seq-to-mult {multiple}");
+        return Err(Error::usage(cause).hint("the least common multiple of both"));
+    }
+    Ok(())
+}
+
+/// Refuses an index of padded rows.
+fn refuse_index(option: &str, target: &RowsTarget) -> Result<()> {
+    let Some(index) = &target.index else { return Ok(()) };
+    let cause = format!("{option}: an index has no tokens, and no padding");
+    Err(Error::usage(cause).at(index.as_path()))
 }

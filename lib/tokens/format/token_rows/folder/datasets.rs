@@ -91,15 +91,18 @@ impl FolderWriter for DatasetsWriter {
             self.end()?;
             self.begin()?;
         }
-        let Block { tokens, labels, ends } = block;
+        let Block { tokens, labels, ends, padding } = block;
         for values in [tokens, labels] {
             self.fingerprint =
                 xxh3_64_with_seed(values.as_slice().to_byte_slice(), self.fingerprint);
         }
-        let ones = Int8Array::from_value(1, tokens.len());
+        let mut seen = vec![1; tokens.len()];
+        for (end, padding) in ends.iter().zip(padding) {
+            seen[end - padding..*end].fill(0);
+        }
         let values: [ArrayRef; 3] = [
             Arc::new(Int32Array::from(tokens.clone())),
-            Arc::new(ones),
+            Arc::new(Int8Array::from(seen)),
             Arc::new(Int32Array::from(labels.clone())),
         ];
         let offsets = std::iter::once(0).chain(ends.iter().map(|end| *end as i32));

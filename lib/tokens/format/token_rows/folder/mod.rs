@@ -4,6 +4,7 @@ mod datasets;
 mod olmo;
 
 use std::io::BufWriter;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -44,6 +45,11 @@ impl FolderForm {
         }
     }
 
+    /// Whether its sequences may be padded. (OLMo-core cuts its rows from all documents.)
+    pub fn has_padding(self) -> bool {
+        self == FolderForm::LlamaFactory
+    }
+
     /// Returns the file that makes a folder complete.
     fn last(self) -> &'static str {
         match self {
@@ -75,6 +81,9 @@ pub struct FolderSettings {
     pub form: FolderForm,
     pub path: PathBuf,
     pub keep_eod: bool,
+    /// Each sequence is padded to a multiple of this many positions, with this token.
+    pub row_multiple: NonZeroU32,
+    pub pad: i32,
     pub overwrite: bool,
     /// Whether a folder may be published in which nothing is trained on.
     pub allow_unsupervised: bool,
@@ -93,8 +102,9 @@ struct Block {
     tokens: Vec<i32>,
     /// The token where it is trained on, else [`IGNORED`].
     labels: Vec<i32>,
-    /// The number of tokens up to the end of each sequence.
+    /// The number of tokens up to the end of each sequence, with its padding, and the padding.
     ends: Vec<usize>,
+    padding: Vec<usize>,
 }
 
 /// Writes the files of a form.
@@ -121,6 +131,8 @@ struct FolderTotals {
     sequences: u64,
     tokens: u64,
     trained_tokens: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    padding_tokens: u64,
     #[serde(skip)]
     empty: u64,
 }
@@ -162,7 +174,8 @@ impl FolderSink {
             _ => tokens.len(),
         };
         let tokens = &tokens[..length];
-        let FolderTotals { sequences, tokens: all, trained_tokens, empty } = &mut self.totals;
+        let FolderTotals { sequences, tokens: all, trained_tokens, padding_tokens, empty } =
+            &mut self.totals;
         if tokens.is_empty() {
             *empty += 1;
         } else {
@@ -176,6 +189,12 @@ impl FolderSink {
             *sequences += 1;
             *all += length as u64;
             self.block.tokens.extend_from_slice(tokens);
+            let padding =
+                length.next_multiple_of(self.settings.row_multiple.get() as usize) - length;
+            *padding_tokens += padding as u64;
+            self.block.tokens.extend(std::iter::repeat_n(self.settings.pad, padding));
+            self.block.labels.extend(std::iter::repeat_n(IGNORED, padding));
+            self.block.padding.push(padding);
             self.block.ends.push(self.block.tokens.len());
         }
         self.window.clear();
@@ -187,10 +206,11 @@ impl FolderSink {
     fn write_block(&mut self) -> Result<()> {
         if !self.block.ends.is_empty() {
             self.writer.write(&self.block)?;
-            let Block { tokens, labels, ends } = &mut self.block;
+            let Block { tokens, labels, ends, padding } = &mut self.block;
             tokens.clear();
             labels.clear();
             ends.clear();
+            padding.clear();
         }
         Ok(())
     }
@@ -215,7 +235,7 @@ impl Sink for FolderSink {
     fn finish(mut self, mut counts: Counts) -> Result<SinkSummary> {
         self.write_block()?;
         let FolderSink { settings, header, writer, totals, .. } = self;
-        let FolderSettings { form, path, keep_eod, overwrite, allow_unsupervised } = &settings;
+        let FolderSettings { form, path, keep_eod, overwrite, allow_unsupervised, .. } = &settings;
         let mut skipped = SkippedRecords::default();
         skipped.count_many("without a token", totals.empty);
         counts.skipped = counts.skipped.map(|mut before| {
@@ -248,6 +268,10 @@ impl Sink for FolderSink {
         );
         Ok(SinkSummary { made: Some(made), left: None, warnings: Vec::new() })
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 struct FolderTarget<'a>(&'a FolderSettings);

@@ -76,7 +76,7 @@ impl Part {
     }
 
     fn write(&mut self, block: &Block) -> std::io::Result<()> {
-        let Block { tokens, labels, ends } = block;
+        let Block { tokens, labels, ends, .. } = block;
         for token in tokens {
             self.tokens.write_u32::<LittleEndian>(*token as u32)?;
         }
