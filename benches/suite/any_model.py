@@ -67,6 +67,33 @@ def long_chats(bench, inputs, quick):
     return Section("Long chats", text + "\n" + commands(results), goals)
 
 
+def other_rows(bench, inputs, quick):
+    """Rows of another tool, checked with the model that they are for, on one thread. The peer decodes each row and encodes
+    its text again (`tokenizers`), and compares labels with tokens; it looks at no message."""
+    rows = 2_000 if quick else 20_000
+    folder = ROOT / "target/models/qwen3"
+    if not folder.is_dir():
+        return Section("Rows of other tools", "qwen3: not there (tools/models.sh).\n", [])
+    path = inputs.other_rows(rows, folder)
+    peer = f"{sys.executable} {ROOT}/benches/suite/rows_peer.py check {folder} {path}"
+    pipes = {
+        "tokenizers": pipe(peer, TOKENIZERS_PARALLELISM="false"),
+        "ds-check": pipe(f"ds-check -q -j 1 --model {folder} {path}"),
+        "ds-check, without foreign.text": pipe(f"ds-check -q -j 1 --skip foreign.text --model {folder} {path}"),
+    }
+    results = bench.compare(pipes, min(bench.runs, 3))
+    count = "import pyarrow.parquet as pq, sys; print(sum(map(len, pq.read_table(sys.argv[1]).column(0).to_pylist())))"
+    millions = int(bench.output([sys.executable, "-c", count, path])) / 1e6
+    theirs, own, quick_check = (result.cpu_median for result in results.values())
+    goals = [
+        Goal("ds-check of rows of another tool, -j 1", 10, millions / own, "M tokens/s"),
+        Goal("the same without foreign.text", 20, millions / quick_check, "M tokens/s"),
+        Goal("the same check, against tokenizers", 10, theirs / own, "x"),
+    ]
+    text = contenders(results, millions, "M tokens", "tokenizers")
+    return Section("Rows of other tools", text + "\n" + commands(results), goals)
+
+
 def tokens_and_masks(bench, inputs, quick):
     """Chats to tokens and masks in whole processes. The peer maps `apply_chat_template` over the rows of a dataset, and
     its masks are 0 throughout, since the template of Qwen 3 does not say what is generated. The tokens of chat-tok are

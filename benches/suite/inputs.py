@@ -63,6 +63,13 @@ class Inputs:
         make = f"{sys.executable} {ROOT}/benches/suite/pair_peer.py make {self.model_chats(rows, False)} $out"
         return self.made(f"pairs_{rows}.ndjson", make)
 
+    def other_rows(self, rows, model):
+        """Rows as another tool has prepared them, of chats with reasoning and calls, for a model's folder."""
+        chats = f"chat-tok -q --turns all --model {model} {self.model_chats(rows, True)}"
+        mask, own = "span-mask -q --span commentary=3", "own_rows.parquet"
+        strip = f"{sys.executable} {ROOT}/benches/suite/rows_peer.py make {own} $out; rm {own}"
+        return self.made(f"other_rows_{rows}.parquet", f"{chats} | {mask} | seq-pack -q -o {own} --overwrite; {strip}")
+
     def trace(self, chats, calls):
         """Chats of an agent: reasoning, a call and its result, again and again."""
         make = f"{sys.executable} {ROOT}/benches/suite/make_trace.py {chats} {calls} > $out"

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import hard_texts as hard
-from any_model import any_model, long_chats, preference_pairs, tokens_and_masks
+from any_model import any_model, long_chats, other_rows, preference_pairs, tokens_and_masks
 from encoding import encode, real_text
 from packing import packing
 from inputs import ROOT
@@ -477,5 +477,5 @@ def sizes(bench, inputs, quick):
     return Section("Growing inputs", table(head, table_rows))
 
 
-ALL = [encode, real_text, hard_texts, starting, synth, synth_real, raw_rows, chats, any_model, long_chats, tokens_and_masks, preference_pairs, macroxue, merging, writers, checking]
+ALL = [encode, real_text, hard_texts, starting, synth, synth_real, raw_rows, chats, any_model, long_chats, other_rows, tokens_and_masks, preference_pairs, macroxue, merging, writers, checking]
 ALL += [looking, triples, packing, threads, sizes]
