@@ -42,12 +42,13 @@ def compared(programs, rows, chats, folder, *flags):
     return (json.loads(run.stdout) if run.stdout else {}), run.stderr.strip()
 
 
-def first_of(answer):
-    """The first difference as one line: the token in [[ ]], and what each side does."""
-    first = next(iter(answer.get("first", [])), None)
-    if not first or not first["shown"]:
-        return ""
-    place, a, b = first["shown"][:3]
-    if first["kind"] == "mask":
-        return f"{place.split(': ', 1)[1]} {a.removeprefix('A: ')}"
-    return f"{a.removeprefix('A: ')} | {b.removeprefix('B: ')}"
+def firsts_of(answer):
+    """The first difference of each kind that is shown, as one line: the token in [[ ]], and what each side does."""
+    seen = set()
+    for first in answer.get("first", []):
+        if first["kind"] in seen or not first["shown"]:
+            continue
+        seen.add(first["kind"])
+        place, a, b = first["shown"][:3]
+        a, b = a.removeprefix("A: "), b.removeprefix("B: ")
+        yield f"{place.split(': ', 1)[1]} {a}" if first["kind"] == "mask" else f"{a} / {b}"

@@ -93,10 +93,10 @@ def main():
         kind = " and ".join(kinds) or "nothing"
         totals[kind] += 1
         differences = answer.get("differences", {})
-        first = prepared_rows.first_of(answer).replace("|", "\\|") or (why.splitlines()[-1] if not answer else "")
+        first = "; ".join(f"`{text}`" for text in prepared_rows.firsts_of(answer)) if answer else why.splitlines()[-1]
         cells = [
             path.stem.removesuffix("_training"), len(made), answer.get("equal", ""), differences.get("tokens", 0), differences.get("mask", 0),
-            ", ".join([kind, *others]), f"`{first}`" if first else "",
+            ", ".join([kind, *others]), first.replace("|", "\\|"),
         ]  # fmt: skip
         print(f"| {' | '.join(map(str, cells))} |", flush=True)
         seen = set()

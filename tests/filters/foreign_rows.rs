@@ -448,6 +448,32 @@ fn what_cannot_be_compared_with_rows_is_refused() {
     tool("ds-diff").args(&[&dir.at("t.jsonl"), &chats, "--model", "gpt-oss"]).run().ok();
 }
 
+/// Terminal and page show the texts of a model's rows, and what is trained on, though no messages are known.
+#[test]
+fn rows_are_shown_as_text() {
+    let dir = TempDir::new();
+    let model = write_model(&dir, "model", CHATML);
+    let chat = json!({"messages": [{"role": "user", "content": "What?"}, {"role": "assistant", "content": "<That>"}]});
+    dir.write("chats.jsonl", format!("{chat}\n"));
+    dir.bash("set -o pipefail
+         chat-tok -q --model model chats.jsonl | span-mask | jq -c '{input_ids: .tokens, assistant_masks: ([0] + .loss_mask[:-1])}' > rows.jsonl")
+    .ok();
+    let rows = dir.at("rows.jsonl");
+    let view = tool("ds-view").args(&[&rows, "--model", &model, "--lines", "0"]).run().ok().text();
+    let lines: Vec<&str> = view.lines().collect();
+    assert!(lines.contains(&" T│ <That><|im_end|>"), "{view}");
+    assert!(lines.contains(&" ·│ What?<|im_end|>"), "{view}");
+    let page = dir.at("page.html");
+    tool("ds-view").args(&[&rows, "--model", &model, "--html", &page]).run().ok();
+    let page = dir.text("page.html");
+    for text in ["What?", r#""text":"\u003cThat>""#] {
+        assert!(page.contains(text), "{text}");
+    }
+    // Without a model its ids.
+    let view = tool("ds-view").args(&[&rows, "--lines", "0"]).run().ok();
+    assert!(view.text().contains("<84>") && !view.text().contains("What?"), "{view:?}");
+}
+
 /// The findings are the same with one thread and several.
 #[test]
 fn threads_find_the_same() {
