@@ -43,6 +43,7 @@ use std::fmt;
 use std::ops::Range;
 
 use gristmill_simd::SimdLevel;
+use string::Escapes;
 
 /// The deepest nesting of arrays and objects that is read; more is an error.
 pub const MAX_DEPTH: usize = 990;
@@ -212,7 +213,7 @@ impl<'a> Reader<'a> {
         let start = self.at + 1;
         let end = scan::string_end::<false>(self.simd, self.text, start)?;
         self.at = end.at + 1;
-        Ok(Str::new(self.text, start, end.at, end.escaped))
+        Ok(Str::new(self.text, start, end.at, end.escapes()))
     }
 
     /// Reads a string and returns the number of characters of its value, without building it and in
@@ -244,7 +245,10 @@ impl<'a> Reader<'a> {
                 out.push_str(&self.text[start..special]);
                 if let Ok(end) = string::decode(self.text, special, out) {
                     self.at = end + 1;
-                    return Ok((Str::new(self.text, start, end, true), Some(from..out.len())));
+                    return Ok((
+                        Str::new(self.text, start, end, Escapes::Any),
+                        Some(from..out.len()),
+                    ));
                 }
                 out.truncate(from);
             }
@@ -387,6 +391,13 @@ impl<'a> Reader<'a> {
         let start = self.at;
         self.skip()?;
         Ok(&self.text[start..self.at])
+    }
+
+    /// Returns the rest of the text, which is not looked at, without the white space at its end.
+    pub fn rest(&mut self) -> &'a str {
+        let rest = self.text[self.at..].trim_ascii_end();
+        self.at = self.text.len();
+        rest
     }
 
     /// Skips `value` if the text continues with it. `value` must be the text of a whole object, array or

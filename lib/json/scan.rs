@@ -1,6 +1,7 @@
 //! Finding the special bytes in strings, 32 or 64 bytes at a time.
 
 use super::Error;
+use super::string::Escapes;
 use gristmill_simd::{Instructions, SimdLevel, SimdTask, StringMasks, json_specials};
 
 /// How many bytes are looked at together.
@@ -32,6 +33,8 @@ pub(super) struct End {
     pub at: usize,
     /// Whether it has an escape.
     pub escaped: bool,
+    /// Whether it has an escape that `write_string` does not make.
+    pub other: bool,
     /// How many bytes are not characters of its value: all bytes of an escape but one, and all
     /// bytes of a UTF-8 character but the first. Only `string_end::<true>` counts them.
     pub extra: usize,
@@ -58,7 +61,7 @@ impl<const COUNT: bool> SimdTask for StringEnd<'_, COUNT> {
     #[inline(always)]
     fn run<I: Instructions>(self) -> Result<End, Error> {
         let bytes = self.bytes;
-        let mut end = End { at: self.start, escaped: false, extra: 0 };
+        let mut end = End { at: self.start, escaped: false, other: false, extra: 0 };
         'windows: while let Some(window) = bytes.get(end.at..).and_then(<[u8]>::first_chunk) {
             let StringMasks { mut specials, later } = I::string_masks(window);
             while specials != 0 {
@@ -110,6 +113,14 @@ impl<const COUNT: bool> SimdTask for StringEnd<'_, COUNT> {
 }
 
 impl End {
+    pub fn escapes(&self) -> Escapes {
+        match (self.escaped, self.other) {
+            (false, _) => Escapes::None,
+            (true, false) => Escapes::Written,
+            (true, true) => Escapes::Any,
+        }
+    }
+
     /// Counts the bytes of a mask.
     #[inline(always)]
     fn count<const COUNT: bool>(&mut self, later: u64) {
@@ -123,6 +134,7 @@ impl End {
     fn escape<const COUNT: bool>(&mut self, bytes: &[u8], at: usize) -> Result<usize, Error> {
         self.escaped = true;
         let mut after = escape_end(bytes, at)?;
+        self.other |= !is_written(&bytes[at..after]);
         if COUNT {
             // Two escapes may be one character.
             if after - at > 2 {
@@ -131,6 +143,19 @@ impl End {
             self.extra += after - at - 1;
         }
         Ok(after)
+    }
+}
+
+/// Whether `write_string` makes this escape.
+#[inline]
+fn is_written(escape: &[u8]) -> bool {
+    match escape {
+        [_, b'/'] => false,
+        [_, _] => true,
+        // (The others of these have short escapes.)
+        [_, _, b'0', b'0', b'0', digit] => matches!(digit, b'0'..=b'7' | b'b' | b'e' | b'f'),
+        [_, _, b'0', b'0', b'1', digit] => matches!(digit, b'0'..=b'9' | b'a'..=b'f'),
+        _ => false,
     }
 }
 

@@ -11,7 +11,17 @@ pub struct Str<'a> {
     text: &'a str,
     start: usize,
     end: usize,
-    escaped: bool,
+    escapes: Escapes,
+}
+
+/// The escapes in a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Escapes {
+    None,
+    /// Only those that [`write_string`] makes.
+    Written,
+    /// Perhaps others.
+    Any,
 }
 
 /// The character for a letter after a backslash; 0 for `u` and for invalid escapes.
@@ -27,8 +37,8 @@ static SIMPLE: [u8; 256] = {
 };
 
 impl<'a> Str<'a> {
-    pub(super) fn new(text: &'a str, start: usize, end: usize, escaped: bool) -> Self {
-        Str { text, start, end, escaped }
+    pub(super) fn new(text: &'a str, start: usize, end: usize, escapes: Escapes) -> Self {
+        Str { text, start, end, escapes }
     }
 
     /// Returns the text between the quotes, not decoded.
@@ -43,7 +53,12 @@ impl<'a> Str<'a> {
 
     /// Returns the string's value if it has no escapes.
     pub fn plain(&self) -> Option<&'a str> {
-        (!self.escaped).then_some(self.raw())
+        (self.escapes == Escapes::None).then_some(self.raw())
+    }
+
+    /// Returns the text between the quotes if it is what [`write_string`] makes of the string's value.
+    pub fn as_written(&self) -> Option<&'a str> {
+        (self.escapes != Escapes::Any).then_some(self.raw())
     }
 
     /// Returns the string's value; `scratch` holds it if there are escapes. A lone surrogate is an
@@ -52,8 +67,8 @@ impl<'a> Str<'a> {
     where
         'a: 'b,
     {
-        if !self.escaped {
-            return Ok(self.raw());
+        if let Some(plain) = self.plain() {
+            return Ok(plain);
         }
         scratch.clear();
         self.decode_onto(scratch)?;
@@ -63,8 +78,8 @@ impl<'a> Str<'a> {
     /// Appends the string's value to `out`. A lone surrogate is an error; the value before it is
     /// then in `out`.
     pub fn decode_onto(&self, out: &mut String) -> Result<(), Error> {
-        if !self.escaped {
-            out.push_str(self.raw());
+        if let Some(plain) = self.plain() {
+            out.push_str(plain);
             return Ok(());
         }
         decode(self.text, self.start, out).map(drop)
@@ -73,9 +88,11 @@ impl<'a> Str<'a> {
     /// Whether the string's value is `other`.
     #[inline]
     pub fn eq_str(&self, other: &str) -> bool {
-        match self.escaped {
-            false => self.text.as_bytes().get(self.start..self.end) == Some(other.as_bytes()),
-            true => self.decoded_is(other),
+        match self.escapes {
+            Escapes::None => {
+                self.text.as_bytes().get(self.start..self.end) == Some(other.as_bytes())
+            }
+            _ => self.decoded_is(other),
         }
     }
 

@@ -7,7 +7,14 @@ use serde_json::Value;
 fn assert_same_at_once(reader: &Reader) {
     let (mut first, mut at_once) = (reader.clone(), reader.clone());
     let (mut value, mut out) = (String::from("→"), String::from("→"));
-    let expected = first.string().map(|string| (string.decode_onto(&mut value), string.raw()));
+    let string = first.string();
+    let expected = string.clone().map(|string| (string.decode_onto(&mut value), string.raw()));
+    if let (Ok(string), Ok((Ok(()), raw))) = (&string, &expected) {
+        let mut written = Vec::new();
+        write_string(&mut written, &value["→".len()..]);
+        let is_written = written[1..written.len() - 1] == *raw.as_bytes();
+        assert_eq!(string.as_written(), is_written.then_some(*raw), "{raw}");
+    }
     match (at_once.string_onto(&mut out), expected) {
         (Ok((string, Some(place))), Ok((Ok(()), raw))) => {
             assert_eq!((string.raw(), at_once.position()), (raw, first.position()));

@@ -192,7 +192,7 @@ impl Python<'_> {
                 }
                 Json::List(items)
             }
-            '\'' | '"' => Json::Text(Cow::Owned(self.text()?)),
+            '\'' | '"' => Json::Text(self.text()?.into()),
             _ => {
                 let is_part = |c: char| c.is_ascii_alphanumeric() || "+-._".contains(c);
                 let end = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::left_out::LeftOutCounts;
+use super::text::Text;
 use super::tools::{not_json, readable};
 use super::value::Json;
 use crate::harmony::Role;
@@ -31,6 +32,8 @@ pub struct Draft<'r> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content<'r> {
     Text(Cow<'r, str>),
+    /// A tool's result as it was given.
+    Given(&'r Text<'r>),
     /// A tool's result that is not text.
     Json(&'r Json<'r>),
 }
@@ -109,6 +112,7 @@ impl<'r> Draft<'r> {
     pub fn text(&self) -> Option<&str> {
         match &self.content {
             Some(Content::Text(text)) => Some(text),
+            Some(Content::Given(text)) => Some(text),
             _ => None,
         }
     }
@@ -300,15 +304,17 @@ fn cut<'r>(object: &'r Json<'_>) -> Option<(&'static str, &'r str)> {
 
 /// Reads true or false, 1 or 0, also as text.
 pub fn flag(value: &Json<'_>) -> Option<bool> {
+    let of_number = |text: &str| match number(text) {
+        Some(0.0) => Some(false),
+        Some(1.0) => Some(true),
+        _ => None,
+    };
     match value {
         Json::Boolean(is) => Some(*is),
         Json::Text(text) if text.eq_ignore_ascii_case("true") => Some(true),
         Json::Text(text) if text.eq_ignore_ascii_case("false") => Some(false),
-        Json::Number(text) | Json::Text(text) => match number(text) {
-            Some(0.0) => Some(false),
-            Some(1.0) => Some(true),
-            _ => None,
-        },
+        Json::Number(text) => of_number(text),
+        Json::Text(text) => of_number(text),
         _ => None,
     }
 }
@@ -321,7 +327,7 @@ fn read_content<'r>(
 ) -> Result<Option<Content<'r>>, String> {
     let refusal = object.get("refusal").filter(|_| role == Role::Assistant).and_then(Json::text);
     let refusal = refusal.filter(|text| !text.is_empty());
-    let is_empty = |value: &&Json<'_>| value.text() == Some("") && refusal.is_some();
+    let is_empty = |value: &&Json<'_>| refusal.is_some() && value.text() == Some("");
     let Some(value) = object.get(keys.content).filter(|value| !is_empty(value)) else {
         return Ok(refusal.map(|text| Content::Text(text.into())));
     };
@@ -341,9 +347,13 @@ fn read_content<'r>(
 pub fn tool_result<'r>(value: &'r Json<'r>) -> Result<Content<'r>, String> {
     let is_part = |part: &Json| part.get("type").is_some_and(|kind| kind.text().is_some());
     match value {
-        Json::Text(text) => Ok(Content::Text(Cow::Borrowed(text))),
+        Json::Text(text) => Ok(Content::Given(text)),
         Json::List(parts) if !parts.is_empty() && parts.iter().all(is_part) => {
-            text(value, "content").map(Content::Text)
+            let text = match &parts[..] {
+                [part] => part_text(part).map(Content::Given),
+                _ => text_of(value).map(Content::Text),
+            };
+            text.map_err(|cause| format!("content {cause}"))
         }
         other => Ok(Content::Json(other)),
     }
@@ -371,30 +381,36 @@ fn text_of<'r>(value: &'r Json<'r>) -> Result<Cow<'r, str>, Cause> {
         Json::List(parts) => parts,
         other => return Err(Cause::Type(other.type_name())),
     };
-    let part = |part: &'r Json<'r>| {
-        let kind = part.get("type").and_then(Json::text);
-        // (The parts of LLaMA-Factory have a value.)
-        let text = part.get("text").or_else(|| part.get("value")).and_then(Json::text);
-        match (kind, text) {
-            (None | Some("text" | "input_text" | "output_text"), Some(text)) => Ok(text),
-            (Some("summary_text" | "reasoning_text"), Some(text)) => Ok(text),
-            (Some("refusal"), None) => match part.get("refusal").and_then(Json::text) {
-                Some(text) => Ok(text),
-                None => Err(Cause::Part("part of type 'refusal' is not text".to_string())),
-            },
-            (Some(kind), _) if BLOCKS.contains(&kind) => Err(Cause::Part(format!(
-                "part of type '{kind}' is a block of Anthropic's API, which is not read; give tool_calls, and messages \
-                 of the role tool"
-            ))),
-            (Some(kind), _) => Err(Cause::Part(format!("part of type '{kind}' is not text"))),
-            (None, _) => Err(Cause::Part(format!("part is a {}, not text", part.type_name()))),
-        }
-    };
-    let texts = parts.iter().map(part).collect::<Result<Vec<&'r str>, Cause>>()?;
+    let text = |part| part_text(part).map(|text| &**text);
+    let texts = parts.iter().map(text).collect::<Result<Vec<&'r str>, Cause>>()?;
     Ok(match texts.as_slice() {
         [only] => Cow::Borrowed(only),
         texts => Cow::Owned(texts.concat()),
     })
+}
+
+fn part_text<'r>(part: &'r Json<'r>) -> Result<&'r Text<'r>, Cause> {
+    let kind = part.get("type").and_then(Json::text);
+    let member = |key| match part.get(key) {
+        Some(Json::Text(text)) => Some(text),
+        _ => None,
+    };
+    // (The parts of LLaMA-Factory have a value.)
+    let text = if part.get("text").is_some() { member("text") } else { member("value") };
+    match (kind, text) {
+        (None | Some("text" | "input_text" | "output_text"), Some(text)) => Ok(text),
+        (Some("summary_text" | "reasoning_text"), Some(text)) => Ok(text),
+        (Some("refusal"), None) => match member("refusal") {
+            Some(text) => Ok(text),
+            None => Err(Cause::Part("part of type 'refusal' is not text".to_string())),
+        },
+        (Some(kind), _) if BLOCKS.contains(&kind) => Err(Cause::Part(format!(
+            "part of type '{kind}' is a block of Anthropic's API, which is not read; give tool_calls, and messages of \
+             the role tool"
+        ))),
+        (Some(kind), _) => Err(Cause::Part(format!("part of type '{kind}' is not text"))),
+        (None, _) => Err(Cause::Part(format!("part is a {}, not text", part.type_name()))),
+    }
 }
 
 /// Parts of a content as Anthropic's API has them that are calls and results.

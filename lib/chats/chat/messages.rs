@@ -141,6 +141,7 @@ impl TemplateChats {
                 entries.extend(name.map(|name| ("name", name.into())));
                 let content = match result {
                     Content::Text(text) => self.content(text)?,
+                    Content::Given(text) => self.content(text)?,
                     Content::Json(of) => value(of)?,
                 };
                 entries.push(("content", content));

@@ -10,7 +10,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `value.rs` | JSON as a tree |
+//! | `value.rs`, `text.rs` | JSON as a tree |
 //! | `normalize.rs` | the forms that a list of messages comes in, names that the user gives, what is left out |
 //! | `shapes.rs` | the table of shapes: how each is recognised, and read |
 //! | `responses.rs` | the items of the Responses API, one of the shapes |
@@ -49,6 +49,7 @@ mod results;
 mod sessions;
 mod shapes;
 mod system;
+mod text;
 mod tools;
 mod true_way;
 mod turns;

@@ -205,7 +205,7 @@ fn is_alternating(value: &Json<'_>) -> bool {
 
 /// Returns a message in ShareGPT's form.
 fn said<'a>(from: &'static str, text: Json<'a>) -> Json<'a> {
-    let from = Json::Text(Cow::Borrowed(from));
+    let from = Json::Text(from.into());
     Json::Object(vec![(Cow::Borrowed("from"), from), (Cow::Borrowed("value"), text)])
 }
 
@@ -317,7 +317,7 @@ fn split_parts(entries: &mut Entries<'_>) -> Result<(), String> {
             |name| !entries.iter().any(|(key, value)| key == name && *value != Json::Null);
         let free = names.find(|(name, _)| is_free(*name));
         let (name, _) = free.ok_or("reasoning in a part of the content, and beside it")?;
-        set_field(entries, name, Json::Text(Cow::Owned(text)));
+        set_field(entries, name, Json::Text(text.into()));
     }
     if !calls.is_empty() {
         let before = entries.iter_mut().find_map(|(key, value)| match value {

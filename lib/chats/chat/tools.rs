@@ -139,7 +139,7 @@ fn bare_properties(given: &Json<'_>) -> Option<Json<'static>> {
     if is_schema || entries.is_empty() || !entries.iter().all(is_property) {
         return None;
     }
-    let text = |text: &str| Json::Text(Cow::Owned(text.to_string()));
+    let text = |text: &str| Json::Text(text.to_string().into());
     let (mut properties, mut required) = (Vec::new(), Vec::new());
     for (name, property) in entries {
         let Json::Object(mut members) = property.clone().into_owned() else { continue };
@@ -195,7 +195,7 @@ impl<'r> Tool<'r> {
             Some((Cow::Borrowed("parameters"), schema.clone()))
         });
         let members = Json::Object(members.collect());
-        let kind = (Cow::Borrowed("type"), Json::Text(Cow::Borrowed("function")));
+        let kind = (Cow::Borrowed("type"), Json::Text("function".into()));
         if function.is_none() {
             return Json::Object(vec![kind, (Cow::Borrowed("function"), members)]);
         }
@@ -344,7 +344,7 @@ pub fn write_harmony(out: &mut Vec<u8>, tools: &[Tool<'_>]) -> Result<(), String
         out.extend_from_slice(br#","description":"#);
         match description {
             None => out.extend_from_slice(br#""""#),
-            Some(Json::Text(text)) => write_string(out, text),
+            Some(Json::Text(text)) => text.write(out),
             Some(other) => {
                 return Err(format!("description of {name}: a {}", other.type_name()));
             }

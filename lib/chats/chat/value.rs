@@ -3,16 +3,17 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use super::text::Text;
 use crate::json::{self, Kind, Reader, python_repr, write_string};
 
-/// A value; text without escapes is borrowed.
+/// A value; text is borrowed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Json<'a> {
     Null,
     Boolean(bool),
     /// The number as it was written.
     Number(Cow<'a, str>),
-    Text(Cow<'a, str>),
+    Text(Text<'a>),
     List(Vec<Json<'a>>),
     /// Keys in their order, each once.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
@@ -37,7 +38,7 @@ impl<'a> Json<'a> {
             Json::Null => Json::Null,
             Json::Boolean(value) => Json::Boolean(value),
             Json::Number(text) => Json::Number(owned(text)),
-            Json::Text(text) => Json::Text(owned(text)),
+            Json::Text(text) => Json::Text(text.into_owned()),
             Json::List(items) => Json::List(items.into_iter().map(Json::into_owned).collect()),
             Json::Object(entries) => Json::Object(
                 entries.into_iter().map(|(key, value)| (owned(key), value.into_owned())).collect(),
@@ -167,7 +168,7 @@ impl<'a> Json<'a> {
             Json::Boolean(true) => out.extend_from_slice(b"true"),
             Json::Boolean(false) => out.extend_from_slice(b"false"),
             Json::Number(text) => out.extend_from_slice(number(text).as_bytes()),
-            Json::Text(text) => write_string(out, text),
+            Json::Text(text) => text.write(out),
             Json::List(items) => {
                 out.push(b'[');
                 for (index, item) in items.iter().enumerate() {
@@ -241,7 +242,7 @@ fn read<'a>(reader: &mut Reader<'a>, depth: usize) -> Result<Json<'a>, json::Err
         }
         Kind::True | Kind::False => Json::Boolean(reader.boolean()?),
         Kind::Number => Json::Number(Cow::Borrowed(reader.number()?)),
-        Kind::String => Json::Text(text(reader)?),
+        Kind::String => Json::Text(Text::read(reader)?),
         Kind::Array => {
             let mut items = Vec::new();
             reader.array(|reader| {
@@ -270,18 +271,6 @@ fn read<'a>(reader: &mut Reader<'a>, depth: usize) -> Result<Json<'a>, json::Err
             Json::Object(entries)
         }
     })
-}
-
-fn text<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>, json::Error> {
-    let string = reader.string()?;
-    match string.plain() {
-        Some(plain) => Ok(Cow::Borrowed(plain)),
-        None => {
-            let mut decoded = String::with_capacity(string.raw().len());
-            string.decode_onto(&mut decoded)?;
-            Ok(Cow::Owned(decoded))
-        }
-    }
 }
 
 /// Whether a key is there twice.

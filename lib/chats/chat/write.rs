@@ -180,6 +180,7 @@ fn write(
             out.extend_from_slice(b", \"recipient\": \"assistant\", \"channel\": \"commentary\"");
             match result {
                 Content::Text(text) => content(out, text),
+                Content::Given(text) => content_of(out, |out| text.write(out)),
                 Content::Json(value) => content(out, &value.python_json()),
             }
         }
@@ -211,7 +212,11 @@ fn write(
 
 /// Appends the content of a message, and ends it.
 fn content(out: &mut Vec<u8>, text: &str) {
+    content_of(out, |out| write_string(out, text));
+}
+
+fn content_of(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(b", \"content\": [{\"type\": \"text\", \"text\": ");
-    write_string(out, text);
+    write(out);
     out.extend_from_slice(b"}]}");
 }

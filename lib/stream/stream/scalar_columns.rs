@@ -208,7 +208,11 @@ impl JsonTextColumn {
 
 impl JsonColumn for JsonTextColumn {
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
-        let raw = reader.raw()?;
+        let raw = match self.form {
+            // (Who takes whole records parses them; until then they are not looked at.)
+            JsonForm::Record => reader.rest(),
+            _ => reader.raw()?,
+        };
         if self.form == JsonForm::Value {
             object(raw).map_err(Problem)?;
         }

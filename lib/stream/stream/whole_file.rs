@@ -21,8 +21,8 @@ pub struct FileForm {
     pub name: &'static str,
     /// Whether a file that begins with this line has the form.
     pub knows: fn(&[u8]) -> bool,
-    /// Returns the records in all lines of a file.
-    pub records: fn(&str) -> Result<Vec<String>, LineFault>,
+    /// Appends the records in all lines of a file, each as a line, and returns their number.
+    pub records: fn(&str, &mut Vec<u8>) -> Result<u64, LineFault>,
 }
 
 /// What a file holds.
@@ -68,12 +68,11 @@ pub(super) fn read(
         return Err(TooLarge::error(most).at(Place::line(name.clone(), 1)));
     }
     let text = String::from_utf8(text).map_err(|_| Error::data("is not UTF-8").at(name))?;
-    let records = (form.records)(&text)
+    let mut lines = Vec::new();
+    let count = (form.records)(&text, &mut lines)
         .map_err(|fault| Error::data(fault.cause).at(Place::line(name.clone(), fault.line)))?;
-    if records.is_empty() {
+    if count == 0 {
         return Err(Error::data(format!("is {} without an answer", form.name)).at(name));
     }
-    let (count, mut lines) = (records.len() as u64, records.join("\n"));
-    lines.push('\n');
     Ok(FileContent::Records(Box::new(Cursor::new(lines)), count))
 }

@@ -8,8 +8,6 @@
 //! | `step-start`, `source-*`, `data-*` | nothing: they are for the page |
 //! | any other | refused by its type |
 
-use std::borrow::Cow;
-
 use super::{Answer, Api, any_message, call, each_message, kind, result, set, take, take_list};
 use crate::chat::left_out::LeftOutCounts;
 use crate::chat::normalize::Entries;
@@ -74,7 +72,7 @@ fn messages<'a>(
         return Err("content and parts are two texts; give one of them".into());
     }
     if !is_answer {
-        set(&mut members, "content", Json::Text(Cow::Owned(answer.text)));
+        set(&mut members, "content", Json::Text(answer.text.into()));
         return Ok(vec![Json::Object(members)]);
     }
     if !answer.is_empty() || all.is_empty() {
@@ -99,7 +97,7 @@ fn tool<'a>(
     }
     let kind = take(&mut of, "type");
     let of_type = kind.as_ref().and_then(Json::text).and_then(|kind| kind.strip_prefix("tool-"));
-    let of_type = of_type.map(|name| Json::Text(Cow::Owned(name.to_string())));
+    let of_type = of_type.map(|name| Json::Text(name.to_string().into()));
     let mut either = |a: &str, b: &str| take(&mut of, a).or_else(|| take(&mut of, b));
     let name = either("toolName", "toolName").or(of_type);
     let (id, arguments) = (either("toolCallId", "toolCallId"), either("input", "args"));

@@ -9,8 +9,6 @@
 //!
 //! Names may be written with underscores. Types of a schema (`STRING`) are written as JSON's schemas have them.
 
-use std::borrow::Cow;
-
 use super::{Answer, Api, call, list_mut, object, result, set, take, take_list, word};
 use crate::chat::left_out::LeftOutCounts;
 use crate::chat::normalize::Entries;
@@ -68,7 +66,7 @@ fn content_of<'a>(mut members: Entries<'a>) -> Result<Vec<Json<'a>>, String> {
     }
     if !texts.is_empty() {
         let mut members = members;
-        set(&mut members, "role", Json::Text(Cow::Borrowed("user")));
+        set(&mut members, "role", Json::Text("user".into()));
         set(&mut members, "content", Json::List(texts));
         results.push(Json::Object(members));
     }
@@ -131,7 +129,7 @@ fn said(part: Json<'_>) -> Result<(&'static str, Json<'_>), String> {
     match other {
         Some((name, _)) => Err(format!("the part '{name}' is not text")),
         // (A signature stands in a part without text.)
-        None => Ok(("text", Json::Text(Cow::Borrowed("")))),
+        None => Ok(("text", Json::Text("".into()))),
     }
 }
 
@@ -154,7 +152,7 @@ fn with_types_of_json(value: Json<'_>) -> Json<'_> {
                 .map(|(key, value)| match value.text() {
                     Some(kind) if key == "type" && TYPES.contains(&kind) => {
                         let lower = kind.to_ascii_lowercase();
-                        (key, Json::Text(Cow::Owned(lower)))
+                        (key, Json::Text(lower.into()))
                     }
                     _ => (key, with_types_of_json(value)),
                 })

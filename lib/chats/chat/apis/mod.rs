@@ -118,7 +118,7 @@ pub(super) fn user<'a>(content: Json<'a>) -> Json<'a> {
 }
 
 fn word(text: &'static str) -> Option<Json<'static>> {
-    Some(Json::Text(Cow::Borrowed(text)))
+    Some(Json::Text(text.into()))
 }
 
 /// Returns a call as OpenAI has it.
@@ -152,8 +152,8 @@ impl<'a> Answer<'a> {
     fn messages(self, others: &Entries<'a>) -> Vec<Json<'a>> {
         let Answer { reasoning, text, calls, results } = self;
         let mut members = others.clone();
-        let given = |text: String| (!text.is_empty()).then_some(Json::Text(Cow::Owned(text)));
-        set(&mut members, "role", Json::Text(Cow::Borrowed("assistant")));
+        let given = |text: String| (!text.is_empty()).then_some(Json::Text(text.into()));
+        set(&mut members, "role", Json::Text("assistant".into()));
         set(&mut members, "content", given(text).unwrap_or(Json::Null));
         if let Some(reasoning) = given(reasoning) {
             set(&mut members, "reasoning", reasoning);

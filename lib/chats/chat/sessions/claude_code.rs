@@ -10,7 +10,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use super::{PROMPT, id_of, lines, record};
+use super::{PROMPT, id_of, lines, write_record};
 use crate::chat::apis::{kind, user};
 use crate::chat::value::Json;
 use crate::stream::LineFault;
@@ -35,7 +35,7 @@ struct Step<'t> {
     is_error: bool,
 }
 
-pub fn records(text: &str) -> Result<Vec<String>, LineFault> {
+pub fn records(text: &str, out: &mut Vec<u8>) -> Result<u64, LineFault> {
     let all = lines(text)?;
     let text_of =
         |line: &'_ Json<'_>, key: &str| line.get(key).and_then(Json::text).map(str::to_string);
@@ -69,17 +69,15 @@ pub fn records(text: &str) -> Result<Vec<String>, LineFault> {
         }
     }
     let ends = ends(&steps);
-    let chats = ends.iter().zip(1..).map(|(end, number)| {
+    for (end, number) in ends.iter().zip(1..) {
         let way = way(&steps, *end);
         let errors = way.iter().filter(|step| step.is_error).count() as u64;
         let id = id_of(session.as_deref(), number, ends.len());
         let messages = Json::List(messages(&way, &results));
-        record(
-            [("id", id), ("messages", Some(messages))],
-            &[(PROMPT, 1), ("errors of the API", errors)],
-        )
-    });
-    Ok(chats.collect())
+        let members = [("id", id), ("messages", Some(messages))];
+        write_record(out, members, &[(PROMPT, 1), ("errors of the API", errors)]);
+    }
+    Ok(ends.len() as u64)
 }
 
 fn blocks<'t>(message: &'t Json<'t>) -> &'t [Json<'t>] {

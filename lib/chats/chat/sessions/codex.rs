@@ -3,7 +3,7 @@
 //!
 //! A compaction begins a new chat: with the items that it states, or else with its summary.
 
-use super::{PROMPT, id_of, lines, record};
+use super::{PROMPT, id_of, lines, write_record};
 use crate::chat::apis::{kind, user};
 use crate::chat::value::Json;
 use crate::stream::LineFault;
@@ -13,7 +13,7 @@ pub fn knows(has: &dyn Fn(&str) -> bool) -> bool {
     ["timestamp", "type", "payload"].into_iter().all(has)
 }
 
-pub fn records(text: &str) -> Result<Vec<String>, LineFault> {
+pub fn records(text: &str, out: &mut Vec<u8>) -> Result<u64, LineFault> {
     let all = lines(text)?;
     let (mut id, mut instructions) = (None, None);
     let mut chats: Vec<Vec<Json<'_>>> = vec![Vec::new()];
@@ -43,15 +43,15 @@ pub fn records(text: &str) -> Result<Vec<String>, LineFault> {
     chats.retain(|items| items.iter().any(is_answer));
     let (count, lacks) = (chats.len(), u64::from(instructions.is_none()));
     let id = id.as_ref().and_then(Json::text);
-    let of = |(items, number): (Vec<Json<'_>>, usize)| {
+    for (items, number) in chats.into_iter().zip(1..) {
         let members = [
             ("id", id_of(id, number, count)),
             ("instructions", instructions.clone()),
             ("input", Some(Json::List(items))),
         ];
-        record(members, &[(PROMPT, lacks)])
-    };
-    Ok(chats.into_iter().zip(1..).map(of).collect())
+        write_record(out, members, &[(PROMPT, lacks)]);
+    }
+    Ok(count as u64)
 }
 
 fn is_answer(item: &Json<'_>) -> bool {

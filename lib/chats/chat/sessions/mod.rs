@@ -37,7 +37,14 @@ fn among(names: &[String]) -> impl Fn(&str) -> bool {
 /// Parses the lines of a file, with their numbers; empty lines are passed over.
 fn lines(text: &str) -> Result<Vec<(u64, Json<'_>)>, LineFault> {
     let mut all = Vec::new();
-    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+    let mut start = 0;
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
+    for (number, end) in (1..).zip(ends) {
+        let line = &text[start..end];
+        start = end + 1;
+        if line.trim().is_empty() {
+            continue;
+        }
         let parsed = Json::parse(line);
         all.push((
             number,
@@ -53,25 +60,25 @@ const LACKS: &str = "gristmill_session";
 /// What no file of a session holds.
 const PROMPT: &str = "system prompts (files of sessions do not hold them)";
 
-/// Returns a chat of a session as a line.
-fn record<'a>(
+/// Appends a chat of a session as a line.
+fn write_record<'a>(
+    out: &mut Vec<u8>,
     members: impl IntoIterator<Item = (&'static str, Option<Json<'a>>)>,
     lacks: &[(&'static str, u64)],
-) -> String {
+) {
     let count = |(name, count): &(&'static str, u64)| {
         (*name, (*count > 0).then(|| Json::Number(Cow::Owned(count.to_string()))))
     };
     let lacks = object(lacks.iter().map(count));
-    let mut out = Vec::new();
-    object(members.into_iter().chain([(LACKS, Some(lacks))])).write_compact(&mut out);
-    String::from_utf8_lossy(&out).into_owned()
+    object(members.into_iter().chain([(LACKS, Some(lacks))])).write_compact(out);
+    out.push(b'\n');
 }
 
 /// Returns the id of a chat: that of the session, with its number if the session has several.
 fn id_of(session: Option<&str>, number: usize, count: usize) -> Option<Json<'static>> {
     let id = session?;
     let id = if count == 1 { id.to_string() } else { format!("{id}/{number}") };
-    Some(Json::Text(Cow::Owned(id)))
+    Some(Json::Text(id.into()))
 }
 
 /// Counts what the record of a session lacks.
