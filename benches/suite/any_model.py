@@ -40,6 +40,43 @@ def any_model(bench, inputs, quick):
     return Section("Any model", "\n".join(parts), goals)
 
 
+#: Models, whether their templates show reasoning and calls, and control tokens that texts spell.
+SPELLED = [
+    ("qwen3", True, ["<|im_start|>", "<|im_end|>", "<tool_call>", "<|endoftext|>"]),
+    ("llama3_1", False, ["<|start_header_id|>", "<|eot_id|>", "<|begin_of_text|>", "<|python_tag|>"]),
+]
+
+
+def control_tokens(bench, inputs, quick):
+    """Chats of which each text spells a control token, which both encode as text, on one thread. The peer is
+    `apply_chat_template(..., sanitize_control_tokens=True)`; the ids of both are compared."""
+    rows = 2_000 if quick else 10_000
+    parts, goals = [], []
+    for model, is_shown, tokens in SPELLED:
+        folder = ROOT / "target/models" / model
+        if not folder.is_dir():
+            parts.append(f"{model}: not there (tools/models.sh).\n")
+            continue
+        plain, spelling = inputs.model_chats(rows, is_shown), inputs.spelling_chats(rows, is_shown, tokens)
+        of_us = f"chat-tok -q -j 1 --turns all --model {folder}"
+        pipes = {
+            "transformers": pipe(f"{PEER} --sanitize {folder} {spelling} peer.ids", TOKENIZERS_PARALLELISM="false"),
+            "chat-tok": pipe(f"{of_us} {spelling}"),
+            "without such texts": pipe(f"{of_us} {plain}"),
+            "without, --special token": pipe(f"{of_us} --special token {plain}"),
+        }
+        results = bench.compare(pipes, min(bench.runs, 3))
+        bench.shell(f"{PEER} --ours our.ids < <({of_us} {spelling}); cmp peer.ids our.ids")
+        theirs, spelled, text, token = results.values()
+        parts.append(f"**{model}**, {rows:,} chats:\n\n" + contenders(results, rows / 1e3, "thousand chats", next(iter(pipes))))
+        parts.append(commands(results))
+        goals += [
+            Goal(f"control tokens in texts, {model}, against transformers", 25, theirs.cpu_median / spelled.cpu_median, "x"),
+            Goal(f"no such texts, {model}, by --special token", 1.05, text.cpu_median / token.cpu_median, "x", less=True),
+        ]
+    return Section("Control tokens in texts", "\n".join(parts), goals)
+
+
 def long_chats(bench, inputs, quick):
     """Traces of agents: one chat of many calls with results, beside eight chats with an eighth of the calls, and beside
     transformers. Qwen 3 keeps the reasoning of calls, so that each chat is one sequence, whose ids are compared."""

@@ -3,6 +3,7 @@ from generators of our own. Names say sizes, so that --quick and a full run shar
 
 import json
 import pathlib
+import shlex
 import subprocess
 import sys
 
@@ -58,6 +59,12 @@ class Inputs:
         kind, plain = ("reasoning", "") if with_reasoning else ("plain", " --plain")
         return self.made(f"model_chats_{kind}_{rows}.ndjson", make + plain)
 
+    def spelling_chats(self, rows, with_reasoning, tokens):
+        """The same, and each text spells one of these control tokens."""
+        make = f"{sys.executable} {ROOT}/benches/suite/make_model_chats.py {self.chats(rows)} $out"
+        kind, plain = ("reasoning", "") if with_reasoning else ("plain", " --plain")
+        return self.made(f"spelling_chats_{kind}_{rows}.ndjson", f"{make}{plain} --spelling {shlex.join(tokens)}")
+
     def pairs(self, rows):
         """Preference data of chats of texts alone; the rejected answer is that of the chat before."""
         make = f"{sys.executable} {ROOT}/benches/suite/pair_peer.py make {self.model_chats(rows, False)} $out"
@@ -74,6 +81,12 @@ class Inputs:
         """Chats of an agent: reasoning, a call and its result, again and again."""
         make = f"{sys.executable} {ROOT}/benches/suite/make_trace.py {chats} {calls} > $out"
         return self.made(f"trace_{chats}_{calls}.ndjson", make)
+
+    def sessions(self, form, megabytes):
+        """Sessions of agents, most of whose bytes are results of tools; the files."""
+        make = f"{sys.executable} {ROOT}/benches/suite/make_sessions.py {form} {megabytes} $out"
+        path = self.path(self.made(f"sessions_{form}_{megabytes}", make))
+        return sorted(path.iterdir()) if path.is_dir() else [path]
 
     def tokens(self, rows):
         """Masked tokens records, the input of mmidx-write."""

@@ -1,12 +1,13 @@
 """Chats for templates of any model, out of those of make_chats.py: for measuring.
 
-    python make_model_chats.py CHATS.ndjson OUT.ndjson [--plain]
+    python make_model_chats.py CHATS.ndjson OUT.ndjson [--plain] [--spelling TOKEN...]
 
 Reasoning as `reasoning_content` and arguments as objects, as transformers advises. With --plain only texts of
-users and answers, for templates that show nothing else.
+users and answers, for templates that show nothing else. With --spelling each text spells one of these tokens.
 """
 
 import json
+import random
 import sys
 
 
@@ -27,13 +28,23 @@ def is_text(given):
     return given["role"] in ("user", "assistant") and not given.get("tool_calls")
 
 
+def spelling(text, tokens, rng):
+    words = text.split(" ")
+    words.insert(rng.randrange(len(words) + 1), rng.choice(tokens))
+    return " ".join(words)
+
+
 def main():
-    source, out, *plain = sys.argv[1:]
+    source, out, *options = sys.argv[1:]
+    tokens = options[options.index("--spelling") + 1 :] if "--spelling" in options else []
+    plain, rng = "--plain" in options, random.Random(1)
     with open(source) as lines, open(out, "w") as file:
         for line in lines:
             chat = json.loads(line)
             given = [one for one in chat["messages"] if not plain or is_text(one)]
-            made = {"id": chat["id"], "messages": [message(one, bool(plain)) for one in given]}
+            made = {"id": chat["id"], "messages": [message(one, plain) for one in given]}
+            for one in made["messages"] if tokens else []:
+                one["content"] = one["content"] and spelling(one["content"], tokens, rng)
             if not plain and "tools" in chat:
                 made["tools"] = chat["tools"]
             file.write(json.dumps(made, ensure_ascii=False) + "\n")

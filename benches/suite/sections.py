@@ -12,16 +12,19 @@ import subprocess
 import sys
 
 import hard_texts as hard
-from any_model import any_model, long_chats, other_rows, preference_pairs, tokens_and_masks
+from any_model import any_model, control_tokens, long_chats, other_rows, preference_pairs, tokens_and_masks
 from encoding import encode, real_text
 from packing import packing
 from inputs import ROOT
+from make_sessions import FILES, LINES
 from measuring import chain, pipe
 from report import Goal, Section, commands, contenders, megabytes, number, spread, table
 
 PYTHON = sys.executable
 PEERS = f"{PYTHON} {ROOT}/benches/suite/peers.py"
 ORIGINAL = f"{PYTHON} {ROOT}/tests/oracle/synth_kd_original.py"
+#: The forms of sessions.
+FORMS = [*FILES, *LINES]
 #: The stand-in of the published builder takes half of its time.
 STAND_IN = 2
 
@@ -200,6 +203,27 @@ def chats(bench, inputs, quick):
     text = f"{rows:,} chats of {size / 1e6:,.0f} MB; rates are MB of chats a CPU second.\n\n"
     head = ["", "MB per CPU s", "spread", "peak MB"]
     return Section("Chats", text + table(head, lines) + "\n" + commands(results), goals)
+
+
+def sessions(bench, inputs, quick):
+    """Sessions of agents to conversations, in each form that is read; most bytes are results of tools. The peer parses
+    each line with Python's json, and prints it."""
+    lines, goals, all_results = [], [], {}
+    for form in FORMS:
+        files = inputs.sessions(form, 40 if quick else 320)
+        size, names = sum(file.stat().st_size for file in files), " ".join(map(str, files))
+        peer = pipe(f"{PYTHON} {ROOT}/benches/suite/make_sessions.py --copy {names}")
+        ours = pipe(f"chat-harmony -q -j 1 --turns all {names}")
+        results = bench.compare({f"{form}, json of Python": peer, form: ours}, min(bench.runs, 3))
+        theirs, result = results.values()
+        speed = size / 1e6 / result.cpu_median
+        ratio = f"{theirs.cpu_median / result.cpu_median:.1f} x"
+        lines.append([form, number(speed), ratio, spread(result.cpu), megabytes(result.peak)])
+        goals.append(Goal(f"sessions, {form}", 1000, speed, "MB/s"))
+        if len(files) == 1:
+            all_results |= results
+    head = ["", "MB per CPU s", "against json of Python", "spread", "peak MB"]
+    return Section("Sessions", table(head, lines) + "\n" + commands(all_results), goals)
 
 
 def macroxue(bench, inputs, quick):
@@ -477,5 +501,6 @@ def sizes(bench, inputs, quick):
     return Section("Growing inputs", table(head, table_rows))
 
 
-ALL = [encode, real_text, hard_texts, starting, synth, synth_real, raw_rows, chats, any_model, long_chats, other_rows, tokens_and_masks, preference_pairs, macroxue, merging, writers, checking]
+ALL = [encode, real_text, hard_texts, starting, synth, synth_real, raw_rows, chats, sessions, any_model, control_tokens, long_chats, other_rows, tokens_and_masks, preference_pairs]
+ALL += [macroxue, merging, writers, checking]
 ALL += [looking, triples, packing, threads, sizes]

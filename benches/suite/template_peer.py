@@ -1,8 +1,8 @@
 """What people write in Python: the chat template, then the tokenizer, for each chat; with --datasets as a map of
 the package datasets that also asks for the mask of assistants (which is 0 throughout for templates without
-`{% generation %}`).
+`{% generation %}`). With --sanitize, control tokens that texts spell are encoded as text.
 
-    python template_peer.py [--datasets] MODEL CHATS.ndjson OUT
+    python template_peer.py [--datasets | --sanitize] MODEL CHATS.ndjson OUT
     python template_peer.py --ours OUT < TOKENS.arrows
 
 OUT has the token ids of all chats, 4 bytes each.
@@ -24,6 +24,19 @@ def theirs(model, chats, out):
             chat = json.loads(line)
             text = tokenizer.apply_chat_template(chat["messages"], tools=chat.get("tools"), tokenize=False)
             write(file, tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def sanitized(model, chats, out):
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    with open(chats) as lines, open(out, "wb") as file:
+        for line in lines:
+            chat = json.loads(line)
+            ids = tokenizer.apply_chat_template(
+                chat["messages"], tools=chat.get("tools"), return_dict=False, sanitize_control_tokens=True
+            )
+            write(file, ids)
 
 
 def as_datasets(model, chats, out):
@@ -68,6 +81,8 @@ def main():
         ours(sys.argv[2])
     elif sys.argv[1] == "--datasets":
         as_datasets(*sys.argv[2:])
+    elif sys.argv[1] == "--sanitize":
+        sanitized(*sys.argv[2:])
     else:
         theirs(*sys.argv[1:])
 
