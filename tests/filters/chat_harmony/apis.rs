@@ -172,6 +172,17 @@ fn cases() -> Vec<(&'static str, Value, Value)> {
         {"source": "agent", "message": "open", "observation": {"results": [{"content": "done"}]}},
         step("agent", "It is open."),
     ]});
+    // A step that was copied, and one that no model made, are shown and not trained on.
+    let atif_of_others = json!({"schema_version": "ATIF-v1.7", "agent": {"name": "weir", "version": "1"}, "steps": [
+        {"step_id": 1, "source": "user", "message": "Open it."},
+        {"step_id": 2, "source": "agent", "message": "Which one?", "is_copied_context": true},
+        {"step_id": 3, "source": "user", "message": "North."},
+        {"step_id": 4, "source": "agent", "message": "I look.", "llm_call_count": 0},
+        {"step_id": 5, "source": "user", "message": "And?"},
+        {"step_id": 6, "source": "agent", "message": "It is open.", "llm_call_count": 1, "is_copied_context": false},
+    ]});
+    let untrained = |text: &str| json!({"role": "assistant", "content": text, "train": false});
+    let of_others = json!({"messages": [user("Open it."), untrained("Which one?"), user("North."), untrained("I look."), user("And?"), answer("It is open.")]});
     let without_calls = json!({"messages": [user("Open it."), answer("open"), user("done"), answer("It is open.")]});
     vec![
         ("Anthropic", anthropic, openai.clone()),
@@ -183,6 +194,7 @@ fn cases() -> Vec<(&'static str, Value, Value)> {
         ("tau2", tau2, of_tau2),
         ("ATIF", atif, openai.clone()),
         ("ATIF without calls", atif_without_calls, without_calls),
+        ("ATIF with steps of others", atif_of_others, of_others),
         ("OpenHands", openhands, openai.clone()),
         ("OpenHands without calls", openhands_in_words, in_words("<level>")),
         ("SWE-agent", swe, openai),

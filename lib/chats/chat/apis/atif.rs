@@ -8,10 +8,16 @@
 //! | a result of its `observation` with `source_call_id` | a message of the tool |
 //! | a result without | a message of the user: agents without tools read it so |
 //! | a result that refers to another trajectory | refused |
+//! | `is_copied_context`, `llm_call_count` of 0 | not trained on; counted |
 
 use super::{Api, call, object, result, set, take, take_list, word};
+use crate::chat::left_out::LeftOutCounts;
 use crate::chat::normalize::Entries;
 use crate::chat::value::Json;
+
+/// The names under which answers are counted that the model of this trajectory did not give.
+const COPIED: &str = "training on steps that are copied from another trajectory";
+const WITHOUT_MODEL: &str = "training on steps that no model made";
 
 pub const API: Api = Api {
     knows: |record| {
@@ -19,11 +25,12 @@ pub const API: Api = Api {
         let is_step = |step: &Json<'_>| step.get("source").is_some();
         record.get("messages").is_none() && !steps.is_empty() && steps.iter().all(is_step)
     },
-    as_messages: |mut entries, _| {
+    as_messages: |mut entries, left_out| {
         let mut messages = Vec::new();
         for (index, step) in take_list(&mut entries, "steps")?.into_iter().enumerate() {
             let Json::Object(members) = step else { continue };
-            messages.extend(step_of(members).map_err(|cause| format!("step {index}: {cause}"))?);
+            let of_step = step_of(members, left_out);
+            messages.extend(of_step.map_err(|cause| format!("step {index}: {cause}"))?);
         }
         set(&mut entries, "messages", Json::List(messages));
         if let Some(Json::Object(mut agent)) = take(&mut entries, "agent")
@@ -35,7 +42,10 @@ pub const API: Api = Api {
     },
 };
 
-fn step_of<'a>(mut members: Entries<'a>) -> Result<Vec<Json<'a>>, String> {
+fn step_of<'a>(
+    mut members: Entries<'a>,
+    left_out: &mut LeftOutCounts,
+) -> Result<Vec<Json<'a>>, String> {
     let source = take(&mut members, "source");
     let role = match source.as_ref().and_then(Json::text) {
         Some("agent") => "assistant",
@@ -51,11 +61,17 @@ fn step_of<'a>(mut members: Entries<'a>) -> Result<Vec<Json<'a>>, String> {
         let mut take = |key: &str| take(&mut of, key);
         calls.push(call(take("tool_call_id"), take("function_name"), take("arguments")));
     }
+    let is_copied = take(&mut members, "is_copied_context").is_some_and(|is| is.is_true());
+    let count = take(&mut members, "llm_call_count");
+    let is_without_model = count.is_some_and(|count| !count.is_true());
+    let is_of_other = role == "assistant" && (is_copied || is_without_model);
+    left_out.count(if is_copied { COPIED } else { WITHOUT_MODEL }, is_of_other);
     let message = object([
         ("role", word(role)),
         ("content", take(&mut members, "message")),
         ("reasoning_content", take(&mut members, "reasoning_content")),
         ("tool_calls", (!calls.is_empty()).then_some(Json::List(calls))),
+        ("train", is_of_other.then_some(Json::Boolean(false))),
     ]);
     let mut all = vec![message];
     if let Some(Json::Object(mut observation)) = take(&mut members, "observation") {
