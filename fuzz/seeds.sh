@@ -91,6 +91,12 @@ for name in c k g p; do
     seed parquet "$name.parquet" "$name.parquet"
 done
 echo '{"id":"p","prompt":"Q?","chosen":"A.","rejected":"B."}' >p.jsonl
+seed pairs text.json p.jsonl
+echo '{"messages":[{"role":"user","content":"Q?"},{"role":"assistant","content":"A."}],"rejected_response":"B."}' >beside.jsonl
+echo '{"system":"S","tools":[{"name":"f"}],"chosen":[{"role":"user","content":"Q"},{"role":"assistant","reasoning":"R","content":"A"}],"rejected":[{"role":"user","content":"Q"},{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}]}]}' >lists.jsonl
+echo '{"conversations":[{"from":"human","value":"Q"}],"chosen":{"from":"gpt","value":"A"},"rejected":{"from":"gpt","value":"B"}}' >sharegpt.jsonl
+echo '{"input":{"messages":[{"role":"user","content":"Q"}]},"preferred_output":[{"role":"assistant","content":"A"}],"non_preferred_output":[{"role":"assistant","content":"B"}]}' >openai.jsonl
+for name in beside lists sharegpt openai; do seed pairs "$name.json" "$name.jsonl"; done
 chat-tok -q --model gpt-oss --take pair p.jsonl >pairs.ndjson
 chat-tok -q --model gpt-oss --take pair p.jsonl --to arrow >pairs.arrows
 for form in dpo reward kto; do

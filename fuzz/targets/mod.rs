@@ -51,6 +51,7 @@ pub const PARTS: &[(&str, Target)] = &[
     ("raw_gzip", sources::raw_gzip),
     ("messages", texts::messages),
     ("chats", texts::chats),
+    ("pairs", texts::pairs),
     ("harmony", texts::harmony),
 ];
 

@@ -60,18 +60,34 @@ pub fn chats(_: &mut Place, bytes: &[u8]) -> Result<()> {
             Err(cause) => Err(Error::data(cause)),
             Ok(all) => {
                 assert!(!all.is_empty());
-                for one in all {
-                    let text = std::str::from_utf8(&made[one]).unwrap();
-                    let rendered =
-                        Renderer::new(Policy::Chat).render(text, &mut RenderOutput::default());
-                    // Only schemas hold what it cannot show.
-                    assert!(rendered.is_ok() || text.contains("functions"), "{rendered:?}: {text}");
-                }
+                all.into_iter().for_each(|one| is_rendered(&made[one]));
                 last
             }
         };
     }
     last
+}
+
+/// Preference data, made into the conversations of both answers.
+pub fn pairs(_: &mut Place, bytes: &[u8]) -> Result<()> {
+    let text = std::str::from_utf8(bytes).map_err(Error::data)?;
+    let record = Json::parse(text).map_err(Error::data)?;
+    let read = ReadSettings { take: vec![AnswerChoice::Pair], ..ReadSettings::default() };
+    let conversations = Conversations::new(read, HarmonySettings::default());
+    let mut made = Vec::new();
+    let both = conversations.pair(record, &mut LeftOutCounts::default(), &mut made);
+    let both = both.map_err(Error::data)?;
+    assert_eq!(both.len(), 2);
+    both.into_iter().for_each(|one| is_rendered(&made[one]));
+    Ok(())
+}
+
+/// Renders a conversation that was made of a chat.
+fn is_rendered(made: &[u8]) {
+    let text = std::str::from_utf8(made).unwrap();
+    let rendered = Renderer::new(Policy::Chat).render(text, &mut RenderOutput::default());
+    // Only schemas hold what it cannot show.
+    assert!(rendered.is_ok() || text.contains("functions"), "{rendered:?}: {text}");
 }
 
 /// Any tokens: half of them of the structure, the others text.
