@@ -102,6 +102,31 @@ fn sequences_look_as_they_should() {
     compare("tokens-early", &masked(-1), &["--tokens"]);
 }
 
+/// Both answers of a pair stand side by side where there is room, on the page, too.
+#[test]
+fn answers_of_a_pair_stand_side_by_side() {
+    let words = |word: &str| [word; 40].join(" ");
+    let record = json!({"id": "p", "prompt": "Which?", "chosen": words("north"), "rejected": words("south")});
+    let made = tool("chat-tok").args(&["-q", "--model", "gpt-oss", "--take", "pair"]);
+    let pairs = made.input(format!("{record}\n")).run().ok().text();
+    let is_both = |line: &str| line.contains("north") && line.contains("south");
+    let narrow = view(80, &pairs, &[]);
+    let has_title = |name: &str| narrow.lines().any(|line| line.starts_with(name));
+    assert!(has_title("chosen") && has_title("rejected"), "{narrow}");
+    assert!(!narrow.lines().any(is_both), "{narrow}");
+    for columns in [100, 140] {
+        for flags in [&[][..], &["--tokens"]] {
+            let wide = view(columns, &pairs, flags);
+            assert!(wide.lines().filter(|line| is_both(line)).count() >= 2, "{wide}");
+            assert!(wide.lines().all(|line| width_of(line) <= columns), "{wide}");
+            let titles = wide.lines().find(|line| line.contains("chosen")).unwrap();
+            assert!(titles.contains("rejected"), "{wide}");
+        }
+    }
+    let page = tool("ds-view").args(&["-q", "--html", "-"]).input(pairs).run().silent().text();
+    assert_eq!(page.matches("\"beside\":true").count(), 1);
+}
+
 #[test]
 fn games_look_as_they_should() {
     compare("games", &sample("games"), &["--limit", "3"]);

@@ -1,7 +1,8 @@
 //! Conversations for the page: messages in pieces
 //! `{kind, class, name, text, first, ids, lengths, wrong, mark, left}`. `class` and `name` say what
 //! the piece is trained on as, `wrong` what it ought to be; `first` is the number of its first token,
-//! `lengths` has the length of each of its tokens in UTF-16, as JavaScript counts.
+//! `lengths` has the length of each of its tokens in UTF-16, as JavaScript counts. A message may stand `beside` the one
+//! before.
 
 use serde_json::{Value, json};
 
@@ -73,7 +74,11 @@ fn members(of: &ShownConversation, bytes: usize) -> Value {
 fn message_json(message: &ShownMessage, pieces: Vec<Value>) -> Value {
     let counts = counts(&message.counts);
     let counts = (!counts.is_empty()).then_some(counts);
-    json!({"title": short(&message.title()), "counts": counts, "pieces": pieces})
+    let mut json = json!({"title": short(&message.title()), "counts": counts, "pieces": pieces});
+    if message.is_beside {
+        json["beside"] = json!(true);
+    }
+    json
 }
 
 fn piece_json(piece: &Piece, first: usize, limit: usize) -> Value {

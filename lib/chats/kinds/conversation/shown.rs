@@ -35,6 +35,9 @@ pub struct ShownMessage {
     /// Pieces in their order; none is empty.
     pub pieces: Vec<Piece>,
     pub counts: TrainedCounts,
+    /// Whether it is another answer in place of the message before, and stands beside it.
+    #[serde(skip)]
+    pub is_beside: bool,
 }
 
 /// Text whose tokens are all of one kind and trained on as the same.

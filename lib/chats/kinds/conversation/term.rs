@@ -11,6 +11,10 @@ use crate::wording::counted;
 const GUTTER: usize = 4;
 const INDENT: usize = 2;
 
+/// The least columns of a screen on which two answers stand side by side.
+const WIDE: usize = 100;
+const BETWEEN: &str = " | ";
+
 /// The most lines of a message that is not trained on, and of one that is, in descending order: the
 /// first pair that fits the screen is taken.
 const LINES: [(usize, usize); 7] = [(4, 4), (2, 4), (1, 3), (0, 3), (0, 2), (0, 1), (0, 0)];
@@ -90,21 +94,47 @@ fn lines_of(
     for note in shown.notes.iter().cloned().chain(wrong) {
         lines.extend(Line::new().add(Style::BAD, &format!("! {note}")).wrapped(drawing.width));
     }
-    for message in &shown.messages {
+    let message_lines = |message: &ShownMessage, width: usize| {
+        let mut lines = Vec::new();
         let is_end = message.pieces.iter().all(|piece| piece.kind == PieceKind::Eod);
         if message.role.is_some() || !is_end {
-            lines.extend(title(message, has_masks).wrapped(drawing.width));
+            lines.extend(title(message, has_masks).wrapped(width));
         }
         let is_context =
             |piece: &Piece| piece.trained == TokenTraining::Not && piece.expected.is_none();
         let most = if message.pieces.iter().all(is_context) { most.0 } else { most.1 };
         let has_tokens = message.pieces.iter().any(|piece| !piece.tokens.is_empty());
         lines.extend(match drawing.tokens && has_tokens {
-            true => token_lines(message, has_masks, most, drawing.width),
-            false => text_lines(message, has_masks, most, drawing.width),
+            true => token_lines(message, has_masks, most, width),
+            false => text_lines(message, has_masks, most, width),
         });
+        lines
+    };
+    let is_wide = drawing.width >= WIDE;
+    for (at, message) in shown.messages.iter().enumerate() {
+        let next = shown.messages.get(at + 1).filter(|next| is_wide && next.is_beside);
+        match next {
+            Some(next) => {
+                let width = (drawing.width - BETWEEN.len()) / 2;
+                let both = [message_lines(message, width), message_lines(next, width)];
+                lines.extend(side_by_side(both, width));
+            }
+            None if is_wide && message.is_beside => {}
+            None => lines.extend(message_lines(message, drawing.width)),
+        }
     }
     lines
+}
+
+/// Returns lines that stand beside others, from a column on.
+fn side_by_side([left, right]: [Vec<Line>; 2], width: usize) -> Vec<Line> {
+    let count = left.len().max(right.len());
+    let (mut left, mut right) = (left.into_iter(), right.into_iter());
+    let line = |_| {
+        let left = left.next().unwrap_or_default().pad(width).add(Style::DIM, BETWEEN);
+        left.join(right.next().unwrap_or_default())
+    };
+    (0..count).map(line).collect()
 }
 
 /// Returns the line with the id and with how much of the sequence is trained on.

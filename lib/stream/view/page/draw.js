@@ -50,7 +50,15 @@ function drawConversation(record) {
     }
     const heading = make('h4', {}, message.title);
     if (message.counts) heading.append(make('span', { class: 'soft' }, ` · ${message.counts}`));
-    box.append(make('section', { class: 'message' }, heading, text));
+    const section = make('section', { class: 'message' }, heading, text);
+    const before = box.lastElementChild;
+    if (message.beside && before) {
+      const both = make('div', { class: 'beside' });
+      before.replaceWith(both);
+      both.append(before, section);
+    } else {
+      box.append(section);
+    }
   }
   if (record.left) box.append(make('p', { class: 'cut' }, record.left));
   const legend = make('p', { class: 'legend' });

@@ -1,4 +1,5 @@
-//! How pairs of answers are shown: prompt, chosen and rejected answer, one below the other.
+//! How pairs of answers are shown: the prompt, and below it the chosen and the rejected answer, side by side where there
+//! is room.
 
 use super::PairKind;
 use crate::batch::{Batch, Header};
@@ -41,6 +42,7 @@ impl Look for PairLook {
             let mut message = ShownMessage {
                 role: Some(name.to_string()),
                 pieces: pieces_of(tokens, texts),
+                is_beside: name == PARTS[2],
                 ..ShownMessage::default()
             };
             message.counts.add(TokenTraining::Unknown, tokens.len());
