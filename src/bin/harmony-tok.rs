@@ -104,7 +104,7 @@ Examples:
 In: conversation records {id or synth_id, messages or messages_json}; with
 --decode token sequences.
 Out: token sequences {id, tokens, segments}; with --decode {id, text, messages,
-spans}.
+spans, control}.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
 (I/O error, input cut short).";
 

@@ -32,7 +32,7 @@ pub use header::{StructureError, places_from, segments_of};
 pub use render::{RenderOutput, Renderer};
 pub use segment::{Channel, Segment, Segments};
 pub use spans::{Alignment, ChannelSpan, Spans, is_unsupervised, loss_mask, unsupervised};
-pub use text_spans::{spans_of, text_spans};
+pub use text_spans::{control_places, places_of, spans_of, text_spans};
 pub use typescript::why_no_property;
 pub use unrendered::IgnoredFields;
 

@@ -6,7 +6,7 @@ use super::decode::DecodedConversation;
 use super::header::StructureError;
 use super::spans::Alignment;
 use crate::record::decoded::Span;
-use crate::tokenizer::decode_into;
+use crate::tokenizer::{decode_into, special_name};
 
 /// Returns the spans of a decoded sequence. The masks are as long as its tokens. (If only some bytes of a
 /// character are trained on, the character is in the span.)
@@ -18,8 +18,16 @@ pub fn text_spans(
 ) -> Result<Vec<Span>, StructureError> {
     let messages: Vec<Range<usize>> =
         decoded.messages.iter().map(|message| message.tokens.clone()).collect();
-    let add_bytes = |token: i32, bytes: &mut Vec<u8>| decode_into(&[token], bytes).is_ok();
     spans_of(&decoded.text, &messages, tokens, masks, alignment, add_bytes)
+}
+
+/// Returns the places of control tokens in the text of a decoded sequence, in characters.
+pub fn control_places(tokens: &[i32]) -> Vec<Range<u64>> {
+    places_of(tokens, |token| special_name(token).is_some(), add_bytes)
+}
+
+fn add_bytes(token: i32, bytes: &mut Vec<u8>) -> bool {
+    decode_into(&[token], bytes).is_ok()
 }
 
 /// Does the same for tokens of any tokenizer. `messages` are the tokens of each message; `add_bytes` appends the
@@ -75,6 +83,25 @@ pub fn spans_of(
         goes_on = true;
     }
     Ok(spans)
+}
+
+/// Returns the places in the text, in characters, of the tokens that are so. `add_bytes` as above.
+pub fn places_of(
+    tokens: &[i32],
+    is: impl Fn(i32) -> bool,
+    add_bytes: impl Fn(i32, &mut Vec<u8>) -> bool,
+) -> Vec<Range<u64>> {
+    let (mut bytes, mut characters, mut places) = (Vec::new(), 0u64, Vec::new());
+    for token in tokens {
+        bytes.clear();
+        add_bytes(*token, &mut bytes);
+        let start = characters;
+        characters += bytes.iter().filter(|byte| !is_continuation(**byte)).count() as u64;
+        if is(*token) {
+            places.push(start..characters);
+        }
+    }
+    places
 }
 
 /// Whether a byte of UTF-8 is not the first of its character.

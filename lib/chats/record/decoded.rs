@@ -1,5 +1,7 @@
 //! The `decoded` record: a token sequence as text, as `harmony-tok --decode` writes it.
 
+use std::ops::Range;
+
 use super::prelude::*;
 
 pub const DECODED: RecordType = RecordType {
@@ -26,6 +28,19 @@ record_fields! {
         /// The masks of the sequence, one struct for each run of tokens in one message that are
         /// trained on with one span id; null if it has none.
         spans: Option<List<SpanFields>>,
+        /// The control tokens, one struct for each: the same characters elsewhere in the text are text; null if it is not
+        /// known.
+        control: Option<List<ControlFields>>,
+    }
+}
+
+record_fields! {
+    /// A control token in the text.
+    ControlFields(ControlColumns, ControlBuilder) {
+        /// Where it begins in the text of the sequence, in characters.
+        start: u64,
+        /// Where it ends there.
+        end: u64,
     }
 }
 
@@ -96,6 +111,7 @@ impl DecodedBuilder {
         text: String,
         messages: Vec<Message>,
         spans: Option<&[Span]>,
+        control: &[Range<u64>],
     ) {
         let columns = &mut self.0;
         columns.id.push(id);
@@ -119,6 +135,11 @@ impl DecodedBuilder {
             columns.span_id.push(Some(span.span_id));
         }
         columns.spans.end_row(spans.is_some());
+        for place in control {
+            columns.control.items.start.push(Some(place.start));
+            columns.control.items.end.push(Some(place.end));
+        }
+        columns.control.end_row(true);
     }
 
     pub fn finish(self) -> Result<RecordBatch, ArrowError> {

@@ -198,7 +198,7 @@ fn decoded_sequences_keep_their_spans() {
         text: message.text.clone(),
         ..Default::default()
     });
-    builder.push(Some("a"), decoded.text.clone(), messages.collect(), Some(&found.unwrap()));
+    builder.push(Some("a"), decoded.text.clone(), messages.collect(), Some(&found.unwrap()), &[]);
     let batch = builder.finish().unwrap();
     let shown = of_decoded(&batch, 0).unwrap();
     let letters = |message: &ShownMessage| -> String {

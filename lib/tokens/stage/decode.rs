@@ -1,5 +1,6 @@
 //! Tokens into text, by o200k or by the tokenizer of a model.
 
+use std::collections::HashSet;
 use std::iter::repeat;
 
 use gristmill_models::Tokenizer;
@@ -7,9 +8,10 @@ use gristmill_models::Tokenizer;
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::harmony::{
-    self, Alignment, DecodedConversation, DecodedMessage, StructureError, spans_of, text_spans,
+    self, Alignment, DecodedConversation, DecodedMessage, StructureError, control_places,
+    places_of, spans_of, text_spans,
 };
-use crate::model::NOT_HARMONY;
+use crate::model::{NOT_HARMONY, may_be_control};
 use crate::record::decoded::{DecodedBuilder, Message, Span};
 use crate::record::tokens::Tokens;
 use crate::stream::row_json;
@@ -25,9 +27,15 @@ pub fn decode(
     let records = batch.records.clone();
     let view = Tokens::of(&records)?;
     let mut builder = DecodedBuilder::default();
+    let added = tokenizer.map(Tokenizer::added_tokens).unwrap_or_default().iter();
+    let added =
+        added.filter(|token| may_be_control(token)).filter_map(|token| token.id.try_into().ok());
+    let added: HashSet<i32> = added.collect();
     for row in 0..view.len() {
         if let Some(tokenizer) = tokenizer {
-            if let Err(reason) = push_of_model(&mut builder, &view, row, alignment, tokenizer) {
+            if let Err(reason) =
+                push_of_model(&mut builder, &view, row, alignment, (tokenizer, &added))
+            {
                 batch.reject_row((&records, row), view.id(row), reason, row_json);
             }
             continue;
@@ -42,7 +50,8 @@ pub fn decode(
                 let weights = view.segments(row).into_iter().flatten().map(|s| s.is_trained);
                 let messages = decoded.messages.into_iter().zip(weights.chain(repeat(true)));
                 let messages = messages.map(message).collect();
-                builder.push(view.id(row), decoded.text, messages, spans.as_deref());
+                let control = control_places(view.tokens(row));
+                builder.push(view.id(row), decoded.text, messages, spans.as_deref(), &control);
             }
             Err(error) => {
                 let reason = error.to_string();
@@ -74,7 +83,7 @@ fn push_of_model(
     view: &Tokens<'_>,
     row: usize,
     alignment: Alignment,
-    tokenizer: &Tokenizer,
+    (tokenizer, added): (&Tokenizer, &HashSet<i32>),
 ) -> Result<(), String> {
     let tokens = view.tokens(row);
     let mut bytes = Vec::new();
@@ -113,9 +122,10 @@ fn push_of_model(
         })
     };
     let masks = view.loss_mask(row).zip(view.span_id(row));
-    let spans = masks.map(|masks| spans_of(&text, &ranges, tokens, masks, alignment, add_bytes));
+    let spans = masks.map(|masks| spans_of(&text, &ranges, tokens, masks, alignment, &add_bytes));
     let spans = spans.transpose().map_err(|error| error.to_string())?;
-    builder.push(view.id(row), text, messages, spans.as_deref());
+    let control = places_of(tokens, |token| added.contains(&token), add_bytes);
+    builder.push(view.id(row), text, messages, spans.as_deref(), &control);
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::common::models::{CHATML, real_model, write_model};
 use crate::common::{Outcome, TempDir, bash, oracle, python, tool};
+use crate::filters::harmony_tok::decode::control_in;
 
 fn say(role: &str, text: &str) -> Value {
     json!({"role": role, "content": text})
@@ -61,7 +62,9 @@ fn what_a_text_spells_is_text_or_the_token_or_refused() {
         "set -o pipefail; chat-tok -q --model {model} {chats} --to arrow | span-mask -q |
             harmony-tok --decode --model {model}"
     ));
-    assert_eq!(super::trained_in(&decoded.ok().records()[0]), [format!("{text}<|im_end|>")]);
+    let decoded = decoded.ok().records().remove(0);
+    assert_eq!(super::trained_in(&decoded), [format!("{text}<|im_end|>")]);
+    assert_eq!(control_in(&decoded), ["<|im_start|>", "<|im_end|>", "<|im_start|>", "<|im_end|>"]);
 }
 
 /// A root whose texts spell tokens is encoded again to the same ids, and one whose text became a token is another text.

@@ -1,6 +1,16 @@
 //! harmony-tok --decode: the masks of a sequence as spans of its text.
 
+use serde_json::Value;
+
 use crate::common::{TempDir, bash, conversation, tool};
+
+/// The control tokens in a decoded sequence.
+pub fn control_in(decoded: &Value) -> Vec<String> {
+    let text: Vec<char> = decoded["text"].as_str().unwrap().chars().collect();
+    let place = |place: &Value, name: &str| place[name].as_u64().unwrap() as usize;
+    let places = decoded["control"].as_array().unwrap().iter();
+    places.map(|at| text[place(at, "start")..place(at, "end")].iter().collect()).collect()
+}
 
 /// Decoding keeps the masks as spans of the text: an independent computation makes the same.
 #[test]
@@ -18,6 +28,15 @@ fn decoding_keeps_the_masks() {
         let of_text = bash(&format!("{cd}; {masked} | harmony-tok --decode --align {align}"));
         assert_eq!(of_text.silent().text(), decoded.text());
         for (tokens, decoded) in tokens.iter().zip(decoded.silent().records()) {
+            let names = control_in(&decoded);
+            let ids = tokens["tokens"].as_array().unwrap().iter();
+            // (o200k has no text with an id from here on.)
+            let count = ids.filter(|id| id.as_u64() >= Some(199_998)).count();
+            assert_eq!(names.len(), count);
+            assert!(
+                names.iter().all(|name| name.starts_with("<|") && name.ends_with("|>")),
+                "{names:?}"
+            );
             let spans = decoded["spans"].as_array().unwrap();
             assert_eq!(spans.len(), 2, "{decoded}");
             let text: Vec<char> = decoded["text"].as_str().unwrap().chars().collect();

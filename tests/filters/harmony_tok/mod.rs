@@ -1,6 +1,6 @@
 //! harmony-tok: the encoder and the rendering, and back.
 
-mod decode;
+pub mod decode;
 mod names;
 mod real_texts;
 mod rendering;
