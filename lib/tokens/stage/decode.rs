@@ -122,7 +122,7 @@ fn push_of_model(
         })
     };
     let masks = view.loss_mask(row).zip(view.span_id(row));
-    let spans = masks.map(|masks| spans_of(&text, &ranges, tokens, masks, alignment, &add_bytes));
+    let spans = masks.map(|masks| spans_of(&text, &ranges, tokens, masks, alignment, add_bytes));
     let spans = spans.transpose().map_err(|error| error.to_string())?;
     let control = places_of(tokens, |token| added.contains(&token), add_bytes);
     builder.push(view.id(row), text, messages, spans.as_deref(), &control);
