@@ -107,10 +107,10 @@ fn list(items: &[Value], change: &mut dyn FnMut(&Value) -> Option<Value>) -> Opt
     Value::list(replaced(items, change)?).ok()
 }
 
-fn dict(
-    of: &Dict,
-    change: &mut dyn FnMut(&(Value, Value)) -> Option<(Value, Value)>,
-) -> Option<Value> {
+/// A key and its value.
+type Entry = (Value, Value);
+
+fn dict(of: &Dict, change: &mut dyn FnMut(&Entry) -> Option<Entry>) -> Option<Value> {
     let mut made = Dict::default();
     for (key, value) in replaced(of.entries(), change)? {
         made.insert(key, value).ok()?;
