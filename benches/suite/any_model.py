@@ -11,6 +11,15 @@ PEER = f"{sys.executable} {ROOT}/benches/suite/template_peer.py"
 MODELS = [("qwen3", 20, True), ("llama3_1", 20, False), ("deepseek_v3", 20, False), ("gemma3", 5, False)]
 
 
+def folder_of(model, parts):
+    """The folder of a model; None if it is not there, which the page then says."""
+    folder = ROOT / "target/models" / model
+    if folder.is_dir():
+        return folder
+    parts.append(f"{model}: not there (tools/models.sh).\n")
+    return None
+
+
 def any_model(bench, inputs, quick):
     """Chats to tokens by the chat template and tokenizer of a model's folder, whole processes on one thread.
     The peer calls `apply_chat_template` and the tokenizer for each chat, and finds no trained ranges; the
@@ -18,9 +27,7 @@ def any_model(bench, inputs, quick):
     rows = 2_000 if quick else 10_000
     parts, goals = [], []
     for model, asked, is_shown in MODELS:
-        folder = ROOT / "target/models" / model
-        if not folder.is_dir():
-            parts.append(f"{model}: not there (tools/models.sh).\n")
+        if not (folder := folder_of(model, parts)):
             continue
         chats = inputs.model_chats(rows, is_shown)
         pipes = {
@@ -53,9 +60,7 @@ def control_tokens(bench, inputs, quick):
     rows = 2_000 if quick else 10_000
     parts, goals = [], []
     for model, is_shown, tokens in SPELLED:
-        folder = ROOT / "target/models" / model
-        if not folder.is_dir():
-            parts.append(f"{model}: not there (tools/models.sh).\n")
+        if not (folder := folder_of(model, parts)):
             continue
         plain, spelling = inputs.model_chats(rows, is_shown), inputs.spelling_chats(rows, is_shown, tokens)
         of_us = f"chat-tok -q -j 1 --turns all --model {folder}"
@@ -81,9 +86,8 @@ def long_chats(bench, inputs, quick):
     """Traces of agents: one chat of many calls with results, beside eight chats with an eighth of the calls, and beside
     transformers. Qwen 3 keeps the reasoning of calls, so that each chat is one sequence, whose ids are compared."""
     calls = 800 if quick else 3_200
-    folder = ROOT / "target/models/qwen3"
-    if not folder.is_dir():
-        return Section("Long chats", "qwen3: not there (tools/models.sh).\n", [])
+    if not (folder := folder_of("qwen3", parts := [])):
+        return Section("Long chats", "\n".join(parts), [])
     one, eight = inputs.trace(1, calls), inputs.trace(8, calls // 8)
     peer = "transformers, tokenizers"
     pipes = {
@@ -108,9 +112,8 @@ def other_rows(bench, inputs, quick):
     """Rows of another tool, checked with the model that they are for, on one thread. The peer decodes each row and encodes
     its text again (`tokenizers`), and compares labels with tokens; it looks at no message."""
     rows = 2_000 if quick else 20_000
-    folder = ROOT / "target/models/qwen3"
-    if not folder.is_dir():
-        return Section("Rows of other tools", "qwen3: not there (tools/models.sh).\n", [])
+    if not (folder := folder_of("qwen3", parts := [])):
+        return Section("Rows of other tools", "\n".join(parts), [])
     path = inputs.other_rows(rows, folder)
     peer = f"{sys.executable} {ROOT}/benches/suite/rows_peer.py check {folder} {path}"
     pipes = {
@@ -136,9 +139,8 @@ def tokens_and_masks(bench, inputs, quick):
     its masks are 0 throughout, since the template of Qwen 3 does not say what is generated. The tokens of chat-tok are
     compared with those of the peer; Harmony has other ones for the same chats."""
     rows = 2_000 if quick else 10_000
-    folder = ROOT / "target/models/qwen3"
-    if not folder.is_dir():
-        return Section("Chats to tokens and masks", "qwen3: not there (tools/models.sh).\n", [])
+    if not (folder := folder_of("qwen3", parts := [])):
+        return Section("Chats to tokens and masks", "\n".join(parts), [])
     chats = inputs.model_chats(rows, True)
     by_model = f"chat-tok -q --turns all --model {folder} {chats}"
     pipes = {
@@ -165,9 +167,7 @@ def preference_pairs(bench, inputs, quick):
     parts, goals = [], []
     peer = f"{sys.executable} {ROOT}/benches/suite/pair_peer.py"
     for model in ("qwen3", "llama3_1"):
-        folder = ROOT / "target/models" / model
-        if not folder.is_dir():
-            parts.append(f"{model}: not there (tools/models.sh).\n")
+        if not (folder := folder_of(model, parts)):
             continue
         pairs = inputs.pairs(rows)
         of_us = f"chat-tok -q -j 1 --take pair --model {folder} {pairs}"
