@@ -1,6 +1,7 @@
 //! Rows that other tools made for trainers: read in every encoding, checked, compared with the chats.
 
 use std::fs;
+use std::ops::Range;
 
 use serde_json::{Value, json};
 
@@ -262,26 +263,31 @@ fn packed_rows_are_divided() {
     }
 }
 
-/// The rows of seq-pack without their manifest, which any other tool would lose, are those of the chats.
-#[test]
-fn rows_are_compared_with_their_chats() {
-    let dir = TempDir::new();
-    write_model(&dir, "model", CHATML);
+/// Chats of a question and an answer, one a line.
+fn chats(numbers: Range<usize>) -> String {
     let chat = |number: usize| {
         let message = |role: &str, text: String| json!({"role": role, "content": text});
         let (asked, said) = (format!("What is {number}?"), format!("It is {number}."));
         json!({"messages": [message("user", asked), message("assistant", said)]})
     };
-    let lines = |numbers: std::ops::Range<usize>| -> String {
-        numbers.map(|number| format!("{}\n", chat(number))).collect()
-    };
-    dir.write("chats.jsonl", lines(0..30));
-    dir.bash(
+    numbers.map(|number| format!("{}\n", chat(number))).collect()
+}
+
+/// The filter of jq that makes of a masked sequence the row of another tool.
+const TO_ROW: &str = ". as $r | {input_ids: .tokens, \
+     labels: [range(.tokens | length) | if . > 0 and $r.loss_mask[. - 1] == 1 then $r.tokens[.] else -100 end]}";
+
+/// The rows of seq-pack without their manifest, which any other tool would lose, are those of the chats.
+#[test]
+fn rows_are_compared_with_their_chats() {
+    let dir = TempDir::new();
+    write_model(&dir, "model", CHATML);
+    dir.write("chats.jsonl", chats(0..30));
+    dir.bash(&format!(
         "set -o pipefail; export GRISTMILL_TO=arrow
          chat-tok -q --model model chats.jsonl | span-mask | tee t.arrows | seq-pack -q -o r.parquet
-         ds-cat r.parquet --to ndjson | jq -c '. as $r | {input_ids: .tokens,
-             labels: [range(.tokens | length) | if . > 0 and $r.loss_mask[. - 1] == 1 then $r.tokens[.] else -100 end]}' > rows.jsonl",
-    )
+         ds-cat r.parquet --to ndjson | jq -c '{TO_ROW}' > rows.jsonl"
+    ))
     .ok();
     let compare = |more: &str| {
         dir.bash(&format!(
@@ -374,18 +380,11 @@ fn chats_are_prepared_and_compared() {
 fn rows_in_another_order_are_compared_with_their_chats() {
     let dir = TempDir::new();
     write_model(&dir, "model", CHATML);
-    let chat = |number: usize| {
-        let message = |role: &str, text: String| json!({"role": role, "content": text});
-        let (asked, said) = (format!("What is {number}?"), format!("It is {number}."));
-        json!({"messages": [message("user", asked), message("assistant", said)]})
-    };
-    let chats: String = (0..300).map(|number| format!("{}\n", chat(number))).collect();
-    dir.write("chats.jsonl", chats);
-    dir.bash(
+    dir.write("chats.jsonl", chats(0..300));
+    dir.bash(&format!(
         "set -o pipefail
-         chat-tok -q --model model chats.jsonl | span-mask | jq -c '. as $r | {input_ids: .tokens,
-             labels: [range(.tokens | length) | if . > 0 and $r.loss_mask[. - 1] == 1 then $r.tokens[.] else -100 end]}' > rows.jsonl",
-    )
+         chat-tok -q --model model chats.jsonl | span-mask | jq -c '{TO_ROW}' > rows.jsonl"
+    ))
     .ok();
     let mut rows: Vec<Value> =
         dir.text("rows.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
