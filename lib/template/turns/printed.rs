@@ -9,7 +9,6 @@ use super::texts::Texts;
 use crate::chat::Chat;
 
 /// The texts of a chat, but for the ids of calls.
-#[derive(Default)]
 pub struct PrintedTexts {
     /// In the order of the messages; then the names of tools.
     texts: Vec<MessageText>,
