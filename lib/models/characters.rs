@@ -9,7 +9,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use gristmill_tokenizer::HashMap as Map;
@@ -19,6 +18,7 @@ use crate::decode::{HIGHEST_ID, byte_token};
 use crate::fast::check;
 use crate::file::{Model, TokenizerFile};
 use crate::merges::read;
+use crate::word_cache::{Token, WordCache};
 
 /// What the space is written as.
 const MARK: char = '▁';
@@ -39,9 +39,14 @@ struct Tables {
 
 type Merge = (u32, u32);
 
-/// The pairs of characters that a merge may join: a bit for the hash of each pair. With the 33,695 pairs of Gemma 3,
-/// one in 16 other pairs is taken for one of them, too; the text is then not cut there.
-struct Neighbours(Vec<u64>);
+/// The pairs of characters that a merge may join; a space is written `▁`.
+struct Neighbours {
+    /// For two characters of ASCII; never for other bytes.
+    ascii: Box<[[bool; 256]; 256]>,
+    /// For other pairs, a bit for the hash of each. With the 33,695 pairs of Gemma 3, one in 16 other pairs is taken
+    /// for one of them, too; the text is then not cut there.
+    others: Vec<u64>,
+}
 
 impl Neighbours {
     const BITS: u64 = 1 << 19;
@@ -53,19 +58,37 @@ impl Neighbours {
     }
 
     fn of(model: &Model) -> Self {
-        let mut bits = vec![0; (Self::BITS / 64) as usize];
+        let (ascii, others) = ([[false; 256]; 256], vec![0; (Self::BITS / 64) as usize]);
+        let mut neighbours = Self { ascii: ascii.into(), others };
         for [left, right] in &model.merges.0 {
             if let (Some(left), Some(right)) = (left.chars().next_back(), right.chars().next()) {
                 let (at, bit) = Self::place(left, right);
-                bits[at] |= bit;
+                neighbours.others[at] |= bit;
+                let [left, right] = [left, right].map(unmarked);
+                if left.is_ascii() && right.is_ascii() {
+                    neighbours.ascii[left as usize][right as usize] = true;
+                }
             }
         }
-        Self(bits)
+        neighbours
     }
 
-    fn contains(&self, left: char, right: char) -> bool {
-        let (at, bit) = Self::place(left, right);
-        self.0[at] & bit != 0
+    /// The end of the characters of ASCII that go on with the one before `end`.
+    #[inline(always)]
+    fn run_end(&self, bytes: &[u8], end: usize) -> usize {
+        let mut left = bytes[end - 1];
+        for (&right, at) in bytes[end..].iter().zip(end..) {
+            if !self.ascii[usize::from(left)][usize::from(right)] {
+                return at;
+            }
+            left = right;
+        }
+        bytes.len()
+    }
+
+    fn are(&self, left: char, right: char) -> bool {
+        let (at, bit) = Self::place(marked(left), marked(right));
+        self.others[at] & bit != 0
     }
 }
 
@@ -128,8 +151,7 @@ impl Characters {
     pub fn encoder(&self) -> CharacterEncoder {
         CharacterEncoder {
             tables: self.0.clone(),
-            words: Map::default(),
-            merged: vec![0; 1 << 16],
+            words: WordCache::new(),
             first: String::new(),
             merger: Merger::default(),
         }
@@ -156,25 +178,15 @@ fn normalizer(normalizer: &Value) -> Result<bool, String> {
     }
 }
 
-/// A token of a word, and the end (in bytes of the word) of the character in which the token ends.
-type Token = (i32, u32);
-
 /// Encodes text between added tokens. It keeps the words it has seen, which makes it faster and never changes
 /// its output.
 pub struct CharacterEncoder {
     tables: Arc<Tables>,
-    words: Map<Box<str>, Box<[Token]>>,
-    /// Bits of the hashes of words that were merged. A word is kept only when it comes again. (Keeping all words,
-    /// 15 MB in a hundred languages took 1.16 times as long in the first pass, and 1.5 times in later ones.)
-    merged: Vec<u32>,
+    words: WordCache,
     /// The first word, with a mark in front of it.
     first: String,
     merger: Merger,
 }
-
-/// How many words are kept, and of how many bytes: about 12 MB.
-const WORDS: usize = 1 << 17;
-const LONGEST: usize = 64;
 
 impl CharacterEncoder {
     /// Appends the ids of a text, and their ends in the whole text, in which this text begins at `base`.
@@ -207,16 +219,25 @@ impl CharacterEncoder {
     }
 
     /// The end of the word that begins at `start`, which is not the end of the text.
+    #[inline(always)]
     fn word_end(&self, text: &str, start: usize) -> usize {
-        let mut chars = text[start..].char_indices().map(|(at, character)| (at, marked(character)));
-        let mut last = chars.next().map_or(MARK, |(_, character)| character);
-        for (at, character) in chars {
-            if !self.tables.neighbours.contains(last, character) {
-                return start + at;
+        let neighbours = &self.tables.neighbours;
+        let bytes = text.as_bytes();
+        let length_at = |at: usize| text[at..].chars().next().map_or(1, char::len_utf8);
+        let mut end = start + if bytes[start].is_ascii() { 1 } else { length_at(start) };
+        loop {
+            end = neighbours.run_end(bytes, end);
+            if end == bytes.len() || (bytes[end - 1] | bytes[end]).is_ascii() {
+                return end;
             }
-            last = character;
+            let (before, after) = text.split_at(end);
+            let left = before.chars().next_back().unwrap_or(MARK);
+            let right = after.chars().next().unwrap_or(MARK);
+            if !neighbours.are(left, right) {
+                return end;
+            }
+            end += right.len_utf8();
         }
-        text.len()
     }
 
     fn put(
@@ -226,29 +247,32 @@ impl CharacterEncoder {
         ends: Option<&mut Vec<usize>>,
         end_of: impl Fn(usize) -> usize,
     ) {
-        let Self { tables, words, merged, merger, .. } = self;
-        let known = words.get(word);
-        let tokens = known.map_or_else(|| merger.merge(tables, word), |tokens| &**tokens);
-        ids.extend(tokens.iter().map(|&(id, _)| id));
-        if let Some(ends) = ends {
-            ends.extend(tokens.iter().map(|&(_, end)| end_of(end as usize)));
-        }
-        if known.is_some() || word.len() > LONGEST {
-            return;
-        }
-        let hash = words.hasher().hash_one(word);
-        if std::mem::replace(&mut merged[(hash >> 48) as usize], hash as u32) == hash as u32 {
-            let tokens = tokens.into();
-            if words.len() == WORDS {
-                words.clear();
+        let Self { tables, words, merger, .. } = self;
+        let append = |tokens: &[Token]| {
+            ids.extend(tokens.iter().map(|&(id, _)| id));
+            if let Some(ends) = ends {
+                ends.extend(tokens.iter().map(|&(_, end)| end_of(end as usize)));
             }
-            words.insert(word.into(), tokens);
+        };
+        match words.get(word.as_bytes()) {
+            Ok(tokens) => append(tokens),
+            Err(missing) => {
+                let tokens = merger.merge(tables, word);
+                append(tokens);
+                if let Some(missing) = missing {
+                    words.keep(missing, word.as_bytes(), tokens);
+                }
+            }
         }
     }
 }
 
 fn marked(character: char) -> char {
     if character == ' ' { MARK } else { character }
+}
+
+fn unmarked(character: char) -> char {
+    if character == MARK { ' ' } else { character }
 }
 
 /// Scratch memory for a word that is merged.

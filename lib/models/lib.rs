@@ -37,6 +37,7 @@ mod reference;
 mod template;
 mod text_file;
 mod tokenizer;
+mod word_cache;
 
 pub use added::{AddedToken, TokenFinder};
 pub use encoder::{Encoder, Special};

@@ -5,10 +5,11 @@
 //! the bytes stand, as long as no merge crosses their ends. So the other pairs are left out.
 
 use std::borrow::Cow;
-use std::hash::Hasher;
+use std::hash::{BuildHasher, Hasher};
 
+use foldhash::fast::FixedState;
 use gristmill_simd as simd;
-use gristmill_tokenizer::{Fold, HashMap as Map, both, o200k_merge};
+use gristmill_tokenizer::{HashMap as Map, both, o200k_merge};
 
 use crate::file::Model;
 
@@ -81,7 +82,7 @@ impl Ids {
 
     /// Returns the first slot to look at for a text, and the tag of its hash.
     fn place(&self, text: &str) -> (usize, u32) {
-        let mut hasher = Fold::default();
+        let mut hasher = FixedState::default().build_hasher();
         hasher.write(text.as_bytes());
         let hash = hasher.finish();
         (hash as usize & (self.slots.len() - 1), (hash >> 32) as u32)

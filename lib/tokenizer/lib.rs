@@ -68,7 +68,7 @@ mod words;
 
 pub use encode::{Encoder, encoded};
 pub use loaded::{PatternName, Vocabulary, VocabularyEncoder, o200k_merge};
-pub use make::{Fold, HashMap};
+pub use make::HashMap;
 pub use special::{
     CALL, CHANNEL, CONSTRAIN, END, EOD, MESSAGE, RETURN, SPECIAL_TOKENS, START, START_OF_TEXT,
     UnknownToken, decode_into, is_produced, special_id, special_name, token_bytes,

@@ -4,8 +4,6 @@
 mod characters;
 mod displace;
 
-use std::hash::{BuildHasherDefault, Hasher};
-
 use super::hash;
 use super::threads::both;
 use displace::{Placement, place};
@@ -133,44 +131,7 @@ fn table_of_pairs(pairs: &[Option<(u32, u32)>], seeds: u64) -> Option<Table> {
 }
 
 /// A map without protection against chosen keys: a vocabulary with many equal hashes only takes longer to load.
-pub type HashMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Fold>>;
-
-/// Hashes numbers and short texts with a multiplication for each eight bytes.
-#[derive(Default)]
-pub struct Fold(u64);
-
-impl Hasher for Fold {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        let (chunks, rest) = bytes.as_chunks::<8>();
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        for chunk in chunks.iter().chain(std::iter::once(&last)) {
-            self.write_u64(u64::from_le_bytes(*chunk));
-        }
-    }
-
-    fn write_u8(&mut self, number: u8) {
-        // The end of a text.
-        self.0 = self.0.rotate_left(7) ^ u64::from(number);
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(number.into());
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        let product = u128::from(self.0 ^ number ^ 0x9e37_79b9_7f4a_7c15) * 0xd134_2543_de82_ef95;
-        self.0 = product as u64 ^ (product >> 64) as u64;
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        self.write_u64(number as u64);
-    }
-}
+pub type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::FixedState>;
 
 /// The bytes of a token and, in the last place, their number; or `LONG` there if they do not fit.
 fn block_of(token: &[u8]) -> [u8; 16] {
