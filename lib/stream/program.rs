@@ -1,5 +1,5 @@
 //! How the running filter was started: as a program of its own, or as a part of `gristmill`, which holds all
-//! filters (src/gristmill.rs).
+//! filters (src/filters.rs).
 
 use std::ffi::OsString;
 use std::io;
