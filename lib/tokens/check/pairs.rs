@@ -46,12 +46,18 @@ impl PairRules {
             None => open_of_header(&header, None)?,
             model => model,
         };
-        let tokenizer = model.map(|model| model.tokenizer().clone());
+        let mut rules = PairRules::without_texts(&header);
+        rules.sequences.tokenizer = model.map(|model| model.tokenizer().clone());
+        Ok(rules)
+    }
+
+    /// The same without the tokenizer of a model: all that is an error, since its texts only give warnings.
+    fn without_texts(header: &Header) -> PairRules {
         // (Nothing is appended to an answer.)
         let (policy, end, may_have_end) = (Some(Policy::Chat), None, false);
-        let stated = SequenceRules::of_header(&header);
-        let sequences = SequenceRules { policy, tokenizer, end, may_have_end, ..stated };
-        Ok(PairRules { sequences, is_assumed: is_assumed(&header) })
+        let stated = SequenceRules::of_header(header);
+        let sequences = SequenceRules { policy, end, may_have_end, ..stated };
+        PairRules { sequences, is_assumed: is_assumed(header) }
     }
 
     /// Returns what is to be said if texts are not checked.
@@ -139,7 +145,7 @@ impl PairGate {
         let warnings = all.iter().filter(|check| check.severity != Severity::Error);
         let skipped = warnings.map(|check| check.id.to_string()).collect();
         let selection = Selection::new(all, Vec::new(), skipped, false)?;
-        let checker = PairChecker::new(&PairRules::of(header, None)?);
+        let checker = PairChecker::new(&PairRules::without_texts(header));
         Ok(PairGate { checker, selection })
     }
 
