@@ -6,9 +6,11 @@
 //! Here keys of objects are marked, too, and marks that the template writes as escapes are found.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use gristmill_models::{AddedToken, Folder, TokenFinder};
 use gristmill_template::{Template, Value, is_space};
+use memchr::memmem::Finder;
 
 use super::encode::Piece;
 
@@ -104,6 +106,11 @@ struct Mark {
 /// The characters that marks are taken from: code points that Unicode keeps free for use within a program.
 const FREE: Range<u32> = 0xfdd0..0xfdf0;
 
+/// Searches for the bytes that a mark has in common with all characters of its kind: as it is, and as an escape. (Prepared
+/// once: a chat has many short texts.)
+static ANY_MARK: LazyLock<[Finder<'static>; 2]> =
+    LazyLock::new(|| [&b"\xef\xb7"[..], b"\\ufd"].map(Finder::new));
+
 impl Marks {
     /// Returns marks that neither stand in one of these texts, nor an escape for them; none if texts have all.
     pub fn beside(texts: &[&str]) -> Option<Marks> {
@@ -148,11 +155,9 @@ impl Marks {
 
     /// Returns the marks of a text: as they are, or as JSON and Python escape them.
     fn all<'t>(self, text: &'t str) -> impl Iterator<Item = (usize, Mark)> + 't {
-        // (Both have these bytes in common with all characters of their kind.)
-        const CHARACTER: &[u8] = b"\xef\xb7";
-        const ESCAPE: &[u8] = b"\\ufd";
-        let find = |needle: &'static [u8], length: usize| {
-            memchr::memmem::find_iter(text.as_bytes(), needle).filter_map(move |at| {
+        let [character, escape] = &*ANY_MARK;
+        let find = |needle: &'static Finder<'static>, length: usize| {
+            needle.find_iter(text.as_bytes()).filter_map(move |at| {
                 let shown = text.get(at..at + length)?;
                 let place = self.0.iter().position(|mark| match shown.strip_prefix("\\u") {
                     Some(digits) => u32::from_str_radix(digits, 16) == Ok(u32::from(*mark)),
@@ -163,7 +168,7 @@ impl Marks {
         };
         // (Each is searched once: a text may have many marks.)
         let (mut characters, mut escapes) =
-            (find(CHARACTER, 3).peekable(), find(ESCAPE, 6).peekable());
+            (find(character, 3).peekable(), find(escape, 6).peekable());
         std::iter::from_fn(move || match (characters.peek(), escapes.peek()) {
             (Some((character, _)), Some((escape, _))) if escape < character => escapes.next(),
             (None, _) => escapes.next(),
