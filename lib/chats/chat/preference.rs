@@ -96,7 +96,7 @@ pub fn both<'r>(
     let (chosen, rejected) = (chosen(record).ok_or(NO_PAIR)?, rejected(record).ok_or(NO_PAIR)?);
     let first = of_answer(record, chosen, Some(rejected), left_out)?;
     let mut other = LeftOutCounts::default();
-    let (_, is_whole) = answers(rejected, 0, &mut other)?;
+    let (_, is_whole) = answers(rejected, &mut LeftOutCounts::default())?;
     let has_context = || -> Result<bool, String> {
         let context = context(record, &mut LeftOutCounts::default())?;
         Ok(context.is_some_and(|drafts| !drafts.is_empty()))
@@ -122,7 +122,7 @@ pub fn beside<'r>(
 ) -> Result<Messages<'r>, String> {
     let rejected = rejected(record).ok_or(NO_PAIR)?;
     let all = drafts::messages(record);
-    let (_, is_whole) = answers(rejected, 0, &mut LeftOutCounts::default())?;
+    let (_, is_whole) = answers(rejected, &mut LeftOutCounts::default())?;
     let made = match is_whole {
         true => of_answer(record, rejected, all, left_out),
         false => {
@@ -142,8 +142,15 @@ fn in_place<'r>(
 ) -> Result<Messages<'r>, String> {
     let kept = chat.drafts.len().saturating_sub(count);
     chat.drafts.truncate(kept);
-    chat.drafts.extend(answers(answer, kept, left_out)?.0);
+    let (answers, _) = answers(answer, left_out)?;
+    extend(&mut chat.drafts, answers);
     Ok(chat)
+}
+
+/// Appends an answer to the messages before it.
+fn extend<'r>(drafts: &mut Vec<Draft<'r>>, answers: Vec<Draft<'r>>) {
+    let from = drafts.len();
+    drafts.extend(answers.into_iter().map(|of| Draft { index: from + of.index, ..of }));
 }
 
 /// Returns the chats of a pair with the place where each answer begins: behind all messages that both begin with. Fails
@@ -209,15 +216,14 @@ fn of_answer<'r>(
     other: Option<&'r Json<'r>>,
     left_out: &mut LeftOutCounts,
 ) -> Result<Messages<'r>, String> {
-    let (answers, is_whole) = answers(own, 0, left_out)?;
+    let (answers, is_whole) = answers(own, left_out)?;
     if !is_whole {
         let before = context(record, left_out)?;
         let before = before.filter(|drafts| !drafts.is_empty());
         let way = || format!("a chosen answer without its question{}", question_field(record));
         let mut drafts = before.ok_or_else(way)?;
-        let (answers, _) = self::answers(own, drafts.len(), left_out)?;
         let completion = Some(answers.len());
-        drafts.extend(answers);
+        extend(&mut drafts, answers);
         return Ok(Messages { completion, ..drafts::with_system(record, drafts, left_out)? });
     }
     // A prompt of messages comes before the answer, unless the answer repeats it.
@@ -225,9 +231,8 @@ fn of_answer<'r>(
     let repeated = in_common(own.list().unwrap_or_default(), prompt);
     if !prompt.is_empty() && repeated < prompt.len() {
         let mut drafts = drafts::list(record.get("prompt"), 0, left_out)?;
-        let (answers, _) = self::answers(own, drafts.len(), left_out)?;
         let completion = Some(answers.len());
-        drafts.extend(answers);
+        extend(&mut drafts, answers);
         return Ok(Messages { completion, ..drafts::with_system(record, drafts, left_out)? });
     }
     let completion = Some(match other {
@@ -282,15 +287,14 @@ fn last_turn(drafts: &[Draft<'_>]) -> usize {
 /// Reads the messages of an answer, and whether they are a whole conversation.
 fn answers<'r>(
     value: &'r Json<'r>,
-    from: usize,
     left_out: &mut LeftOutCounts,
 ) -> Result<(Vec<Draft<'r>>, bool), String> {
     let drafts = match value {
         Json::Text(text) => match turns(text) {
             Some(drafts) => drafts,
-            None => vec![Draft::of_text(from, Role::Assistant, text)],
+            None => vec![Draft::of_text(0, Role::Assistant, text)],
         },
-        value => drafts::list(Some(value), from, left_out)?,
+        value => drafts::list(Some(value), 0, left_out)?,
     };
     let is_whole = drafts.first().is_some_and(|first| first.role != Role::Assistant);
     Ok((drafts, is_whole))

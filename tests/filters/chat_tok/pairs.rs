@@ -329,3 +329,31 @@ fn threads_and_encodings_give_the_same_pairs() {
     );
     assert_eq!(some, pairs[..some.len()]);
 }
+
+/// What is left out of an answer is counted once, whichever answer it is, and wherever its prompt stands.
+#[test]
+fn what_is_left_out_of_an_answer_is_counted_once() {
+    let refusing = json!([{"role": "assistant", "content": "a", "refusal": "x"}]);
+    let (other, prompt) = (json!([say("assistant", "b")]), json!([say("user", "q")]));
+    let whole = |answer: &Value| {
+        json!([prompt.as_array().unwrap().as_slice(), answer.as_array().unwrap()].concat())
+    };
+    for take in ["chosen", "pair"] {
+        for [chosen, rejected] in [[&refusing, &other], [&other, &refusing]] {
+            for record in [
+                json!({"prompt": "q", "chosen": chosen, "rejected": rejected}),
+                json!({"prompt": prompt, "chosen": chosen, "rejected": rejected}),
+                json!({"chosen": whole(chosen), "rejected": whole(rejected)}),
+                json!({"chosen": whole(chosen), "rejected": rejected}),
+                json!({"messages": whole(chosen), "rejected": rejected}),
+            ] {
+                let is_read = take == "pair" || chosen == &refusing;
+                let wanted =
+                    ["", "chat-tok: warning: refusal: left out once\n"][usize::from(is_read)];
+                let arguments = ["--model", "gpt-oss", "--take", take];
+                let run = tool("chat-tok").args(&arguments).input(record.to_string()).run().ok();
+                assert_eq!(run.stderr, wanted, "--take {take}: {record}");
+            }
+        }
+    }
+}
