@@ -13,6 +13,8 @@ const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
 #[derive(Debug, Clone)]
 pub struct Chat {
     messages: Vec<Value>,
+    /// What may stand in the place of the last message.
+    other_end: Option<Value>,
     tools: Value,
     documents: Value,
     /// The character before tokens that are text.
@@ -26,7 +28,8 @@ impl Chat {
             return Err(Error::Chat("a chat without messages".into()));
         }
         let messages = messages.iter().map(message).collect::<Result<_, Error>>()?;
-        Ok(Chat { messages, tools: Value::None, documents: Value::None, text_mark: None })
+        let (tools, documents) = (Value::None, Value::None);
+        Ok(Chat { messages, other_end: None, tools, documents, text_mark: None })
     }
 
     /// Adds tools, which must be dicts.
@@ -42,6 +45,27 @@ impl Chat {
     /// Names a character that stands before tokens in texts of messages that are text: none of these ends a turn.
     pub fn with_text_mark(self, mark: char) -> Chat {
         Chat { text_mark: Some(mark), ..self }
+    }
+
+    /// The chat with another last message.
+    pub fn with_end(&self, end: Value) -> Chat {
+        let before = &self.messages[..self.messages.len() - 1];
+        let messages = [before, &[end]].concat();
+        Chat { messages, other_end: None, ..self.clone() }
+    }
+
+    /// The chat with the last message of another one as its other end; none if they differ in more than that.
+    pub fn beside(&self, other: &Chat) -> Option<Chat> {
+        let (_, before) = self.messages.split_last()?;
+        let (end, same) = other.messages.split_last()?;
+        let is_same = before == same
+            && (&self.tools, &self.documents, self.text_mark)
+                == (&other.tools, &other.documents, other.text_mark);
+        is_same.then(|| Chat { other_end: Some(end.clone()), ..self.clone() })
+    }
+
+    pub(crate) fn other_end(&self) -> Option<&Value> {
+        self.other_end.as_ref()
     }
 
     pub(crate) fn text_mark(&self) -> Option<char> {

@@ -139,7 +139,8 @@ impl Template {
         texts: &[usize],
     ) -> Result<Prefixes, Error> {
         let extent = Arc::new(Extent::default());
-        let messages = Items::within(chat.messages().to_vec(), &extent).map_err(|error| *error)?;
+        let messages = Items::within(chat.messages().to_vec(), chat.other_end(), &extent);
+        let messages = messages.map_err(|error| *error)?;
         let given = [
             ("messages", Value::List(Arc::new(messages))),
             ("tools", chat.tools().clone()),

@@ -488,13 +488,21 @@ fn beginnings_are_rendered_as_if_nothing_followed() {
     ] {
         let template = Template::new(&source).unwrap();
         let chat = chat(messages);
-        let prefixes = (1..=9).flat_map(|count| [false, true].map(|has_prompt| Prefix { count, has_prompt }));
-        let wanted: Vec<Prefix> = prefixes.collect();
-        let found = template.render_prefixes(&chat, &wanted, &[]).unwrap();
-        for (number, prefix) in wanted.iter().enumerate() {
-            let alone = template.render(&chat.until(prefix.count - 1), prefix.has_prompt);
-            let together = found.text(number).map(|text| text.parts.concat());
-            assert_eq!(together, alone, "{prefix:?} of {source}");
+        let other = chat.with_end(chat.messages()[5].clone());
+        let both = chat.beside(&other).unwrap();
+        let counts = (1..=9).map(|count| (count, false)).chain([(9, true)]);
+        let wanted: Vec<Prefix> = counts
+            .flat_map(|(count, has_other)| [false, true].map(|has_prompt| Prefix { count, has_prompt, has_other }))
+            .collect();
+        // (All together, and those that a pair of answers needs.)
+        for wanted in [&wanted[..], &wanted[15..17], &[wanted[15], wanted[16], wanted[18]], &wanted[16..]] {
+            let found = template.render_prefixes(&both, wanted, &[]).unwrap();
+            for (number, prefix) in wanted.iter().enumerate() {
+                let own = if prefix.has_other { &other } else { &chat.until(prefix.count - 1) };
+                let alone = template.render(own, prefix.has_prompt);
+                let together = found.text(number).map(|text| text.parts.concat());
+                assert_eq!(together, alone, "{prefix:?} of {source}");
+            }
         }
     }
 }

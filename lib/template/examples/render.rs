@@ -71,13 +71,19 @@ fn render(templates: &mut Templates, case: &Value) -> Result<String, Error> {
 }
 
 fn compared(template: &Template, chat: &Chat) -> Result<String, Error> {
-    let counts = 1..=chat.messages().len();
+    let count = chat.messages().len();
+    let other = chat.with_end(chat.messages()[count / 2].clone());
+    let chat = &chat.beside(&other).unwrap_or_else(|| chat.clone());
+    let counts = (1..=count).map(|count| (count, false)).chain([(count, true)]);
     let wanted: Vec<Prefix> = counts
-        .flat_map(|count| [false, true].map(|has_prompt| Prefix { count, has_prompt }))
+        .flat_map(|(count, has_other)| {
+            [false, true].map(|has_prompt| Prefix { count, has_prompt, has_other })
+        })
         .collect();
     let prefixes = template.render_prefixes(chat, &wanted, &[])?;
     for (number, prefix) in wanted.iter().enumerate() {
-        let alone = template.render(&chat.until(prefix.count - 1), prefix.has_prompt);
+        let own = if prefix.has_other { &other } else { &chat.until(prefix.count - 1) };
+        let alone = template.render(own, prefix.has_prompt);
         let together = prefixes.text(number).map(|text| text.parts.concat());
         let is_same = match (&alone, &together) {
             (Ok(alone), Ok(together)) => alone == together,

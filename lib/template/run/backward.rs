@@ -36,7 +36,7 @@ pub struct Scan {
     list: Slot,
     reads: Vec<Place>,
     writes: Vec<Place>,
-    /// For each item: the attributes before it, and those that are written from it on, with their last values.
+    /// For each item, by its number: the attributes before it, and those that are written from it on, with their last values.
     known: HashMap<usize, (Vec<Value>, Vec<Option<Value>>)>,
 }
 
@@ -198,6 +198,7 @@ impl Run<'_> {
         self.step(1)?;
         self.line = of.line;
         let count = items.len();
+        let end = items.number(count.saturating_sub(1));
         let mut items = self.begin_loop(of, Source::Backward(items, count), None, 0, 0)?;
         let is_known = self.are_apart(scan);
         // The items that this scan has come to, the attributes before them, and where attributes were written.
@@ -205,21 +206,22 @@ impl Run<'_> {
         let mut written: Vec<(usize, usize)> = Vec::new();
         let mut last: Vec<Option<Value>> = vec![None; scan.writes.len()];
         for place in (0..count).rev() {
+            let number = if place + 1 == count { end } else { place };
             let reads = scan.reads.iter().map(|place| self.scanned(place));
             if let Some(reads) = reads.collect::<Option<Vec<Value>>>().filter(|_| is_known) {
                 if let Some((_, writes)) =
-                    scan.known.get(&place).filter(|(before, _)| *before == reads)
+                    scan.known.get(&number).filter(|(before, _)| *before == reads)
                 {
                     last.clone_from(writes);
                     break;
                 }
-                passed.push((place, reads));
+                passed.push((number, reads));
             }
             self.stored = Some(Vec::new());
             let flow = self.iteration(of, &mut items);
             for (slot, name) in self.stored.take().into_iter().flatten() {
                 let is = |of: &Place| of.0 == slot && of.1 == name;
-                written.extend(scan.writes.iter().position(is).map(|number| (place, number)));
+                written.extend(scan.writes.iter().position(is).map(|write| (number, write)));
             }
             if flow? == Some(Flow::Break) {
                 break;
@@ -232,14 +234,14 @@ impl Run<'_> {
             }
         }
         // What was written at an item or after it has its last value.
-        while let Some((place, reads)) = passed.pop() {
-            while let Some((_, number)) = written.pop_if(|(at, _)| *at <= place) {
-                match self.scanned(&scan.writes[number]) {
-                    Some(value) => last[number] = Some(value),
+        while let Some((number, reads)) = passed.pop() {
+            while let Some((_, write)) = written.pop_if(|(at, _)| *at <= number) {
+                match self.scanned(&scan.writes[write]) {
+                    Some(value) => last[write] = Some(value),
                     None => return Ok(()),
                 }
             }
-            scan.known.insert(place, (reads, last.clone()));
+            scan.known.insert(number, (reads, last.clone()));
         }
         Ok(())
     }

@@ -18,6 +18,21 @@ pub struct Prefix {
     pub count: usize,
     /// Whether a generation prompt follows it.
     pub has_prompt: bool,
+    /// Whether the other last message of the chat stands in the place of its last one.
+    pub has_other: bool,
+}
+
+impl Prefix {
+    /// The first messages of a chat, followed by a generation prompt or not.
+    pub fn new(count: usize, has_prompt: bool) -> Prefix {
+        Prefix { count, has_prompt, has_other: false }
+    }
+
+    /// The number of first messages that two beginnings of a chat have in common.
+    pub(super) fn in_common(self, other: Prefix) -> usize {
+        let differ = self.count == other.count && self.has_other != other.has_other;
+        self.count.min(other.count) - usize::from(differ)
+    }
 }
 
 /// The text of a prefix: a part that it has in common with others, and the rest.

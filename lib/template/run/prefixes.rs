@@ -4,7 +4,8 @@
 //! end there: they see fewer messages, run the rest of the template, and what they changed is taken back. That is right
 //! as long as nothing that ran before has looked further than they reach; a list knows how far it was looked at
 //! (`value/window.rs`). Chats for which it is not right begin again before the place that looked too far. What they have
-//! come to at the next loop is compared: chats in equal states go on together.
+//! come to at the next loop is compared: chats in equal states go on together. A chat with another last message is left
+//! for where that begins, as if it were shorter.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -71,6 +72,8 @@ struct Mark {
 struct Explorer<'c, 'w> {
     run: Run<'c>,
     extent: Arc<Extent>,
+    /// What the rendering sees.
+    seeing: Prefix,
     wanted: &'w [Prefix],
     /// The slots that the template's own names have; others are of scopes that have ended at a loop.
     own: Vec<bool>,
@@ -99,7 +102,9 @@ pub fn render_prefixes(
     let run = Run::new(program, context);
     let texts = wanted.iter().map(|_| None).collect();
     let (groups, wholes) = (Vec::new(), Vec::new());
-    let mut explorer = Explorer { run, extent, wanted, own, groups, wholes, texts, stored: 0 };
+    let seeing = Prefix::new(0, false);
+    let mut explorer =
+        Explorer { run, extent, seeing, wanted, own, groups, wholes, texts, stored: 0 };
     if !wanted.is_empty() {
         explorer.open();
     }
@@ -114,7 +119,8 @@ pub fn render_prefixes(
 impl<'c> Explorer<'c, '_> {
     /// Sets what the rendering sees, and forgets what it has looked at.
     fn see(&mut self, prefix: Prefix) {
-        self.extent.set_count(prefix.count);
+        self.seeing = prefix;
+        self.extent.set(prefix.count, prefix.has_other);
         self.extent.set_seen(0);
         self.run.has_prompt = prefix.has_prompt;
         if let Some(slot) = self.run.prompt_slot {
@@ -126,15 +132,17 @@ impl<'c> Explorer<'c, '_> {
     /// The longest of some prefixes, with a prompt if all have one.
     fn longest(&self, members: &[usize]) -> Prefix {
         let of = || members.iter().map(|member| self.wanted[*member]);
+        let count = of().map(|prefix| prefix.count).max().unwrap_or(0);
         Prefix {
-            count: of().map(|prefix| prefix.count).max().unwrap_or(0),
+            count,
             has_prompt: of().all(|prefix| prefix.has_prompt),
+            has_other: of().all(|prefix| prefix.has_other || prefix.count < count),
         }
     }
 
     /// Whether what has run since [`Explorer::see`] would have run for a prefix, too.
     fn holds_for(&self, prefix: Prefix) -> bool {
-        self.extent.seen() <= prefix.count
+        self.extent.seen() <= prefix.in_common(self.seeing)
             && (self.run.has_prompt == prefix.has_prompt || !self.run.prompt_seen.get())
     }
 
@@ -248,8 +256,8 @@ impl<'c> Explorer<'c, '_> {
             Value::List(items) => items.offset().unwrap_or(0),
             _ => 0,
         };
-        members.sort_by_key(|member| self.wanted[*member]);
         let longest = self.longest(&members);
+        members.sort_by_key(|member| (self.wanted[*member] == longest, self.wanted[*member]));
         let whole = self.reserve();
         self.run.load(&start);
         self.see(longest);
@@ -271,13 +279,12 @@ impl<'c> Explorer<'c, '_> {
             {
                 open.pop_front();
                 let prefix = self.wanted[member];
-                if self.extent.seen() > prefix.count {
+                if self.extent.seen() > prefix.in_common(longest) {
                     early.push(member);
                 } else if !self.holds_for(prefix) {
                     prompted.push(member);
                 } else {
                     self.leave(&start, items.clone(), place == 0, member, whole);
-                    self.extent.set_count(longest.count);
                 }
             }
             if open.is_empty() {
@@ -331,12 +338,14 @@ impl<'c> Explorer<'c, '_> {
     ) {
         let mark = self.run.mark();
         let (seen, prompt_seen) = (self.extent.seen(), self.run.prompt_seen.get());
-        let has_prompt = self.run.has_prompt;
+        let (seeing, has_prompt) = (self.seeing, self.run.has_prompt);
         self.see(self.wanted[member]);
         let done = self.run.finish(start, &mut items, is_empty);
         self.arrive(done, &[member], whole, mark.out);
         self.run.back(&mark);
         self.run.has_prompt = has_prompt;
+        self.seeing = seeing;
+        self.extent.set(seeing.count, seeing.has_other);
         self.extent.set_seen(seen);
         self.run.prompt_seen.set(prompt_seen);
     }

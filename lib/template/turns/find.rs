@@ -45,9 +45,40 @@ pub fn find(
     }
 }
 
-pub fn answer(finder: &Finder, chat: &Chat) -> Result<FoundAnswer, Error> {
-    let message = chat.messages().len() - 1;
-    let mut search = Search::new(finder, chat, vec![message], None)?;
+/// Finds the last messages of two chats, which are rendered together if they differ in nothing else.
+pub fn answers(finder: &Finder, chats: [&Chat; 2]) -> [Result<FoundAnswer, Error>; 2] {
+    let both = chats[0].beside(chats[1]);
+    let Some(both) = &both else {
+        return chats.map(|chat| answer(Search::new(finder, chat, last(chat), None)?));
+    };
+    // (Its texts before the last message are those of the first chat, with their addresses.)
+    let other = &both.with_end(chats[1].messages()[chats[1].messages().len() - 1].clone());
+    let turns = last(both);
+    let marks = [both, other].map(|chat| Search::marks(finder, chat, &turns, None));
+    let mut texts = marks.each_ref().map(Marks::addresses).concat();
+    texts.sort_unstable();
+    texts.dedup();
+    let mut wanted = prefixes(&turns, None);
+    wanted.push(Prefix { has_other: true, ..Prefix::new(both.messages().len(), false) });
+    match Texts::new(&finder.template, both, wanted, &texts) {
+        Err(error) => [Err(error.clone()), Err(error)],
+        Ok(plain) => {
+            let [of_both, of_other] = marks;
+            let other_plain = plain.with_other_end();
+            [(both, of_both, plain), (other, of_other, other_plain)].map(|(chat, marks, plain)| {
+                answer(Search::with(finder, chat, turns.clone(), marks, plain))
+            })
+        }
+    }
+}
+
+/// The last message of a chat, as the only turn.
+fn last(chat: &Chat) -> Vec<usize> {
+    vec![chat.messages().len() - 1]
+}
+
+fn answer(mut search: Search<'_>) -> Result<FoundAnswer, Error> {
+    let message = search.chat.messages().len() - 1;
     let turn = search.generated(message);
     let turn = turn.map_err(|error| search.cause_of(error, message))?;
     let found = search.record(message + 1, &HashMap::from_iter([(message, &turn)]), &[])?;
@@ -60,11 +91,10 @@ pub fn answer(finder: &Finder, chat: &Chat) -> Result<FoundAnswer, Error> {
 
 /// The beginnings of a chat that a search looks at.
 fn prefixes(turns: &[usize], whole: Option<usize>) -> Vec<Prefix> {
-    let with = |count: usize, has_prompt: bool| Prefix { count, has_prompt };
     let before = turns.iter().filter(|turn| **turn > 0);
-    let mut wanted: Vec<Prefix> = turns.iter().map(|turn| with(turn + 1, false)).collect();
-    wanted.extend(before.map(|turn| with(*turn, true)));
-    wanted.extend(whole.map(|count| with(count, false)));
+    let mut wanted: Vec<Prefix> = turns.iter().map(|turn| Prefix::new(turn + 1, false)).collect();
+    wanted.extend(before.map(|turn| Prefix::new(*turn, true)));
+    wanted.extend(whole.map(|count| Prefix::new(count, false)));
     wanted
 }
 
@@ -95,19 +125,39 @@ impl<'c> Search<'c> {
         turns: Vec<usize>,
         whole: Option<usize>,
     ) -> Result<Search<'c>, Error> {
-        let template = &finder.template;
-        let ends = turns.iter().map(|turn| turn + 1).chain(whole);
-        let ends = ends.map(|count| Prefix { count, has_prompt: false }).collect();
-        let marks = Marks::new(template, chat, ends);
+        let marks = Search::marks(finder, chat, &turns, whole);
         let wanted = prefixes(&turns, whole);
-        let plain = Texts::new(template, chat, wanted, marks.addresses())?;
+        let plain = Texts::new(&finder.template, chat, wanted, marks.addresses())?;
+        Ok(Search::with(finder, chat, turns, marks, plain))
+    }
+
+    /// What finds the texts of a chat.
+    fn marks(
+        finder: &'c Finder,
+        chat: &'c Chat,
+        turns: &[usize],
+        whole: Option<usize>,
+    ) -> Marks<'c> {
+        let ends = turns.iter().map(|turn| turn + 1).chain(whole);
+        let ends = ends.map(|count| Prefix::new(count, false)).collect();
+        Marks::new(&finder.template, chat, ends)
+    }
+
+    /// A search in a chat that is rendered.
+    fn with(
+        finder: &'c Finder,
+        chat: &'c Chat,
+        turns: Vec<usize>,
+        marks: Marks<'c>,
+        plain: Texts,
+    ) -> Search<'c> {
         let (bare, switched) = (None, Vec::new());
-        Ok(Search { finder, chat, turns, plain, bare, switched, marks })
+        Search { finder, chat, turns, plain, bare, switched, marks }
     }
 
     /// Renders the chats before turns without a prompt.
     fn need_bare(&mut self, turns: &[usize]) -> Result<(), Error> {
-        let wanted = || turns.iter().map(|turn| Prefix { count: *turn, has_prompt: false });
+        let wanted = || turns.iter().map(|turn| Prefix::new(*turn, false));
         if self.bare.as_ref().is_none_or(|bare| !wanted().all(|of| bare.has(of))) {
             let template = &self.finder.template;
             self.bare = Some(Texts::new(template, self.chat, wanted().collect(), &[])?);
@@ -182,8 +232,7 @@ impl<'c> Search<'c> {
     fn behind_switched(&mut self, message: usize) -> Result<Option<usize>, Error> {
         if self.switched.is_empty() {
             let before = self.turns.iter().filter(|turn| **turn > 0);
-            let wanted: Vec<Prefix> =
-                before.map(|turn| Prefix { count: *turn, has_prompt: true }).collect();
+            let wanted: Vec<Prefix> = before.map(|turn| Prefix::new(*turn, true)).collect();
             for template in &self.finder.switched {
                 self.switched.push(Texts::new(template, self.chat, wanted.clone(), &[])?);
             }
@@ -320,7 +369,7 @@ impl<'c> Search<'c> {
         let chat = self.chat.until(count - 1);
         let mut places = self.marks.places(&self.plain, &chat, &text);
         if names_are_in_ids(&chat, &mut places)? {
-            let with_ids = vec![Prefix { count, has_prompt: false }];
+            let with_ids = vec![Prefix::new(count, false)];
             let (template, marked) = (self.marks.template, &self.marks.chat);
             let marked = MarkedTexts::new(template, marked, true, with_ids);
             if let Some(found) = marked.and_then(|of| of.places(template, &chat, &text, count)) {

@@ -215,9 +215,10 @@ impl Finder {
         find::find(self, chat, records, &wanted)
     }
 
-    /// Renders a chat, and finds its last message as the model generates it. It is an error if it cannot be found.
-    pub fn answer(&self, chat: &Chat) -> Result<FoundAnswer, Error> {
-        find::answer(self, chat)
+    /// Renders two chats, and finds the last message of each as the model generates it; an error if it cannot be found.
+    /// What comes before is rendered once if it is the same.
+    pub fn answers(&self, chats: [&Chat; 2]) -> [Result<FoundAnswer, Error>; 2] {
+        find::answers(self, chats)
     }
 }
 

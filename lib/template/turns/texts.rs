@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::ops::Range;
+use std::rc::Rc;
 
 use super::difference::{self, Alignment, NumberedMarks, Places, kinds};
 use super::mark::Kind;
@@ -14,9 +15,11 @@ use crate::template::Template;
 /// Renderings of beginnings of a chat.
 #[derive(Debug)]
 pub struct Texts {
-    prefixes: Prefixes,
+    prefixes: Rc<Prefixes>,
     /// The beginnings, in order.
-    wanted: Vec<Prefix>,
+    wanted: Rc<[Prefix]>,
+    /// Whether they are those of the chat with its other end.
+    has_other: bool,
 }
 
 impl Texts {
@@ -30,7 +33,13 @@ impl Texts {
         wanted.sort();
         wanted.dedup();
         let prefixes = template.render_prefixes(chat, &wanted, texts)?;
-        Ok(Texts { prefixes, wanted })
+        Ok(Texts { prefixes: prefixes.into(), wanted: wanted.into(), has_other: false })
+    }
+
+    /// The renderings of the chat with its other end.
+    pub fn with_other_end(&self) -> Texts {
+        let Texts { prefixes, wanted, .. } = self;
+        Texts { prefixes: prefixes.clone(), wanted: wanted.clone(), has_other: true }
     }
 
     /// Whether a beginning was rendered.
@@ -39,7 +48,10 @@ impl Texts {
     }
 
     fn number(&self, count: usize, has_prompt: bool) -> Result<usize, Error> {
-        let number = self.wanted.binary_search(&Prefix { count, has_prompt });
+        let plain = Prefix::new(count, has_prompt);
+        let own = Prefix { has_other: self.has_other, ..plain };
+        let number = self.wanted.binary_search(&own);
+        let number = number.or_else(|_| self.wanted.binary_search(&plain));
         number.map_err(|_| Error::Chat("a prefix that was not rendered".into()))
     }
 
@@ -220,7 +232,7 @@ mod tests {
             );
             let template = Template::new(&source).unwrap();
             let count = chat.messages().len();
-            let wanted = vec![Prefix { count, has_prompt: false }];
+            let wanted = vec![Prefix::new(count, false)];
             let printed = PrintedTexts::of(&chat).unwrap();
             let texts = Texts::new(&template, &chat, wanted.clone(), &printed.addresses).unwrap();
             let marked = MarkedTexts::new(&template, &chat, false, wanted).unwrap();

@@ -1,14 +1,22 @@
 //! Pairs of answers by a template: the prompt as the template writes it for a generation, and the last message of each
 //! chat as the model generates it.
 
-use gristmill_template::{Chat, Finder, FoundAnswer, Prompt};
+use gristmill_template::{Chat, Error as TemplateError, FoundAnswer, Prompt};
 
 use super::pairs::{TWO_PROMPTS, TokenPair};
 use super::spelled::MarkedChat;
-use super::template_renderer::TemplateRenderer;
+use super::template_renderer::{TemplateRenderer, renderable, told};
 use crate::chat::{Json, LeftOutCounts, TemplateChat, of_rejected};
 use crate::model::{Marks, TextSegment, Unmarked, encode};
 use crate::visible;
+
+/// The chat of an answer; its texts may have marks.
+struct AnswerChat {
+    chat: TemplateChat,
+    marks: Option<Marks>,
+    /// As the template gets it.
+    rendered: Chat,
+}
 
 impl TemplateRenderer<'_> {
     /// Makes the pair of a record; returns whether it is wanted.
@@ -21,9 +29,13 @@ impl TemplateRenderer<'_> {
         let Some([chosen, rejected]) = self.shared.chats().pair(record, left_out)? else {
             return Ok(false);
         };
-        let prompt = self.answer(&chosen, 0, left_out, out)?;
+        let chosen = self.answer_chat(chosen, out)?;
+        let rejected = self.answer_chat(rejected, out).map_err(of_rejected)?;
+        let [first, second] = self.found_answers([&chosen, &rejected], left_out)?;
+        let prompt = self.answer(&chosen, first, left_out, &mut out.answers[0])?;
         let mut other = LeftOutCounts::default();
-        let same = self.answer(&rejected, 1, &mut other, out).map_err(of_rejected)?;
+        let same = self.answer(&rejected, second, &mut other, &mut out.answers[1]);
+        let same = same.map_err(of_rejected)?;
         left_out.widen(&other);
         if prompt != same {
             return Err(TWO_PROMPTS.to_string());
@@ -35,33 +47,60 @@ impl TemplateRenderer<'_> {
         Ok(true)
     }
 
-    /// Makes the tokens of the answer with which a chat ends; returns the prompt before it.
-    fn answer(
-        &mut self,
-        chat: &TemplateChat,
-        number: usize,
-        left_out: &mut LeftOutCounts,
-        out: &mut TokenPair,
-    ) -> Result<Unmarked, String> {
-        match self.marked(chat)? {
-            None => self.answer_of(chat, None, left_out, &mut out.answers[number]),
+    /// Marks the control tokens that the texts of a chat spell.
+    fn answer_chat(&self, chat: TemplateChat, out: &mut TokenPair) -> Result<AnswerChat, String> {
+        let (chat, marks) = match self.marked(&chat)? {
+            None => (chat, None),
             Some(MarkedChat { chat, marks, count }) => {
                 out.spelled = out.spelled.max(count);
-                let made = self.answer_of(&chat, Some(marks), left_out, &mut out.answers[number]);
-                made.map_err(|reason| marks.out_of(&reason))
+                (chat, Some(marks))
             }
+        };
+        let rendered = renderable(&chat, marks)?;
+        Ok(AnswerChat { chat, marks, rendered })
+    }
+
+    /// Finds the answers with which two chats of one record end.
+    fn found_answers(
+        &self,
+        [chosen, rejected]: [&AnswerChat; 2],
+        left_out: &mut LeftOutCounts,
+    ) -> Result<[Result<FoundAnswer, TemplateError>; 2], String> {
+        let chats = [&chosen.rendered, &rejected.rendered];
+        let found = self.with_finder(&chosen.chat, left_out, |finder| finder.answers(chats))?;
+        if chosen.chat.variables == rejected.chat.variables {
+            return Ok(found);
         }
+        // (They have other marks.)
+        let (mut known, [first, _]) = (LeftOutCounts::default(), found);
+        let [_, second] =
+            self.with_finder(&rejected.chat, &mut known, |finder| finder.answers(chats))?;
+        Ok([first, second])
+    }
+
+    /// Makes the tokens of an answer; returns the prompt before it.
+    fn answer(
+        &mut self,
+        of: &AnswerChat,
+        found: Result<FoundAnswer, TemplateError>,
+        left_out: &mut LeftOutCounts,
+        answer: &mut Vec<i32>,
+    ) -> Result<Unmarked, String> {
+        let found = found.map_err(|error| told(&of.chat, &error));
+        let made = found.and_then(|found| self.answer_of(of, found, left_out, answer));
+        made.map_err(|reason| match of.marks {
+            Some(marks) => marks.out_of(&reason),
+            None => reason,
+        })
     }
 
     fn answer_of(
         &mut self,
-        chat: &TemplateChat,
-        marks: Option<Marks>,
+        AnswerChat { chat, marks, .. }: &AnswerChat,
+        FoundAnswer { prompt, found }: FoundAnswer,
         left_out: &mut LeftOutCounts,
         answer: &mut Vec<i32>,
     ) -> Result<Unmarked, String> {
-        let find = |finder: &Finder, rendered: &Chat| finder.answer(rendered);
-        let FoundAnswer { prompt, found } = self.rendered(chat, marks, left_out, find)?;
         self.refuse_unseen(chat, &found, left_out)?;
         if let Some(Prompt::Without(end)) = found.turns.first().map(|turn| &turn.prompt) {
             return Err(format!(
@@ -73,7 +112,7 @@ impl TemplateRenderer<'_> {
         let said = found.turns.first().map_or(0..0, |turn| turn.said.clone());
         self.shared.count_turns(&found);
         let unmarked = |text: String| match marks {
-            Some(marks) => self.shared.control(chat).unmarked(marks, &text),
+            Some(marks) => self.shared.control(chat).unmarked(*marks, &text),
             None => Unmarked::plain(text),
         };
         let (prompt, whole) = (unmarked(prompt), unmarked(found.text));

@@ -293,41 +293,40 @@ impl TemplateRenderer<'_> {
     }
 
     /// Returns what is found in the rendering of a chat.
-    pub(super) fn rendered<T>(
+    fn rendered<T>(
         &self,
         chat: &TemplateChat,
         marks: Option<Marks>,
         left_out: &mut LeftOutCounts,
         find: impl FnOnce(&Finder, &Chat) -> Result<T, TemplateError>,
     ) -> Result<T, String> {
+        let rendered = renderable(chat, marks)?;
+        let found = self.with_finder(chat, left_out, |finder| find(finder, &rendered))?;
+        found.map_err(|error| told(chat, &error))
+    }
+
+    /// Calls a function with the finder for a chat. Counts the variables of the chat that no template names.
+    pub(super) fn with_finder<T>(
+        &self,
+        chat: &TemplateChat,
+        left_out: &mut LeftOutCounts,
+        find: impl FnOnce(&Finder) -> T,
+    ) -> Result<T, String> {
         let has_tools = !chat.tools.is_empty();
-        let values = chat.messages.iter().map(|message| message.value.clone()).collect();
-        let rendered = Chat::new(values).and_then(|rendered| match has_tools {
-            true => rendered.with_tools(chat.tools.clone()),
-            false => Ok(rendered),
-        });
-        let rendered = rendered.map_err(|error| error.to_string())?;
-        let rendered = match marks {
-            Some(marks) => rendered.with_text_mark(marks.begin()),
-            None => rendered,
-        };
         let of_model = &self.shared.finders[usize::from(has_tools)];
         let is_named = |(name, _): &&(String, Value)| self.shared.model.names(has_tools, name);
         let (named, others): (Vec<_>, Vec<_>) = chat.variables.iter().partition(is_named);
         others.iter().for_each(|(name, _)| left_out.count(name, true));
-        let found = if named.is_empty() {
-            find(of_model, &rendered)
-        } else {
-            let mut template = of_model.template().clone();
-            for (name, value) in &named {
-                template.set(name, value.clone()).map_err(|error| error.to_string())?;
-            }
-            let named: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
-            let Templates { model, settings, .. } = self.shared;
-            let finder = model.finder(template, has_tools, &named, settings.generation);
-            find(&finder, &rendered)
-        };
-        found.map_err(|error| told(chat, &error))
+        if named.is_empty() {
+            return Ok(find(of_model));
+        }
+        let mut template = of_model.template().clone();
+        for (name, value) in &named {
+            template.set(name, value.clone()).map_err(|error| error.to_string())?;
+        }
+        let named: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
+        let Templates { model, settings, .. } = self.shared;
+        Ok(find(&model.finder(template, has_tools, &named, settings.generation)))
     }
 
     /// Fails if the text does not show what is trained on, or what was asked. Counts reasoning that it does not show.
@@ -411,6 +410,20 @@ impl TemplateRenderer<'_> {
     }
 }
 
+/// Returns a chat as a template gets it; its texts may have marks.
+pub(super) fn renderable(chat: &TemplateChat, marks: Option<Marks>) -> Result<Chat, String> {
+    let values = chat.messages.iter().map(|message| message.value.clone()).collect();
+    let rendered = Chat::new(values).and_then(|rendered| match chat.tools.is_empty() {
+        true => Ok(rendered),
+        false => rendered.with_tools(chat.tools.clone()),
+    });
+    let rendered = rendered.map_err(|error| error.to_string())?;
+    Ok(match marks {
+        Some(marks) => rendered.with_text_mark(marks.begin()),
+        None => rendered,
+    })
+}
+
 /// Whether a message is trained on in a record.
 pub(super) fn is_turn(found: &FoundTurns, message: usize) -> bool {
     found.turns.binary_search_by_key(&message, |turn| turn.message).is_ok()
@@ -450,7 +463,7 @@ fn not_shown(chat: &TemplateChat, unseen: UnseenText) -> String {
 }
 
 /// Returns an error of a template, with the place of its message in the record.
-fn told(chat: &TemplateChat, error: &TemplateError) -> String {
+pub(super) fn told(chat: &TemplateChat, error: &TemplateError) -> String {
     let index = |message: usize| chat.messages.get(message).map_or(message, |of| of.index);
     match error {
         TemplateError::Turn { message, cause } => format!("message {}: {cause}", index(*message)),
