@@ -242,7 +242,7 @@ def problem(theirs, ours, reason):
 
 
 def run(program, folder, lines, flags):
-    """The records of chat-tok by chat, and the reasons of those that it refuses."""
+    """The records of chat-tok by chat, the reasons of those that it refuses, and what it says."""
     with tempfile.TemporaryDirectory() as scratch:
         rejects = Path(scratch, "rejects.ndjson")
         command = [program, "--model", folder, "--date", templates.DATE, "--to", "ndjson", "--arguments", "object", *flags]
@@ -257,7 +257,7 @@ def run(program, folder, lines, flags):
     for line in filter(None, done.stdout.split("\n")):
         record = json.loads(line)
         made[record["id"].split("#")[0]].append(record)
-    return made, reasons
+    return made, reasons, done.stderr
 
 
 def models(folder, rng):
@@ -288,7 +288,7 @@ def compare(program, count, seed, only, flags, limit=20):
             model = fit.Model(path)
             writer = Writer(random.Random(f"{seed} {name}"), model)
             lines = [writer.chat(number) for number in range(-(-count // len(all_models)))]
-            ours, why = run(program, path, lines, flags) if program != "-" else ({}, {})
+            ours, why, _ = run(program, path, lines, flags) if program != "-" else ({}, {}, "")
             for chat in lines:
                 theirs = fit.records(model, chat)
                 found = None if program == "-" else problem(theirs, ours[chat["id"]], why.get(chat["id"]))
@@ -334,7 +334,7 @@ def stated_ranges(program, folder):
             theirs = fit.records(model, chat)
             found = problem_of_case(case, theirs)
             if not found and program:
-                ours, why = run(program, Path(small, case["template"]), [chat], ["--turns", "fit"])
+                ours, why, _ = run(program, Path(small, case["template"]), [chat], ["--turns", "fit"])
                 found = problem(theirs, ours[chat["id"]], why.get(chat["id"]))
             count += 1
             if found:

@@ -119,7 +119,7 @@ def main():
             lines = [chat(f"{at}", field, before + token + after) for at, (field, token, before, after) in enumerate(
                 (field, token, *around) for field in FIELDS for token in tokens for around in (("", ""), ("a", "b"), ("\n", "\n")) if given.each)]  # fmt: skip
             lines += [chat(f"r{at}", rng.choice(FIELDS), texts(rng, tokens)) for at in range(-(-given.count // len(models)))]
-            ours, why = fit_cases.run(given.program, folder, lines, ["-q", "--turns", "all"])
+            ours, why, _ = fit_cases.run(given.program, folder, lines, ["-q", "--turns", "all"])
             for record in lines:
                 made = ours[record["id"]]
                 if not made:

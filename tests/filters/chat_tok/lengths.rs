@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::common::models::{CHATML, write_model};
-use crate::common::{Outcome, TempDir, tool};
+use crate::common::models::{CHATML, real_model, write_model};
+use crate::common::{Outcome, TempDir, oracle, python, tool};
 
 fn say(role: &str, text: &str) -> Value {
     json!({"role": role, "content": text})
@@ -183,6 +183,22 @@ fn as_few_turns_as_possible_leave() {
         let wanted = (0..4).find(|without| lengths[*without] <= most).unwrap();
         assert_eq!(made, of(wanted), "{most} of {lengths:?}");
     }
+}
+
+/// What each policy keeps of random chats, which transformers renders, and what it counts.
+#[test]
+fn what_is_kept_of_random_chats_follows_from_the_words() {
+    let Some(python) = python() else { return };
+    let models = ["qwen3", "llama3_1", "deepseek_v3", "gemma3"];
+    let models: Vec<String> = models.into_iter().filter_map(real_model).collect();
+    if models.is_empty() {
+        return;
+    }
+    let mut arguments = vec![env!("CARGO_BIN_EXE_chat-tok")];
+    arguments.extend(models.iter().map(String::as_str));
+    arguments.extend(["--bytes", "--count", "30", "--limits", "4", "--seed", "20261128"]);
+    let run = oracle(&python, "lengths.py", &arguments).ok();
+    assert!(run.text().contains("'differ': 0"), "{}", run.text());
 }
 
 #[test]
