@@ -74,7 +74,8 @@ fn what_is_beside_messages_survives_every_encoding() {
         "ds-cat all.ndjson --to arrow | ds-cat --to arrow | ds-cat",
         "ds-cat all.parquet --to arrow | ds-cat",
         "{ ds-cat all.arrows --slice 0/2; ds-cat all.arrows --slice 1/2; }",
-        "cat all.arrows all.arrows | ds-cat --limit 4",
+        // (Who writes into a pipe that nobody reads any more fails, if it has not written all before.)
+        "{ cat all.arrows all.arrows || true; } | ds-cat --limit 4",
     ] {
         assert_eq!(shell(line).silent().records(), records, "{line}");
     }

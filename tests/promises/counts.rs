@@ -101,7 +101,7 @@ fn of_a_part_of_a_stream_it_is_not_known_what_was_dropped() {
              write ab$i a.arrows b.arrows --slice $i/2; write third$i a.arrows b.arrows --slice $i/3; done
          mmidx-write --concat a0 a1 --prefix joined; mmidx-write --concat ab0 ab1 --prefix both
          ds-cat a.arrows --limit 3 | write few
-         cat a.arrows | ds-cat --limit 8 | write eight; ds-cat a.arrows --id id-1 | write chosen
+         { cat a.arrows || true; } | ds-cat --limit 8 | write eight; ds-cat a.arrows --id id-1 | write chosen
          ds-cat b.arrows --limit 3 | write fewb")
     .ok();
     let expected = [
