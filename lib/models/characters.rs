@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::decode::{HIGHEST_ID, byte_token};
 use crate::fast::check;
 use crate::file::{Model, TokenizerFile};
-use crate::merges::read;
+use crate::merges::{pair_key, read};
 use crate::word_cache::{Token, WordCache};
 
 /// What the space is written as.
@@ -33,7 +33,7 @@ struct Tables {
     characters: Map<char, u32>,
     bytes: [u32; 256],
     /// For two tokens: the place of their merge among all merges, and the token that it makes.
-    merges: Map<(u32, u32), Merge>,
+    merges: Map<u64, Merge>,
     neighbours: Neighbours,
 }
 
@@ -140,7 +140,7 @@ impl Characters {
             if [left, right, new].iter().any(|&id| is_byte[id as usize]) {
                 return Err("a merge of bytes".to_owned());
             }
-            if merges.insert((left, right), (place, new)).is_some() {
+            if merges.insert(pair_key(left, right), (place, new)).is_some() {
                 return Err("a pair is merged twice".to_owned());
             }
         }
@@ -325,7 +325,9 @@ impl Merger {
         let find = |nodes: &mut [Node], heap: &mut BinaryHeap<_>, at: u32| {
             let node = &nodes[at as usize];
             let merge = match nodes.get(node.next as usize) {
-                Some(next) => tables.merges.get(&(node.id, next.id)).copied().unwrap_or(NONE),
+                Some(next) => {
+                    tables.merges.get(&pair_key(node.id, next.id)).copied().unwrap_or(NONE)
+                }
                 None => NONE,
             };
             nodes[at as usize].merge = merge;
