@@ -223,8 +223,7 @@ impl CharacterEncoder {
     fn word_end(&self, text: &str, start: usize) -> usize {
         let neighbours = &self.tables.neighbours;
         let bytes = text.as_bytes();
-        let length_at = |at: usize| text[at..].chars().next().map_or(1, char::len_utf8);
-        let mut end = start + if bytes[start].is_ascii() { 1 } else { length_at(start) };
+        let mut end = start + text[start..].chars().next().map_or(1, char::len_utf8);
         loop {
             end = neighbours.run_end(bytes, end);
             if end == bytes.len() || (bytes[end - 1] | bytes[end]).is_ascii() {

@@ -11,7 +11,7 @@ pub type Token = (i32, u32);
 const WORDS: usize = 1 << 17;
 const LONGEST: usize = 64;
 
-/// The words of one encoder. A word has at most one token for each of its bytes.
+/// The words of one encoder, none of which is empty. A word has at most one token for each of its bytes.
 pub struct WordCache {
     /// A word is in the first free slot from the place of its hash on; half of the slots stay free.
     slots: Vec<Slot>,
@@ -35,6 +35,11 @@ struct Slot {
     count: u8,
 }
 
+/// The slot in which a word is looked for first.
+fn place(hash: u64) -> usize {
+    hash as usize % (2 * WORDS)
+}
+
 /// A word that is not kept: where it would be.
 pub struct Missing {
     hash: u64,
@@ -55,13 +60,13 @@ impl WordCache {
     /// Returns the tokens of a word, or what [`WordCache::keep`] needs; no place for words that are never kept.
     #[inline]
     pub fn get(&self, word: &[u8]) -> Result<&[Token], Option<Missing>> {
-        if word.len() > LONGEST || word.is_empty() {
+        if word.len() > LONGEST {
             return Err(None);
         }
         let mut hasher = FixedState::default().build_hasher();
         hasher.write(word);
         let hash = hasher.finish();
-        let (mut at, tag) = (hash as usize % (2 * WORDS), (hash >> 32) as u32);
+        let (mut at, tag) = (place(hash), (hash >> 32) as u32);
         loop {
             let slot = self.slots[at];
             if slot.length == 0 {
@@ -79,7 +84,7 @@ impl WordCache {
     }
 
     /// Keeps a word that was not found, if it comes for the second time.
-    pub fn keep(&mut self, Missing { hash, slot }: Missing, word: &[u8], tokens: &[Token]) {
+    pub fn keep(&mut self, Missing { hash, mut slot }: Missing, word: &[u8], tokens: &[Token]) {
         let seen = &mut self.merged[hash as usize % (1 << 16)];
         let tag = (hash >> 32) as u32;
         if std::mem::replace(seen, tag) != tag {
@@ -90,6 +95,7 @@ impl WordCache {
             self.texts.clear();
             self.tokens.clear();
             self.count = 0;
+            slot = place(hash);
         }
         self.count += 1;
         self.slots[slot] = Slot {
