@@ -48,11 +48,11 @@ pub fn find(
 /// Finds the last messages of two chats, which are rendered together if they differ in nothing else.
 pub fn answers(finder: &Finder, chats: [&Chat; 2]) -> [Result<FoundAnswer, Error>; 2] {
     let both = chats[0].beside(chats[1]);
-    let Some(both) = &both else {
+    let Some((both, end)) = both.as_ref().and_then(|both| Some((both, both.other_end()?))) else {
         return chats.map(|chat| answer(Search::new(finder, chat, last(chat), None)?));
     };
     // (Its texts before the last message are those of the first chat, with their addresses.)
-    let other = &both.with_end(chats[1].messages()[chats[1].messages().len() - 1].clone());
+    let other = &both.with_end(end.clone());
     let turns = last(both);
     let marks = [both, other].map(|chat| Search::marks(finder, chat, &turns, None));
     let mut texts = marks.each_ref().map(Marks::addresses).concat();
