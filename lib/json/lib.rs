@@ -211,6 +211,10 @@ impl<'a> Reader<'a> {
             return Err(self.error("expected a string"));
         }
         let start = self.at + 1;
+        if let Some(end) = scan::short_string_end(self.text.as_bytes(), start) {
+            self.at = end + 1;
+            return Ok(Str::new(self.text, start, end, Escapes::None));
+        }
         let end = scan::string_end::<false>(self.simd, self.text, start)?;
         self.at = end.at + 1;
         Ok(Str::new(self.text, start, end.at, end.escapes()))
@@ -429,8 +433,26 @@ impl<'a> Reader<'a> {
 
     #[inline]
     fn white_space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.byte() {
+        while let Some(byte @ (b' ' | b'\n' | b'\r' | b'\t')) = self.byte() {
             self.at += 1;
+            if byte == b'\n' {
+                self.indentation();
+            }
+        }
+    }
+
+    /// Skips the spaces at the start of a line, eight at a time.
+    #[inline]
+    fn indentation(&mut self) {
+        const SPACES: u64 = u64::from_ne_bytes([b' '; 8]);
+        let mut rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        while let Some((first, others)) = rest.split_first_chunk() {
+            let spaces = (u64::from_le_bytes(*first) ^ SPACES).trailing_zeros() as usize / 8;
+            self.at += spaces;
+            if spaces < 8 {
+                break;
+            }
+            rest = others;
         }
     }
 

@@ -27,6 +27,29 @@ fn is_special(byte: u8) -> bool {
     byte == b'"' || byte == b'\\' || byte < 0x20
 }
 
+/// Returns the end of a string of at most 16 bytes without escapes; none for others, and for errors. (A search for the end of longer
+/// ones takes twice the instructions for a key or a token.)
+#[inline]
+pub(super) fn short_string_end(bytes: &[u8], start: usize) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 0xff;
+    const TOPS: u64 = ONES << 7;
+    // The top bit of each byte that is 0. (Of bytes behind the first that is 0, some others may have it, too.)
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & TOPS;
+    let mut at = start;
+    for _ in 0..2 {
+        let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
+        let quotes = zeros(word ^ ONES * u64::from(b'"'));
+        let controls = word.wrapping_sub(ONES * 0x20) & !word & TOPS;
+        let found = quotes | zeros(word ^ ONES * u64::from(b'\\')) | controls;
+        if found != 0 {
+            let at = at + found.trailing_zeros() as usize / 8;
+            return (bytes[at] == b'"').then_some(at);
+        }
+        at += 8;
+    }
+    None
+}
+
 /// The end of a string.
 pub(super) struct End {
     /// The offset of its last quote.
