@@ -29,7 +29,7 @@ type Bytes = [u8; 32];
 /// Merging makes a character from its bytes in steps. It always takes the lowest id, so a merge across
 /// a border comes before the next step only if its id is lower.
 ///
-/// A character that is not `known` gets an entry that is right for every character but slow: no id, and every byte
+/// Characters of a block that is not `known` (no surrogates) get an entry that is right for every character but slow: no id, and every byte
 /// in both sets. Returns `None` if there are too many sets.
 pub fn table(tokens: &[&[u8]], pairs: &Pairs, known: impl Fn(u32) -> bool) -> Option<Characters> {
     let steps = Steps::new(tokens, pairs);
@@ -49,13 +49,20 @@ pub fn table(tokens: &[&[u8]], pairs: &Pairs, known: impl Fn(u32) -> bool) -> Op
     let mut blocks: Vec<[u32; 64]> = Vec::new();
     let mut places: HashMap<[u32; 64], u16> = HashMap::default();
     let mut most = 0;
+    // The place of the block that all characters which are not known have.
+    let mut unknown = None;
     for first in (0..0x11_0000).step_by(64) {
+        let is_known = first < 0x80 || known(first);
+        if let (false, Some(place)) = (is_known, unknown) {
+            stage_one.extend_from_slice(&u16::to_le_bytes(place));
+            continue;
+        }
         let block = std::array::from_fn(|at| {
             let Some(character) = char::from_u32(first + at as u32) else { return 0 };
             if character.is_ascii() {
                 return 0;
             }
-            if !known(first) {
+            if !is_known {
                 return every << 18 | every << 25;
             }
             let (id, after, before) = steps.of(character);
@@ -67,6 +74,9 @@ pub fn table(tokens: &[&[u8]], pairs: &Pairs, known: impl Fn(u32) -> bool) -> Op
             blocks.push(block);
             (blocks.len() - 1) as u16
         });
+        if !is_known {
+            unknown = Some(place);
+        }
         stage_one.extend_from_slice(&place.to_le_bytes());
     }
     let mut table = stage_one;

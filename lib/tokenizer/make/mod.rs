@@ -49,21 +49,28 @@ pub fn make(
     let (of_pairs, of_words) = both(
         || Some((table_of_pairs(pairs, seeds)?, characters::table(tokens, pairs, &known)?)),
         || {
-            let cuts = words().flat_map(|(_, (token, _))| cut_borders(token));
-            let neighbours = words().flat_map(|(_, (token, _))| neighbours(token));
-            let table = table_of_words(words().map(|(id, (token, _))| (id, *token)), seeds)?;
-            Some((table, bits(1 << 16, cuts), bits(hash::NEIGHBOUR_BITS, neighbours)))
+            let mut hashes = Vec::with_capacity(tokens.len());
+            hashes.extend(words().map(|(id, (token, _))| (id, hash::hash_word(token))));
+            let table = table_of_words(&hashes, seeds)?;
+            let (mut cuts, mut neighbours) = (Bits::new(1 << 16), Bits::new(hash::NEIGHBOUR_BITS));
+            for (_, (token, _)) in words() {
+                set_neighbours(token, &mut neighbours);
+                cut_borders(token).for_each(|border| cuts.set(border));
+            }
+            Some((table, cuts.0, neighbours.0))
         },
     );
     let ((pair_table, characters), (word_table, cuts, neighbours)) = (of_pairs?, of_words?);
 
-    let mut blob = Vec::new();
-    let mut offsets = vec![0u32];
+    let mut blob = Vec::with_capacity(tokens.iter().map(|token| token.len()).sum());
+    let mut offsets = Vec::with_capacity(tokens.len() + 1);
+    offsets.push(0);
     for token in tokens {
         blob.extend_from_slice(token);
         offsets.push(blob.len() as u32);
     }
-    let mut blocks: Vec<[u8; 16]> = tokens.iter().map(|token| block_of(token)).collect();
+    let mut blocks = Vec::with_capacity(1 << hash::ID_BITS);
+    blocks.extend(tokens.iter().map(|token| block_of(token)));
     blocks.resize(hash::NO_TOKEN as usize, [hash::LONG; 16]);
     blocks.push([0; 16]);
     // Ids of the 256 bytes, then of the 65,536 pairs of bytes (0 where a pair makes nothing).
@@ -102,8 +109,8 @@ struct Table {
     seed: u64,
 }
 
-fn table_of_words<'a>(words: impl Iterator<Item = (u32, &'a [u8])>, seeds: u64) -> Option<Table> {
-    let words: Vec<(u32, u64)> = words.map(|(id, token)| (id, hash::hash_word(token))).collect();
+/// `words` are ids, each with the hash of its bytes.
+fn table_of_words(words: &[(u32, u64)], seeds: u64) -> Option<Table> {
     let placed =
         place(seeds, |seed| words.iter().map(|&(_, h)| hash::spread_word(h, seed)).collect())?;
     // Ids that are not here are of no token.
@@ -115,10 +122,10 @@ fn table_of_words<'a>(words: impl Iterator<Item = (u32, &'a [u8])>, seeds: u64) 
 }
 
 fn table_of_pairs(pairs: &[Option<(u32, u32)>], seeds: u64) -> Option<Table> {
-    let made: Vec<(u32, u32, u32)> = (0..)
-        .zip(pairs)
-        .filter_map(|(id, pair)| pair.map(|(left, right)| (left, right, id)))
-        .collect();
+    let mut made: Vec<(u32, u32, u32)> = Vec::with_capacity(pairs.len());
+    made.extend(
+        (0..).zip(pairs).filter_map(|(id, pair)| pair.map(|(left, right)| (left, right, id))),
+    );
     let placed = place(seeds, |seed| {
         made.iter().map(|&(left, right, _)| hash::spread_pair(left, right, seed)).collect()
     })?;
@@ -149,6 +156,7 @@ fn block_of(token: &[u8]) -> [u8; 16] {
 /// They are returned as bits of a table of all pairs of bytes.
 fn cut_borders(token: &[u8]) -> impl Iterator<Item = usize> {
     let pair = |at: usize| token[at - 1] as usize * 256 + token[at] as usize;
+    let token = if token.is_ascii() { &[] } else { token };
     let rest = token.iter().take_while(|&&byte| is_continuation(byte)).count();
     let rest = Some(rest).filter(|&rest| rest > 0 && rest < token.len());
     let last = token.iter().rposition(|&byte| !is_continuation(byte));
@@ -156,14 +164,20 @@ fn cut_borders(token: &[u8]) -> impl Iterator<Item = usize> {
     rest.into_iter().chain(last).map(pair)
 }
 
-/// The bits of all two whole characters that are side by side in a token.
-fn neighbours(token: &[u8]) -> impl Iterator<Item = usize> {
-    token.utf8_chunks().flat_map(|part| {
+/// Sets the bits of all two whole characters that are side by side in a token.
+fn set_neighbours(token: &[u8], bits: &mut Bits) {
+    let mut set = |left: u32, right: u32| bits.set(hash::neighbours_bit(left, right));
+    if token.is_ascii() {
+        return token.windows(2).for_each(|pair| set(pair[0].into(), pair[1].into()));
+    }
+    for part in token.utf8_chunks() {
         let mut last = None;
-        part.valid().chars().map(u32::from).filter_map(move |right| {
-            last.replace(right).map(|left| hash::neighbours_bit(left, right))
-        })
-    })
+        for right in part.valid().chars().map(u32::from) {
+            if let Some(left) = last.replace(right) {
+                set(left, right);
+            }
+        }
+    }
 }
 
 fn is_continuation(byte: u8) -> bool {
@@ -182,8 +196,14 @@ fn bytes(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().map(|number| number.to_le_bytes()).collect::<Vec<_>>().into_flattened()
 }
 
-fn bits(count: usize, set: impl Iterator<Item = usize>) -> Vec<u8> {
-    let mut bytes = vec![0u8; count / 8];
-    set.for_each(|bit| bytes[bit / 8] |= 1 << (bit % 8));
-    bytes
+struct Bits(Vec<u8>);
+
+impl Bits {
+    fn new(count: usize) -> Self {
+        Self(vec![0; count / 8])
+    }
+
+    fn set(&mut self, bit: usize) {
+        self.0[bit / 8] |= 1 << (bit % 8);
+    }
 }
