@@ -2,8 +2,8 @@
 //! for themselves, all other bytes are written with characters from U+0100 on.
 
 /// Returns the byte that a character stands for.
-pub fn byte_of(character: char) -> Option<u8> {
-    let point = u32::from(character);
+pub const fn byte_of(character: char) -> Option<u8> {
+    let point = character as u32;
     match point {
         0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff => Some(point as u8),
         0x100..=0x120 => Some((point - 0x100) as u8),
@@ -13,17 +13,48 @@ pub fn byte_of(character: char) -> Option<u8> {
     }
 }
 
+/// The byte of each character up to the last that stands for one; [`NONE`] if it stands for none.
+static BYTES: [u16; 0x144] = {
+    let mut bytes = [NONE; 0x144];
+    let mut point = 0;
+    while point < bytes.len() {
+        if let Some(character) = char::from_u32(point as u32)
+            && let Some(byte) = byte_of(character)
+        {
+            bytes[point] = byte as u16;
+        }
+        point += 1;
+    }
+    bytes
+};
+const NONE: u16 = u16::MAX;
+
 /// Appends the bytes of a token of the vocabulary; returns false if a character stands for no byte.
 #[must_use]
 pub fn append_bytes(token: &str, out: &mut Vec<u8>) -> bool {
     let start = out.len();
-    for character in token.chars() {
-        let Some(byte) = byte_of(character) else {
+    out.resize(start + token.len(), 0);
+    let mut end = start;
+    let mut rest = token.as_bytes();
+    while let [first, others @ ..] = rest {
+        // (Characters of three and four bytes stand for none.)
+        let (point, others) = match others {
+            _ if *first < 0x80 => (usize::from(*first), others),
+            [second, others @ ..] if *first < 0xe0 => {
+                (usize::from(first & 0x1f) << 6 | usize::from(second & 0x3f), others)
+            }
+            _ => (BYTES.len(), others),
+        };
+        let byte = BYTES.get(point).copied().unwrap_or(NONE);
+        if byte == NONE {
             out.truncate(start);
             return false;
-        };
-        out.push(byte);
+        }
+        out[end] = byte as u8;
+        end += 1;
+        rest = others;
     }
+    out.truncate(end);
     true
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::decode::{HIGHEST_ID, byte_token};
 use crate::fast::check;
-use crate::file::{Model, TokenizerFile};
+use crate::file::TokenizerFile;
 use crate::merges::{pair_key, read};
 use crate::word_cache::{Token, WordCache};
 
@@ -57,20 +57,19 @@ impl Neighbours {
         ((bit / 64) as usize, 1 << (bit % 64))
     }
 
-    fn of(model: &Model) -> Self {
+    fn new() -> Self {
         let (ascii, others) = ([[false; 256]; 256], vec![0; (Self::BITS / 64) as usize]);
-        let mut neighbours = Self { ascii: ascii.into(), others };
-        for [left, right] in &model.merges.0 {
-            if let (Some(left), Some(right)) = (left.chars().next_back(), right.chars().next()) {
-                let (at, bit) = Self::place(left, right);
-                neighbours.others[at] |= bit;
-                let [left, right] = [left, right].map(unmarked);
-                if left.is_ascii() && right.is_ascii() {
-                    neighbours.ascii[left as usize][right as usize] = true;
-                }
-            }
+        Self { ascii: ascii.into(), others }
+    }
+
+    /// Adds the two characters at the border of a merge.
+    fn add(&mut self, left: char, right: char) {
+        let (at, bit) = Self::place(left, right);
+        self.others[at] |= bit;
+        let [left, right] = [left, right].map(unmarked);
+        if left.is_ascii() && right.is_ascii() {
+            self.ascii[left as usize][right as usize] = true;
         }
-        neighbours
     }
 
     /// The end of the characters of ASCII that go on with the one before `end`.
@@ -112,17 +111,23 @@ impl Characters {
         if model.ignore_merges == Some(true) {
             return Err("merges that are ignored".to_owned());
         }
-        let vocabulary = &model.vocabulary.0;
+        let vocabulary = &model.vocabulary;
         let highest = vocabulary.iter().map(|(_, id)| *id).max().unwrap_or(0);
         if highest > HIGHEST_ID {
             return Err(format!("id {highest}"));
         }
         let mut characters = Map::default();
         let mut bytes = [None; 256];
+        // The first and last character of each id.
+        let mut ends = vec![None; highest as usize + 1];
         for (token, id) in vocabulary {
             let mut chars = token.chars();
-            if let (Some(character), None) = (chars.next(), chars.next()) {
-                characters.insert(character, *id);
+            if let Some(first) = chars.next() {
+                let last = chars.next_back();
+                ends[*id as usize] = Some((first, last.unwrap_or(first)));
+                if last.is_none() {
+                    characters.insert(first, *id);
+                }
             }
             if let Some(byte) = byte_of(token) {
                 bytes[usize::from(byte)] = Some(*id);
@@ -132,19 +137,24 @@ impl Characters {
         let bytes = bytes.filter(|_| model.byte_fallback == Some(true));
         let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
         let bytes: [u32; 256] = bytes.ok_or("bytes that are not all tokens")?;
-        let mut is_byte = vec![false; highest as usize + 1];
+        let mut is_byte = vec![false; ends.len()];
         bytes.iter().for_each(|&id| is_byte[id as usize] = true);
+        let read = read(model, ends.len())?;
         let mut merges = Map::default();
-        merges.reserve(model.merges.0.len());
-        for ((left, right, new), place) in read(model, is_byte.len())?.into_iter().zip(0..) {
+        merges.reserve(read.len());
+        let mut neighbours = Neighbours::new();
+        for ((left, right, new), place) in read.into_iter().zip(0..) {
             if [left, right, new].iter().any(|&id| is_byte[id as usize]) {
                 return Err("a merge of bytes".to_owned());
             }
             if merges.insert(pair_key(left, right), (place, new)).is_some() {
                 return Err("a pair is merged twice".to_owned());
             }
+            if let (Some((_, left)), Some((right, _))) = (ends[left as usize], ends[right as usize])
+            {
+                neighbours.add(left, right);
+            }
         }
-        let neighbours = Neighbours::of(model);
         Ok(Self(Arc::new(Tables { has_mark, characters, bytes, merges, neighbours })))
     }
 

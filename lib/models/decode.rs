@@ -12,8 +12,9 @@ pub struct TokenTable {
     blob: Vec<u8>,
     /// The start and the length of each id's bytes.
     places: Vec<(u32, u32)>,
-    /// The number of spaces that are removed from the start of a whole text.
-    strip: usize,
+    spelling: Spelling,
+    /// The ids of tokens with a character that stands for no byte, which are spelled as they are.
+    unspelled: Vec<u32>,
 }
 
 /// The length of an id that no token has.
@@ -74,7 +75,7 @@ fn only_char(text: &str) -> Option<char> {
 }
 
 impl TokenTable {
-    /// Makes the table. Ids of added tokens stand for their contents, even if the vocabulary has them, too.
+    /// Makes the table of a vocabulary, with room for the added tokens.
     pub fn new(
         vocabulary: &[(Cow<str>, u32)],
         added: &[AddedToken],
@@ -85,34 +86,53 @@ impl TokenTable {
         if count > HIGHEST_ID as usize + 1 {
             return Err(format!("id {} is above {HIGHEST_ID}", count - 1));
         }
-        let mut table = Self { blob: Vec::new(), places: vec![(0, MISSING); count], strip: 0 };
-        if let Spelling::Text { strip, .. } = spelling {
-            table.strip = strip;
-        }
+        let mut table = Self {
+            blob: Vec::with_capacity(8 * count),
+            places: vec![(0, MISSING); count],
+            spelling,
+            unspelled: Vec::new(),
+        };
         for (token, id) in vocabulary {
             if table.get(*id).is_some() {
                 return Err(format!("token {token:?} has id {id}, as another token"));
             }
-            table.put(*id, |blob| append_token(token, spelling, blob));
+            if !table.put(*id, |blob| append_token(token, spelling, blob)) {
+                table.unspelled.push(*id);
+            }
         }
-        for token in added {
-            table.put(token.id, |blob| match spelling {
-                Spelling::ByteLevel => blob.extend_from_slice(token.content.as_bytes()),
-                // (As in `tokenizers`, the decoder does not know which tokens are added.)
-                Spelling::Text { .. } => append_token(&token.content, spelling, blob),
-            });
-        }
-        table.blob.shrink_to_fit();
-        if table.blob.len() > MISSING as usize {
-            return Err("more than 4 GB of tokens".to_owned());
-        }
+        // (A file has at most 256 MB, and decoding makes at most four bytes of one: places have 32 bits.)
         Ok(table)
     }
 
-    fn put(&mut self, id: u32, append: impl FnOnce(&mut Vec<u8>)) {
+    /// Takes the added tokens: their ids stand for their contents, even if the vocabulary has them, too.
+    pub fn add(&mut self, added: &[AddedToken]) {
+        let spelling = self.spelling;
+        for token in added {
+            self.put(token.id, |blob| match spelling {
+                Spelling::ByteLevel => blob.extend_from_slice(token.content.as_bytes()),
+                // (As in `tokenizers`, the decoder does not know which tokens are added.)
+                Spelling::Text { .. } => _ = append_token(&token.content, spelling, blob),
+            });
+        }
+        self.blob.shrink_to_fit();
+    }
+
+    fn put<T>(&mut self, id: u32, append: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let start = self.blob.len();
-        append(&mut self.blob);
+        let appended = append(&mut self.blob);
         self.places[id as usize] = (start as u32, (self.blob.len() - start) as u32);
+        appended
+    }
+
+    /// The bytes of each id that text may be encoded to, before the added tokens are taken: none for an id that no token has, or whose
+    /// token has a character that is no byte. (No merges make those: they are added tokens.)
+    pub fn bytes(&self) -> Vec<&[u8]> {
+        let mut tokens: Vec<&[u8]> =
+            (0..self.len()).map(|id| self.get(id).unwrap_or_default()).collect();
+        for &id in &self.unspelled {
+            tokens[id as usize] = &[];
+        }
+        tokens
     }
 
     /// The number of ids: the highest id plus one.
@@ -140,22 +160,28 @@ impl TokenTable {
 
     /// Spaces that are taken from the front of a whole text.
     pub fn strip(&self) -> usize {
-        self.strip
+        match self.spelling {
+            Spelling::Text { strip, .. } => strip,
+            Spelling::ByteLevel => 0,
+        }
     }
 }
 
-fn append_token(token: &str, spelling: Spelling, out: &mut Vec<u8>) {
+/// Appends what a token decodes to; returns false if it has a character that stands for no byte.
+fn append_token(token: &str, spelling: Spelling, out: &mut Vec<u8>) -> bool {
     match spelling {
         Spelling::ByteLevel => {
-            // A token with a character that is no byte stands for itself, as in the decoder of `tokenizers`.
-            if !append_bytes(token, out) {
+            let is_spelled = append_bytes(token, out);
+            if !is_spelled {
+                // It stands for itself, as in the decoder of `tokenizers`.
                 out.extend_from_slice(token.as_bytes());
             }
+            return is_spelled;
         }
         Spelling::Text { replaces, bytes, .. } => {
             if bytes && let Some(byte) = byte_token(token) {
                 out.push(byte);
-                return;
+                return true;
             }
             let mut buffer = [0; 4];
             for character in token.chars() {
@@ -167,6 +193,7 @@ fn append_token(token: &str, spelling: Spelling, out: &mut Vec<u8>) {
             }
         }
     }
+    true
 }
 
 /// Returns the byte of a token such as `<0x0A>`.

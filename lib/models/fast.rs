@@ -2,11 +2,11 @@
 //! go to the reference engine.
 
 use gristmill_tokenizer::{
-    HashMap as Map, PatternName, Vocabulary, VocabularyEncoder, both, token_bytes,
+    HashMap as Map, PatternName, Vocabulary, VocabularyEncoder, token_bytes,
 };
 use serde_json::Value;
 
-use crate::bytes::append_bytes;
+use crate::decode::TokenTable;
 use crate::file::{Model, TokenizerFile};
 use crate::merges::{Merge, are_of_o200k, pairs, read_in_order};
 
@@ -35,16 +35,15 @@ enum TokenTables {
 
 impl Fast {
     /// Makes the engine; an error names the part of the file that is not known.
-    pub fn new(file: &TokenizerFile) -> Result<Self, String> {
+    pub fn new(file: &TokenizerFile, table: &TokenTable) -> Result<Self, String> {
         let is_nfc = normalizer(&file.normalizer)?;
         let pattern = pattern(&file.pre_tokenizer)?;
         let model = &file.model;
         check(file)?;
         let count = count_ids(model)?;
-        let (spelled, merges) = both(|| spell(model, count), || read_in_order(model, count));
-        let ((bytes, places), merges) = (spelled, merges?);
-        let tokens: Vec<&[u8]> =
-            places.iter().map(|&(start, end)| &bytes[start as usize..end as usize]).collect();
+        let merges = read_in_order(model, count)?;
+        let mut tokens = table.bytes();
+        tokens.truncate(count);
         if pattern == PatternName::O200k && is_o200k(model, &tokens, &merges) {
             return Ok(Self { tables: TokenTables::Embedded, pattern, is_nfc });
         }
@@ -156,29 +155,13 @@ fn pattern(pre_tokenizer: &Value) -> Result<PatternName, String> {
     }
 }
 
-/// The bytes of all tokens, and the start and end of each id's bytes.
-type TokenBytes = (Vec<u8>, Vec<(u32, u32)>);
-
 /// Returns the number of ids: the highest one of the vocabulary plus one.
 fn count_ids(model: &Model) -> Result<usize, String> {
-    let count = model.vocabulary.0.iter().map(|(_, id)| *id as usize + 1).max().unwrap_or(0);
+    let count = model.vocabulary.iter().map(|(_, id)| *id as usize + 1).max().unwrap_or(0);
     if count > 1 << 18 {
         return Err("more than 262,144 ids".to_owned());
     }
     Ok(count)
-}
-
-/// Returns the bytes of all tokens; `count` is larger than all ids.
-fn spell(model: &Model, count: usize) -> TokenBytes {
-    let mut bytes = Vec::with_capacity(8 * count);
-    let mut places = vec![(0, 0); count];
-    for (token, id) in &model.vocabulary.0 {
-        let start = bytes.len() as u32;
-        // A token with a character that is no byte is an added token; no merges make it.
-        let _ = append_bytes(token, &mut bytes);
-        places[*id as usize] = (start, bytes.len() as u32);
-    }
-    (bytes, places)
 }
 
 /// Whether all tokens that merges make are the tokens of o200k.

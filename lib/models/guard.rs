@@ -112,9 +112,9 @@ fn check_character_map(map: &str) -> Result<u64, String> {
 
 /// Checks that no merge makes more than the longest token. (The crate does not check this.)
 fn check_merges(model: &Model) -> Result<(), String> {
-    let longest = model.vocabulary.0.iter().map(|(token, _)| token.len()).max().unwrap_or(0);
+    let longest = model.vocabulary.iter().map(|(token, _)| token.len()).max().unwrap_or(0);
     let prefix = model.continuing_subword_prefix.as_deref().unwrap_or("");
-    for (at, [left, right]) in model.merges.0.iter().enumerate() {
+    for (at, [left, right]) in model.merges.iter().enumerate() {
         let rest = right.strip_prefix(prefix).map(str::len);
         if rest.is_none_or(|rest| left.len() + rest > longest) {
             return Err(format!(
@@ -126,7 +126,7 @@ fn check_merges(model: &Model) -> Result<(), String> {
 }
 
 fn check_unigram(model: &Model) -> Result<(), String> {
-    match model.vocabulary.0.iter().find(|(token, _)| token.len() > LONGEST_UNIGRAM) {
+    match model.vocabulary.iter().find(|(token, _)| token.len() > LONGEST_UNIGRAM) {
         Some((_, id)) => Err(format!("token {id} has more than {LONGEST_UNIGRAM} bytes")),
         None => Ok(()),
     }

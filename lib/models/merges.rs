@@ -6,18 +6,16 @@
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 
 use foldhash::fast::FixedState;
-use gristmill_simd as simd;
-use gristmill_tokenizer::{HashMap as Map, both, o200k_merge};
+use gristmill_tokenizer::{both, o200k_merge};
+use hashbrown::HashTable;
 
-use crate::file::Model;
+use crate::file::{Merges, Model};
 
 /// For each id the two tokens that are merged to it; none if no merge makes it.
 pub type Pairs = Vec<Option<(u32, u32)>>;
-
-/// The place of each pair among the merges.
-type MergePlaces = Map<u64, u32>;
 
 /// Returns two ids as the key of a map. (Read as one number, two that were just written would have to leave the
 /// processor's buffer first, behind what the map writes: opening Gemma 3 took a fifth longer.)
@@ -25,122 +23,72 @@ pub fn pair_key(left: u32, right: u32) -> u64 {
     u64::from(left) << 32 | u64::from(right)
 }
 
-/// The ids of a vocabulary by the texts of its tokens. Texts stand side by side and are prefetched before each lookup.
-/// (With a map of texts, lookups took half of all the time.)
+/// The ids of a vocabulary by the texts of its tokens, which stand side by side. (In a map of texts, look-ups took half of all the
+/// time to open a model.)
 struct Ids {
     texts: String,
-    slots: Vec<Slot>,
     /// The start and end of each id's text.
     places: Vec<(u32, u32)>,
+    table: HashTable<u32>,
+    hasher: FixedState,
 }
-
-#[derive(Clone, Copy)]
-struct Slot {
-    /// Bits of the text's hash.
-    tag: u32,
-    /// The token's id, or [`EMPTY`].
-    id: u32,
-    start: u32,
-    end: u32,
-}
-
-const EMPTY: u32 = u32::MAX;
 
 impl Ids {
     /// Makes the table; `count` is larger than all ids.
     fn new(vocabulary: &[(Cow<str>, u32)], count: usize) -> Result<Self, String> {
-        let none = Slot { tag: 0, id: EMPTY, start: 0, end: 0 };
         let mut ids = Self {
             texts: String::with_capacity(9 * vocabulary.len()),
-            slots: vec![none; (2 * vocabulary.len()).next_power_of_two()],
             places: vec![(0, 0); count],
+            table: HashTable::with_capacity(vocabulary.len()),
+            hasher: FixedState::default(),
         };
-        for tokens in vocabulary.chunks(ASKED) {
-            let mut asked = [(0, 0); ASKED];
-            for (asked, (text, _)) in asked.iter_mut().zip(tokens) {
-                *asked = ids.place(text);
-                simd::prefetch(&ids.slots[asked.0]);
+        for (text, id) in vocabulary {
+            if ids.get(text).is_some() {
+                return Err(format!("token {text:?} has two ids"));
             }
-            for ((text, id), place) in tokens.iter().zip(asked) {
-                ids.insert(text, *id, place)?;
+            let start = ids.texts.len() as u32;
+            ids.texts.push_str(text);
+            let end = ids.texts.len() as u32;
+            if std::mem::replace(&mut ids.places[*id as usize], (start, end)) != (0, 0) {
+                return Err("two tokens of one id".to_owned());
             }
+            let Self { texts, places, table, hasher } = &mut ids;
+            let hash_of = |id: &u32| hash(hasher, text_at(texts, places[*id as usize]));
+            table.insert_unique(hash(hasher, text), *id, hash_of);
         }
         Ok(ids)
     }
 
-    /// Inserts a token; the slot and tag are from [`Ids::place`].
-    fn insert(&mut self, text: &str, id: u32, (mut at, tag): (usize, u32)) -> Result<(), String> {
-        let start = self.texts.len() as u32;
-        self.texts.push_str(text);
-        let end = self.texts.len() as u32;
-        if std::mem::replace(&mut self.places[id as usize], (start, end)) != (0, 0) {
-            return Err("two tokens of one id".to_owned());
-        }
-        while self.slots[at].id != EMPTY {
-            if self.slots[at].tag == tag && self.text(self.slots[at].id) == text {
-                return Err(format!("token {text:?} has two ids"));
-            }
-            at = (at + 1) & (self.slots.len() - 1);
-        }
-        self.slots[at] = Slot { tag, id, start, end };
-        Ok(())
-    }
-
-    /// Returns the first slot to look at for a text, and the tag of its hash.
-    fn place(&self, text: &str) -> (usize, u32) {
-        let mut hasher = FixedState::default().build_hasher();
-        hasher.write(text.as_bytes());
-        let hash = hasher.finish();
-        (hash as usize & (self.slots.len() - 1), (hash >> 32) as u32)
-    }
-
     fn text(&self, id: u32) -> &str {
-        let place = self.places.get(id as usize);
-        place.map_or("", |&(start, end)| &self.texts[start as usize..end as usize])
+        self.places.get(id as usize).map_or("", |&place| text_at(&self.texts, place))
     }
 
-    /// Returns the id of a text; the slot and tag are from [`Ids::place`].
-    fn get(&self, text: &str, (mut at, tag): (usize, u32)) -> Option<u32> {
-        loop {
-            let slot = self.slots[at];
-            if slot.id == EMPTY {
-                return None;
-            }
-            if slot.tag == tag && self.texts[slot.start as usize..slot.end as usize] == *text {
-                return Some(slot.id);
-            }
-            at = (at + 1) & (self.slots.len() - 1);
-        }
-    }
-
-    /// Returns the places of both texts of some pairs, and prefetches them.
-    fn ask(&self, pairs: &[[Cow<str>; 2]]) -> [[(usize, u32); 2]; ASKED] {
-        let mut places = [[(0, 0); 2]; ASKED];
-        for (places, pair) in places.iter_mut().zip(pairs) {
-            *places = [self.place(&pair[0]), self.place(&pair[1])];
-            places.iter().for_each(|&(at, _)| simd::prefetch(&self.slots[at]));
-        }
-        for &(at, _) in places.as_flattened() {
-            if let Some(byte) = self.texts.as_bytes().get(self.slots[at].start as usize) {
-                simd::prefetch(byte);
-            }
-        }
-        places
+    fn get(&self, text: &str) -> Option<u32> {
+        let is_it = |id: &u32| self.text(*id) == text;
+        self.table.find(hash(&self.hasher, text), is_it).copied()
     }
 }
 
-/// The number of pairs that are prefetched at once.
-const ASKED: usize = 16;
+fn hash(hasher: &FixedState, text: &str) -> u64 {
+    let mut hasher = hasher.build_hasher();
+    hasher.write(text.as_bytes());
+    hasher.finish()
+}
+
+fn text_at(texts: &str, (start, end): (u32, u32)) -> &str {
+    &texts[start as usize..end as usize]
+}
 
 /// A merge as ids: left, right, and what they make.
 pub type Merge = (u32, u32, u32);
 
 /// Returns the merges of the file in order; `count` is larger than all ids.
 pub fn read(model: &Model, count: usize) -> Result<Vec<Merge>, String> {
-    let ids = &Ids::new(&model.vocabulary.0, count)?;
-    let all = &model.merges.0[..];
-    let (first, second) = all.split_at(all.len() / 2);
-    let (first, second) = both(|| read_part(ids, first), || read_part(ids, second));
+    let ids = &Ids::new(&model.vocabulary, count)?;
+    let all = &model.merges;
+    let half = all.len() / 2;
+    let (first, second) =
+        both(|| read_part(ids, all, 0..half), || read_part(ids, all, half..all.len()));
     let mut merges = first?;
     merges.extend(second?);
     Ok(merges)
@@ -155,25 +103,20 @@ pub fn read_in_order(model: &Model, count: usize) -> Result<Vec<Merge>, String> 
     Ok(merges)
 }
 
-fn read_part(ids: &Ids, part: &[[Cow<str>; 2]]) -> Result<Vec<Merge>, String> {
+fn read_part(ids: &Ids, all: &Merges, part: Range<usize>) -> Result<Vec<Merge>, String> {
     let mut merges = Vec::with_capacity(part.len());
     let mut last = 0;
-    let asked = part.chunks(ASKED).flat_map(|pairs| pairs.iter().zip(ids.ask(pairs)));
-    for ([left, right], [left_place, right_place]) in asked {
+    for [left, right] in part.map(|number| all.get(number)) {
         let is_made = |id: &u32| {
             let text = ids.text(*id);
             text.len() == left.len() + right.len()
-                && text.starts_with(&**left)
-                && text.ends_with(&**right)
+                && text.starts_with(left)
+                && text.ends_with(right)
         };
         // Mostly this is the token of the merge before, or the next id.
         let new = [last, last + 1].into_iter().find(is_made);
-        let new = new.or_else(|| {
-            let joined = format!("{left}{right}");
-            ids.get(&joined, ids.place(&joined))
-        });
-        let parts = [ids.get(left, left_place), ids.get(right, right_place)];
-        let ([Some(left), Some(right)], Some(new)) = (parts, new) else {
+        let new = new.or_else(|| ids.get(&format!("{left}{right}")));
+        let (Some(left), Some(right), Some(new)) = (ids.get(left), ids.get(right), new) else {
             return Err(format!("the merge ({left:?}, {right:?}) is not of the vocabulary"));
         };
         merges.push((left, right, new));
@@ -182,22 +125,50 @@ fn read_part(ids: &Ids, part: &[[Cow<str>; 2]]) -> Result<Vec<Merge>, String> {
     Ok(merges)
 }
 
+/// The place of each pair among the merges.
+struct MergePlaces<'a> {
+    merges: &'a [Merge],
+    table: HashTable<u32>,
+    hasher: FixedState,
+}
+
+impl<'a> MergePlaces<'a> {
+    fn new(merges: &'a [Merge]) -> Result<Self, String> {
+        let table = HashTable::with_capacity(merges.len());
+        let mut places = Self { merges, table, hasher: FixedState::default() };
+        for (&(left, right, _), place) in merges.iter().zip(0..) {
+            if places.get(left, right).is_some() {
+                return Err("a pair is merged twice".to_owned());
+            }
+            let Self { table, hasher, .. } = &mut places;
+            let hash_of = |&place: &u32| {
+                let (left, right, _) = merges[place as usize];
+                hasher.hash_one(pair_key(left, right))
+            };
+            table.insert_unique(hasher.hash_one(pair_key(left, right)), place, hash_of);
+        }
+        Ok(places)
+    }
+
+    fn get(&self, left: u32, right: u32) -> Option<u32> {
+        let is_it = |&place: &u32| {
+            let (of_left, of_right, _) = self.merges[place as usize];
+            (of_left, of_right) == (left, right)
+        };
+        self.table.find(self.hasher.hash_one(pair_key(left, right)), is_it).copied()
+    }
+}
+
 /// Returns the pair of each id; `tokens` has the bytes of each id. An error says what our engine does not support.
 pub fn pairs(merges: &[Merge], tokens: &[&[u8]]) -> Result<Pairs, String> {
-    let mut made = MergePlaces::default();
-    made.reserve(merges.len());
-    for (&(left, right, _), place) in merges.iter().zip(0..) {
-        if made.insert(pair_key(left, right), place).is_some() {
-            return Err("a pair is merged twice".to_owned());
-        }
-    }
+    let made = MergePlaces::new(merges)?;
     let mut bytes = [u32::MAX; 256];
     for (token, id) in tokens.iter().zip(0..) {
         if let [byte] = token[..] {
             bytes[usize::from(byte)] = id;
         }
     }
-    let mut steps = Steps { merges, made: &made, bytes, parts: Vec::new(), left: 1 << 26 };
+    let mut steps = Steps { made: &made, bytes, parts: Vec::new(), left: 1 << 26 };
     let mut pairs = vec![None; tokens.len()];
     // Whether a token is made of pairs of lower ids alone, as all but some of Llama 3 are.
     let mut is_usual: Vec<bool> = tokens.iter().map(|token| token.len() == 1).collect();
@@ -206,7 +177,7 @@ pub fn pairs(merges: &[Merge], tokens: &[&[u8]]) -> Result<Pairs, String> {
         let mut usual = of_one.iter().filter(|&&(left, right, _)| {
             let parts = [left, right];
             parts.iter().all(|&part| part < new && is_usual[part as usize])
-                && stay_apart(parts, merges, &made, &pairs)
+                && stay_apart(parts, &made, &pairs)
         });
         let pair = usual.next().map(|&(left, right, _)| (left, right));
         is_usual[new as usize] = pair.is_some();
@@ -220,8 +191,7 @@ pub fn pairs(merges: &[Merge], tokens: &[&[u8]]) -> Result<Pairs, String> {
 
 /// Merges the bytes of a token step by step, for tokens that are not made only from pairs of lower ids.
 struct Steps<'a> {
-    merges: &'a [Merge],
-    made: &'a MergePlaces,
+    made: &'a MergePlaces<'a>,
     bytes: [u32; 256],
     parts: Vec<u32>,
     /// The number of pairs that may still be looked at.
@@ -234,7 +204,7 @@ impl Steps<'_> {
         // The time grows with the square of the bytes. Llama 3 needs a hundredth of the limit.
         let left = self.left.checked_sub(token.len() * token.len());
         self.left = left.ok_or("long tokens that are not made in the usual way")?;
-        let Self { merges, made, bytes, parts, .. } = self;
+        let Self { made, bytes, parts, .. } = self;
         parts.clear();
         parts.extend(token.iter().map(|&byte| bytes[usize::from(byte)]));
         let mut last = None;
@@ -242,9 +212,9 @@ impl Steps<'_> {
             let next = parts
                 .windows(2)
                 .zip(0..)
-                .filter_map(|(pair, at)| Some((*made.get(&pair_key(pair[0], pair[1]))?, at)));
+                .filter_map(|(pair, at)| Some((made.get(pair[0], pair[1])?, at)));
             let Some((place, at)) = next.min() else { break };
-            let (left, right, merged) = merges[place as usize];
+            let (left, right, merged) = made.merges[place as usize];
             last = Some((left, right));
             parts[at] = merged;
             parts.remove(at + 1);
@@ -257,7 +227,6 @@ impl Steps<'_> {
 /// comes first. Goes back through the tokens at the border, from the last one made.
 fn stay_apart(
     [mut left, mut right]: [u32; 2],
-    merges: &[Merge],
     made: &MergePlaces,
     pairs: &[Option<(u32, u32)>],
 ) -> bool {
@@ -271,7 +240,7 @@ fn stay_apart(
             (Some((_, last)), Some(_)) if left > right => (limit, left) = (left, last),
             (_, Some((first, _))) => (limit, right) = (right + 1, first),
         }
-        let across = made.get(&pair_key(left, right)).map(|&place| merges[place as usize].2);
+        let across = made.get(left, right).map(|place| made.merges[place as usize].2);
         if across.is_some_and(|across| across < limit) {
             return false;
         }

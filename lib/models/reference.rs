@@ -28,11 +28,10 @@ impl Reference {
         guarded(|| without_merges(file, text).map(|tokenizer| Self(RwLock::new(tokenizer))))
     }
 
-    /// Makes a tokenizer from a file whose model has merges; takes the vocabulary and the merges out of `file`. (The
-    /// crate's own reader tries one form of merges after another, and takes 500 MB for Gemma's.)
-    pub fn with_merges(file: &mut TokenizerFile) -> Result<Self, String> {
-        guard::check(file)?;
-        guarded(|| with_merges(file).map(|tokenizer| Self(RwLock::new(tokenizer))))
+    /// Makes a tokenizer from a file that [`guard::check`] took, and its merges. (The crate's own reader tries one form of
+    /// merges after another, and takes 500 MB for Gemma's.)
+    pub fn with_merges(file: TokenizerFile, merges: Vec<(String, String)>) -> Result<Self, String> {
+        guarded(|| with_merges(file, merges).map(|tokenizer| Self(RwLock::new(tokenizer))))
     }
 
     /// Appends the ids of a text and, if `ends` is given, the end of each id in the text.
@@ -134,15 +133,16 @@ fn without_merges(file: &TokenizerFile, text: &str) -> Result<Tokenizer, String>
     Ok(tokenizer)
 }
 
-fn with_merges(file: &mut TokenizerFile) -> Result<Tokenizer, String> {
+fn with_merges(
+    mut file: TokenizerFile,
+    merges: Vec<(String, String)>,
+) -> Result<Tokenizer, String> {
     let model = RawValue::from_string(r#"{"type": "BPE", "vocab": {}, "merges": []}"#.to_owned());
-    let mut tokenizer = with_model(file, &model.map_err(|error| error.to_string())?)?;
+    let mut tokenizer = with_model(&file, &model.map_err(|error| error.to_string())?)?;
     let model = &mut file.model;
     let mut vocabulary = Vocab::default();
-    let tokens = std::mem::take(&mut model.vocabulary.0);
+    let tokens = std::mem::take(&mut model.vocabulary);
     vocabulary.extend(tokens.into_iter().map(|(token, id)| (token.into_owned(), id)));
-    let merges = std::mem::take(&mut model.merges.0).into_iter();
-    let merges = merges.map(|[left, right]| (left.into_owned(), right.into_owned())).collect();
     let mut builder = BPE::builder().vocab_and_merges(vocabulary, merges);
     if let Some(token) = &model.unk_token {
         builder = builder.unk_token(token.clone());
@@ -160,7 +160,7 @@ fn with_merges(file: &mut TokenizerFile) -> Result<Tokenizer, String> {
         .build()
         .map_err(|error| error.to_string())?;
     tokenizer.with_model(model);
-    add_tokens(&mut tokenizer, file)?;
+    add_tokens(&mut tokenizer, &file)?;
     Ok(tokenizer)
 }
 

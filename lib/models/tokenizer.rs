@@ -14,6 +14,7 @@ use crate::decode::{Spelling, TokenTable};
 use crate::error::{Cause, FolderError, UnknownToken};
 use crate::fast::Fast;
 use crate::file::{Model, TokenizerFile};
+use crate::guard;
 use crate::nfc::normalized;
 use crate::reference::Reference;
 use crate::text_file::{sha256, text_of};
@@ -83,22 +84,21 @@ impl Tokenizer {
         check_added(&mut file).map_err(other)?;
         file.add(stated).and_then(|()| check_added(&mut file)).map_err(other)?;
         let spelling = Spelling::of(&file.decoder);
-        let read_tokens = || {
-            let spelling = spelling.unwrap_or(Spelling::ByteLevel);
-            TokenTable::new(&file.model.vocabulary.0, &file.added_tokens, spelling)
+        let mut tokens = TokenTable::new(
+            &file.model.vocabulary,
+            &file.added_tokens,
+            spelling.unwrap_or(Spelling::ByteLevel),
+        )
+        .map_err(other)?;
+        let own = match (choice, spelling) {
+            (EngineChoice::Reference, _) => Err("as it was asked for".to_owned()),
+            (_, Some(Spelling::ByteLevel)) => Fast::new(&file, &tokens).map(Engine::Fast),
+            (_, Some(Spelling::Text { .. })) => Characters::new(&file).map(Engine::Characters),
+            (_, None) => Err("decoder of another kind".to_owned()),
         };
-        let make_engine = || match choice {
-            EngineChoice::Reference => Err("as it was asked for".to_owned()),
-            EngineChoice::Fastest => match spelling {
-                Some(Spelling::ByteLevel) => Fast::new(&file).map(Engine::Fast),
-                Some(Spelling::Text { .. }) => Characters::new(&file).map(Engine::Characters),
-                None => Err("decoder of another kind".to_owned()),
-            },
-        };
-        let (tokens, fast) = both(read_tokens, make_engine);
-        let tokens = tokens.map_err(other)?;
+        tokens.add(&file.added_tokens);
         let added = file.added_tokens.clone();
-        let (engine, note) = match fast {
+        let (engine, note) = match own {
             Ok(Engine::Fast(fast)) => {
                 let note = fast.note();
                 (Engine::Fast(fast), note)
@@ -107,11 +107,12 @@ impl Tokenizer {
             Err(why) => {
                 // (Our own engines refuse tokens that are there twice.)
                 check_tokens(&file.model).map_err(other)?;
-                // The file takes as much memory as the tokenizer, so it is dropped first.
                 let reference = if file.model.kind.as_deref() == Some("BPE") {
-                    let mut file = file.into_owned();
+                    guard::check(&file).map_err(other)?;
+                    let (file, merges) = file.into_owned();
+                    // (It takes as much memory as the tokenizer.)
                     drop(bytes);
-                    Reference::with_merges(&mut file)
+                    Reference::with_merges(file, merges)
                 } else {
                     Reference::without_merges(&file, text)
                 };
@@ -221,10 +222,10 @@ fn check_dropout(model: &Model) -> Result<(), String> {
 
 /// Checks that no token stands twice in a vocabulary. (Some readers of JSON take the first, others the last.)
 fn check_tokens(model: &Model) -> Result<(), String> {
-    let mut known = HashSet::with_capacity(model.vocabulary.0.len());
+    let mut known = HashSet::with_capacity(model.vocabulary.len());
     // A model of Unigram has a list, in which a token may stand twice.
     let is_list = model.kind.as_deref() == Some("Unigram");
-    match model.vocabulary.0.iter().find(|(token, _)| !known.insert(&**token) && !is_list) {
+    match model.vocabulary.iter().find(|(token, _)| !known.insert(&**token) && !is_list) {
         Some((token, _)) => Err(format!("token {token:?} is there twice")),
         None => Ok(()),
     }
@@ -244,14 +245,14 @@ fn check_added(file: &mut TokenizerFile) -> Result<(), String> {
     firsts.for_each(|first| may_begin[usize::from(first)] = true);
     let may_be =
         |token: &str| token.bytes().next().is_some_and(|first| may_begin[usize::from(first)]);
-    for (token, id) in &file.model.vocabulary.0 {
+    for (token, id) in &file.model.vocabulary {
         if may_be(token)
             && let Some(known) = ids.get_mut(&**token)
         {
             *known = Some(*id);
         }
     }
-    let mut next = file.model.vocabulary.0.len() as u32;
+    let mut next = file.model.vocabulary.len() as u32;
     let mut taken: Map<u32, &str> = Map::default();
     for token in &file.added_tokens {
         let content = &*token.content;

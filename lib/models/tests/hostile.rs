@@ -43,10 +43,11 @@ fn unigram(part: &str, value: Value) -> String {
 #[test]
 fn ids_that_are_none_are_refused() {
     let id = |id: Value| whole(|file| file["model"]["vocab"]["a"] = id);
-    refused(&id(json!(-1)), "invalid value: integer `-1`, expected u32");
-    refused(&id(json!(1_u64 << 32)), "invalid value: integer `4294967296`, expected u32");
+    refused(&id(json!(-1)), "-1 is no id of a token");
+    refused(&id(json!(1_u64 << 32)), "4294967296 is no id of a token");
     refused(&id(json!(1_u32 << 31)), "id 2147483648 is above 4194303");
-    refused(&id(json!(1.5)), "expected u32");
+    refused(&id(json!(1.5)), "1.5 is no id of a token");
+    refused(&id(json!("7")), "expected a number at byte");
     refused(&id(json!(98)), "has id 98, as another token");
     let text = whole(|file| file["added_tokens"] = json!([]));
     let text = text.replacen(r#""a":97"#, r#""a":97,"a":5000"#, 1);
@@ -101,9 +102,11 @@ fn merges_of_no_token_are_refused() {
         file["model"]["merges"][3] = json!(["hello", "hello"]);
     });
     refused(&untyped, "merge 3 (\"hello\", \"hello\") makes no token");
-    refused(&merge(json!(["a"])), "a merge has two tokens");
+    refused(&merge(json!(["a"])), "merge 3 has not two tokens");
+    refused(&merge(json!(["a", "b", "c"])), "merge 3 has not two tokens");
+    refused(&merge(json!(["a", 7])), "expected a string at byte");
     refused(&merge(json!("a b c")), "merge \"a b c\" has not two tokens");
-    refused(&merge(json!(7)), "expected two tokens");
+    refused(&merge(json!(7)), "merge 3 is a number, and not two tokens");
 }
 
 #[test]
