@@ -42,16 +42,19 @@ impl<'a> Str<'a> {
     }
 
     /// Returns the text between the quotes, not decoded.
+    #[inline]
     pub fn raw(&self) -> &'a str {
         &self.text[self.start..self.end]
     }
 
     /// Returns the byte offset of the first byte after the opening quote.
+    #[inline]
     pub fn offset(&self) -> usize {
         self.start
     }
 
     /// Returns the string's value if it has no escapes.
+    #[inline]
     pub fn plain(&self) -> Option<&'a str> {
         (self.escapes == Escapes::None).then_some(self.raw())
     }

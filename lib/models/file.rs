@@ -182,7 +182,7 @@ impl<'a> Merges<'a> {
                     let (2, [Some(left), Some(right)]) = (count, pair) else {
                         return Err(format!("merge {number} has not two tokens").into());
                     };
-                    merges.add_pair([left, right])?;
+                    merges.add_pair(left, right)?;
                 }
                 kind => return Err(format!("merge {number} is {kind}, and not two tokens").into()),
             }
@@ -220,17 +220,13 @@ impl<'a> Merges<'a> {
         Ok(())
     }
 
-    fn add_pair(&mut self, pair: [Str<'a>; 2]) -> Result<(), Refusal> {
-        if pair.iter().all(|token| token.plain().is_some()) {
-            let places = |token: &Str| place(token.offset(), token.offset() + token.raw().len());
-            self.places.push(pair.each_ref().map(places));
+    fn add_pair(&mut self, left: Str<'a>, right: Str<'a>) -> Result<(), Refusal> {
+        if let (Some(_), Some(_)) = (left.plain(), right.plain()) {
+            let of = |token: &Str| place(token.offset(), token.offset() + token.raw().len());
+            self.places.push([of(&left), of(&right)]);
             return Ok(());
         }
-        let mut decoded = [String::new(), String::new()];
-        for (token, decoded) in pair.iter().zip(&mut decoded) {
-            token.decode_onto(decoded)?;
-        }
-        self.add_escaped(decoded);
+        self.add_escaped([text(left)?.into_owned(), text(right)?.into_owned()]);
         Ok(())
     }
 
