@@ -146,6 +146,8 @@ pub struct AddedTokens {
     pub tokens: Vec<AddedToken>,
     pub raw: Finder,
     pub normalized: Finder,
+    /// Whether one of the second pass has a line break.
+    pub have_lines: bool,
 }
 
 impl AddedTokens {
@@ -160,7 +162,8 @@ impl AddedTokens {
             of(true).map(|(token, number)| (normal(&token.content), number)).collect();
         let normalized =
             Finder::new(contents.iter().map(|(content, number)| (&**content, *number)));
-        Self { tokens, raw, normalized }
+        let have_lines = contents.iter().any(|(content, _)| content.contains('\n'));
+        Self { tokens, raw, normalized, have_lines }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::decode::{HIGHEST_ID, byte_token};
 use crate::fast::check;
 use crate::file::TokenizerFile;
 use crate::merges::{pair_key, read};
-use crate::word_cache::{Token, WordCache};
+use crate::token_cache::{self, Token, TokenCache};
 
 /// What the space is written as.
 const MARK: char = '▁';
@@ -161,7 +161,7 @@ impl Characters {
     pub fn encoder(&self) -> CharacterEncoder {
         CharacterEncoder {
             tables: self.0.clone(),
-            words: WordCache::new(),
+            words: TokenCache::new(token_cache::WORDS),
             first: String::new(),
             merger: Merger::default(),
         }
@@ -192,7 +192,7 @@ fn normalizer(normalizer: &Value) -> Result<bool, String> {
 /// its output.
 pub struct CharacterEncoder {
     tables: Arc<Tables>,
-    words: WordCache,
+    words: TokenCache,
     /// The first word, with a mark in front of it.
     first: String,
     merger: Merger,
@@ -226,6 +226,12 @@ impl CharacterEncoder {
             self.put(&text[start..end], ids, ends.as_deref_mut(), end_of);
             start = end;
         }
+    }
+
+    /// Whether what stands before a place between two characters of ASCII, and behind it, may be encoded by itself.
+    pub fn may_cut(&self, left: u8, right: u8) -> bool {
+        let Tables { has_mark, neighbours, .. } = &*self.tables;
+        !has_mark && !neighbours.ascii[usize::from(left)][usize::from(right)]
     }
 
     /// The end of the word that begins at `start`, which is not the end of the text.
@@ -268,8 +274,8 @@ impl CharacterEncoder {
             Err(missing) => {
                 let tokens = merger.merge(tables, word);
                 append(tokens);
-                if let Some(missing) = missing {
-                    words.keep(missing, word.as_bytes(), tokens);
+                if let Some(missing) = missing.filter(|missing| words.comes_again(missing)) {
+                    words.keep(missing, word.as_bytes(), tokens.iter().copied());
                 }
             }
         }

@@ -36,8 +36,8 @@ mod nfc;
 mod reference;
 mod template;
 mod text_file;
+mod token_cache;
 mod tokenizer;
-mod word_cache;
 
 pub use added::{AddedToken, TokenFinder};
 pub use encoder::{Encoder, Special};

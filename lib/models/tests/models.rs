@@ -201,6 +201,14 @@ fn compare(name: &str, kind: EngineKind) {
         // (Llama 2's decoder takes the mark at the front away.)
         assert!(joined.ends_with(&bytes));
     }
+    // What begins as others did is remembered.
+    let (heads, ends) = (texts(fast.tokenizer(), 240), texts(fast.tokenizer(), 4));
+    for head in heads.chunks(12).map(|lines| lines.join("\n")) {
+        for end in &ends {
+            let text = [&head[..], end].join("\n");
+            compare_text(&mut one, &mut other, &text, Special::Tokens);
+        }
+    }
 }
 
 #[test]
