@@ -47,6 +47,29 @@ def any_model(bench, inputs, quick):
     return Section("Any model", "\n".join(parts), goals)
 
 
+def same_tools(bench, inputs, quick):
+    """Chats that all have the same system text and the same 8 tools, 10 kB, in whole processes on one thread, beside the same
+    chats without. The peer and the comparison are as above."""
+    rows = 1_000 if quick else 10_000
+    if not (folder := folder_of("qwen3", parts := [])):
+        return Section("Chats with the same tools", "\n".join(parts), [])
+    same, others = inputs.same_chats(rows), inputs.model_chats(rows, True)
+    pipes = {
+        "transformers, tokenizers": pipe(f"{PEER} {folder} {same} peer.ids", TOKENIZERS_PARALLELISM="false"),
+        "chat-tok": pipe(f"chat-tok -q --turns all --model {folder} {same}"),
+        "without the system text and the tools": pipe(f"chat-tok -q --turns all --model {folder} {others}"),
+    }
+    results = bench.compare(pipes, min(bench.runs, 3))
+    bench.shell(f"{PEER} --ours our.ids < <(chat-tok -q --turns all --model {folder} {same}); cmp peer.ids our.ids")
+    peer, one, other = results.values()
+    goals = [
+        Goal("chat-tok, the same tools in all chats, against transformers", 50, peer.cpu_median / one.cpu_median, "x"),
+        Goal("the same by chats without system text and tools, CPU time", 2, one.cpu_median / other.cpu_median, "x", less=True),
+    ]
+    text = f"{rows:,} chats:\n\n" + contenders(results, rows / 1e3, "thousand chats", next(iter(pipes)))
+    return Section("Chats with the same tools", text + "\n" + commands(results), goals)
+
+
 #: Models, whether their templates show reasoning and calls, and control tokens that texts spell.
 SPELLED = [
     ("qwen3", True, ["<|im_start|>", "<|im_end|>", "<tool_call>", "<|endoftext|>"]),

@@ -59,6 +59,11 @@ class Inputs:
         kind, plain = ("reasoning", "") if with_reasoning else ("plain", " --plain")
         return self.made(f"model_chats_{kind}_{rows}.ndjson", make + plain)
 
+    def same_chats(self, rows):
+        """Chats with reasoning and calls, which all have the same system text and tools."""
+        make = f"{sys.executable} {ROOT}/benches/suite/make_model_chats.py {self.chats(rows)} $out --same"
+        return self.made(f"same_chats_{rows}.ndjson", make)
+
     def spelling_chats(self, rows, with_reasoning, tokens):
         """The same, and each text spells one of these control tokens."""
         make = f"{sys.executable} {ROOT}/benches/suite/make_model_chats.py {self.chats(rows)} $out"

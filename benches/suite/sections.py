@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import hard_texts as hard
-from any_model import any_model, control_tokens, long_chats, other_rows, preference_pairs, tokens_and_masks
+from any_model import any_model, control_tokens, long_chats, other_rows, preference_pairs, same_tools, tokens_and_masks
 from encoding import encode, real_text
 from packing import packing
 from inputs import ROOT
@@ -501,6 +501,6 @@ def sizes(bench, inputs, quick):
     return Section("Growing inputs", table(head, table_rows))
 
 
-ALL = [encode, real_text, hard_texts, starting, synth, synth_real, raw_rows, chats, sessions, any_model, control_tokens, long_chats, other_rows, tokens_and_masks, preference_pairs]
+ALL = [encode, real_text, hard_texts, starting, synth, synth_real, raw_rows, chats, sessions, any_model, same_tools, control_tokens, long_chats, other_rows, tokens_and_masks, preference_pairs]
 ALL += [macroxue, merging, writers, checking]
 ALL += [looking, triples, packing, threads, sizes]

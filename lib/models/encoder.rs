@@ -292,9 +292,14 @@ impl Pass<'_> {
         }
         let Some(ends) = &mut self.ends else { return };
         let mut at = part.start;
-        let ids = self.ids[first..].iter();
+        let ids = &self.ids[first..];
+        if let NormalText::Same(text) = normal
+            && text[part.clone()].is_ascii()
+        {
+            return append_ends(ids, self.tokens, part, base, ends);
+        }
         // The end of each token, and the end of the character that it ends in.
-        let places = ids.map(|&id| {
+        let places = ids.iter().map(|&id| {
             at += self.tokens.length(id as u32);
             let end = at.min(part.end);
             let within = text.as_bytes()[end..].iter();
@@ -309,6 +314,23 @@ impl Pass<'_> {
             })),
         }
     }
+}
+
+/// Appends the ends of the tokens of a part that is ASCII: no token ends within a character. (It is a function of its own,
+/// which need not read again where the table is. Chats in English: 10,000 to 20,000 of 250,000 to 500,000 instructions.)
+#[inline(never)]
+fn append_ends(
+    ids: &[i32],
+    tokens: &TokenTable,
+    part: Range<usize>,
+    base: usize,
+    ends: &mut Vec<usize>,
+) {
+    let mut at = part.start;
+    ends.extend(ids.iter().map(|&id| {
+        at += tokens.length(id as u32);
+        base + at.min(part.end)
+    }));
 }
 
 /// Whether a match is a token, and not text.

@@ -1,18 +1,20 @@
 //! `json.dumps`.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use gristmill_json::{write_ascii_string, write_string};
 
 use crate::error::{Result, fault, limit};
 use crate::run::arguments::index;
 use crate::value::compare::sorted;
-use crate::value::{Value, print};
+use crate::value::{Dict, Value, print};
 
 /// Maximum indent; a line has up to 400.
 const WIDEST: usize = 4096;
 
 /// The options of `json.dumps`.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Form {
     is_ascii: bool,
     indent: Option<String>,
@@ -56,14 +58,40 @@ impl Form {
     }
 }
 
-/// Appends a value; `note` gets each text in it, and where it stands between its quotes.
-pub fn write(
-    out: &mut Vec<u8>,
-    value: &Value,
-    form: &Form,
-    note: &mut dyn FnMut(&str, Range<usize>),
-) -> Result<()> {
-    Writer { out, form, note }.write(value, 0)
+/// Gets the texts that are printed.
+pub trait Notes {
+    /// Gets a text, and where it stands between its quotes.
+    fn text(&mut self, text: &Arc<str>, at: Range<usize>);
+
+    /// Gets the texts of a value that was printed before; its JSON begins at a place.
+    fn known(&mut self, texts: &KnownTexts, from: usize);
+}
+
+/// The texts of a value, and where each stands between its quotes, in the order of their addresses.
+pub type KnownTexts = Vec<(Arc<str>, Range<usize>)>;
+
+/// A value as it was printed.
+#[derive(Debug)]
+pub struct PrintedJson {
+    form: Form,
+    level: usize,
+    json: Vec<u8>,
+    texts: KnownTexts,
+}
+
+impl Notes for KnownTexts {
+    fn text(&mut self, text: &Arc<str>, at: Range<usize>) {
+        self.push((text.clone(), at));
+    }
+
+    fn known(&mut self, texts: &KnownTexts, from: usize) {
+        self.extend(texts.iter().map(|(text, at)| (text.clone(), from + at.start..from + at.end)));
+    }
+}
+
+/// Appends a value.
+pub fn write(out: &mut Vec<u8>, value: &Value, form: &Form, notes: &mut dyn Notes) -> Result<()> {
+    Writer { out, form, notes }.write(value, 0)
 }
 
 /// The number of bytes of a text between its quotes.
@@ -97,7 +125,7 @@ const LONGEST: usize = 1 << 29;
 struct Writer<'w> {
     out: &'w mut Vec<u8>,
     form: &'w Form,
-    note: &'w mut dyn FnMut(&str, Range<usize>),
+    notes: &'w mut dyn Notes,
 }
 
 impl Writer<'_> {
@@ -108,10 +136,10 @@ impl Writer<'_> {
         }
     }
 
-    fn text(&mut self, text: &str) {
+    fn text(&mut self, text: &Arc<str>) {
         let start = self.out.len() + 1;
         string(self.out, text, self.form);
-        (self.note)(text, start..self.out.len() - 1);
+        self.notes.text(text, start..self.out.len() - 1);
     }
 
     fn write(&mut self, value: &Value, level: usize) -> Result<()> {
@@ -143,32 +171,7 @@ impl Writer<'_> {
                 self.line(level);
                 self.out.push(b']');
             }
-            Value::Dict(dict) => {
-                if dict.is_empty() {
-                    self.out.extend_from_slice(b"{}");
-                    return Ok(());
-                }
-                self.out.push(b'{');
-                let entries = dict.entries();
-                let places = match form.is_sorted {
-                    true => {
-                        let keys: Vec<Value> = entries.iter().map(|(key, _)| key.clone()).collect();
-                        sorted(&keys, false)?
-                    }
-                    false => (0..entries.len()).collect(),
-                };
-                for (place, (key, value)) in places.into_iter().map(|at| &entries[at]).enumerate() {
-                    if place > 0 {
-                        self.out.extend_from_slice(form.item.as_bytes());
-                    }
-                    self.line(level + 1);
-                    self.write_key(key)?;
-                    self.out.extend_from_slice(form.key.as_bytes());
-                    self.write(value, level + 1)?;
-                }
-                self.line(level);
-                self.out.push(b'}');
-            }
+            Value::Dict(dict) => return self.known_dict(dict, level),
             other => {
                 return fault(format!(
                     "Object of type {} is not JSON serializable",
@@ -176,6 +179,57 @@ impl Writer<'_> {
                 ));
             }
         }
+        Ok(())
+    }
+
+    /// Writes a dict as it was written before, if it remembers that.
+    fn known_dict(&mut self, dict: &Dict, level: usize) -> Result<()> {
+        let Some(known) = dict.json() else { return self.dict(dict, level) };
+        if known.get().is_none() {
+            let (mut json, mut texts) = (Vec::new(), KnownTexts::new());
+            let form = self.form;
+            Writer { out: &mut json, form, notes: &mut texts }.dict(dict, level)?;
+            texts.sort_by_key(|(text, at)| (text.as_ptr().addr(), at.start));
+            let _ = known.set(PrintedJson { form: form.clone(), level, json, texts });
+        }
+        match known.get() {
+            Some(PrintedJson { form, level: of, json, texts })
+                if form == self.form && (form.indent.is_none() || *of == level) =>
+            {
+                self.notes.known(texts, self.out.len());
+                self.out.extend_from_slice(json);
+                Ok(())
+            }
+            _ => self.dict(dict, level),
+        }
+    }
+
+    fn dict(&mut self, dict: &Dict, level: usize) -> Result<()> {
+        let form = self.form;
+        if dict.is_empty() {
+            self.out.extend_from_slice(b"{}");
+            return Ok(());
+        }
+        self.out.push(b'{');
+        let entries = dict.entries();
+        let places = match form.is_sorted {
+            true => {
+                let keys: Vec<Value> = entries.iter().map(|(key, _)| key.clone()).collect();
+                sorted(&keys, false)?
+            }
+            false => (0..entries.len()).collect(),
+        };
+        for (place, (key, value)) in places.into_iter().map(|at| &entries[at]).enumerate() {
+            if place > 0 {
+                self.out.extend_from_slice(form.item.as_bytes());
+            }
+            self.line(level + 1);
+            self.write_key(key)?;
+            self.out.extend_from_slice(form.key.as_bytes());
+            self.write(value, level + 1)?;
+        }
+        self.line(level);
+        self.out.push(b'}');
         Ok(())
     }
 

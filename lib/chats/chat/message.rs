@@ -189,6 +189,14 @@ fn read_fields<'r>(
     object: &'r Json<'r>,
     left_out: &mut LeftOutCounts,
 ) -> Result<Draft<'r>, String> {
+    // (Most messages have no other field: looking for each takes a twentieth of the time of a chat.)
+    if object
+        .entries()
+        .iter()
+        .all(|(key, _)| ["role", "content", "from", "value"].contains(&&**key))
+    {
+        return Ok(draft);
+    }
     if let Some(key) = HARMONY.iter().find(|key| object.get(key).is_some()) {
         return Err(format!("has \"{key}\": this is a Harmony message; try: harmony-tok"));
     }

@@ -95,7 +95,10 @@ impl TemplateChats {
 
     fn chat(&self, record: &Json<'_>, chat: &Chat<'_>) -> Result<TemplateChat, String> {
         let variables = variables(record)?;
-        let tools = chat.tools.iter().map(|tool| value(&tool.declaration()));
+        let tools = chat.tools.iter().map(|tool| match tool.given {
+            Json::Known(known) => known.value(|| value(&tool.declaration())),
+            _ => value(&tool.declaration()),
+        });
         let tools = tools.collect::<Result<Vec<Value>, String>>()?;
         let messages = chat.messages.iter().map(|message| {
             self.message(message).map_err(|cause| format!("message {}: {cause}", message.index))
@@ -227,8 +230,8 @@ fn value(json: &Json<'_>) -> Result<Value, String> {
         }
         Json::Text(text) => (&**text).into(),
         Json::List(items) => list(items.iter().map(value).collect::<Result<_, String>>()?)?,
-        Json::Object(entries) => {
-            let entries = entries.iter().map(|(key, of)| Ok((&**key, value(of)?)));
+        Json::Object(_) | Json::Known(_) => {
+            let entries = json.entries().iter().map(|(key, of)| Ok((&**key, value(of)?)));
             dict(entries.collect::<Result<_, String>>()?)?
         }
     })

@@ -22,6 +22,7 @@
 //! | `reasoning.rs` | reasoning that stands in the text of an answer |
 //! | `hermes.rs` | calls and results that stand in texts |
 //! | `tools.rs` | declarations of functions |
+//! | `known_tools.rs` | those that come again |
 //! | `results.rs` | which call each result of a tool answers |
 //! | `whole.rs` | the rules that concern a chat as a whole |
 //! | `turns.rs` | the turns of a chat, and which of them are trained on |
@@ -38,6 +39,7 @@ mod apis;
 mod drafts;
 mod foreign;
 mod hermes;
+mod known_tools;
 mod left_out;
 mod message;
 mod messages;
@@ -61,6 +63,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 pub use hermes::{call_marks, result_marks};
+pub use known_tools::KnownTools;
 pub use left_out::{LeftOutCounts, SharedLeftOutCounts};
 pub use messages::{Arguments, ContentForm, TemplateChat, TemplateChats, TemplateMessage};
 pub use preference::{SAME, of_rejected};

@@ -2,9 +2,9 @@
 //! results of tools, which nobody looks into.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::fmt;
 use std::ops::Deref;
+use std::sync::OnceLock;
 
 use crate::json::{self, Reader, Str, write_string};
 
@@ -22,7 +22,7 @@ enum Form<'a> {
 #[derive(Clone)]
 struct Escaped<'a> {
     string: Str<'a>,
-    value: OnceCell<String>,
+    value: OnceLock<String>,
 }
 
 impl<'a> Text<'a> {
@@ -33,7 +33,7 @@ impl<'a> Text<'a> {
             return Ok(plain.into());
         }
         if string.as_written().is_some() {
-            let value = OnceCell::new();
+            let value = OnceLock::new();
             return Ok(Text(Form::Escaped(Box::new(Escaped { string, value }))));
         }
         let mut decoded = String::with_capacity(string.raw().len());

@@ -16,7 +16,7 @@ pub struct Tool<'r> {
     pub description: Option<&'r Json<'r>>,
     pub parameters: Option<Cow<'r, Json<'r>>>,
     /// The declaration as it was given.
-    given: &'r Json<'r>,
+    pub given: &'r Json<'r>,
 }
 
 /// The fields of a record that hold tools; `functions` is the older name, the others are those of data sets.

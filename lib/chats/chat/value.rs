@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::Arc;
 
+use super::known_tools::{KnownTool, KnownTools};
 use super::text::Text;
+use super::tools;
 use crate::json::{self, Kind, Reader, python_repr, write_string};
 
 /// A value; text is borrowed.
@@ -17,6 +20,8 @@ pub enum Json<'a> {
     List(Vec<Json<'a>>),
     /// Keys in their order, each once.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
+    /// An object that declares a tool, and that was read before.
+    Known(Arc<KnownTool>),
 }
 
 /// The deepest nesting: values are read by recursion, deeper ones are refused.
@@ -25,8 +30,17 @@ const DEEPEST: usize = 200;
 impl<'a> Json<'a> {
     /// Parses a text as JSON, with what Python accepts as JSON (NaN).
     pub fn parse(text: &'a str) -> Result<Json<'a>, json::Error> {
+        Json::parse_any(text, None)
+    }
+
+    /// Parses a record likewise. Tools that it declares may be known.
+    pub fn parse_record(text: &'a str, known: &mut KnownTools) -> Result<Json<'a>, json::Error> {
+        Json::parse_any(text, Some(known))
+    }
+
+    fn parse_any(text: &'a str, known: Option<&mut KnownTools>) -> Result<Json<'a>, json::Error> {
         let mut reader = Reader::lenient(text);
-        let value = read(&mut reader, 0)?;
+        let value = read(&mut reader, 0, known)?;
         reader.end()?;
         Ok(value)
     }
@@ -43,6 +57,7 @@ impl<'a> Json<'a> {
             Json::Object(entries) => Json::Object(
                 entries.into_iter().map(|(key, value)| (owned(key), value.into_owned())).collect(),
             ),
+            Json::Known(tool) => Json::Known(tool),
         }
     }
 
@@ -56,9 +71,11 @@ impl<'a> Json<'a> {
         self.entries().iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
+    #[inline]
     pub fn entries(&self) -> &[(Cow<'a, str>, Json<'a>)] {
         match self {
             Json::Object(entries) => entries,
+            Json::Known(tool) => tool.json().entries(),
             _ => &[],
         }
     }
@@ -78,7 +95,7 @@ impl<'a> Json<'a> {
     }
 
     pub fn is_object(&self) -> bool {
-        matches!(self, Json::Object(_))
+        matches!(self, Json::Object(_) | Json::Known(_))
     }
 
     /// Returns `bool(value)` of Python.
@@ -90,6 +107,7 @@ impl<'a> Json<'a> {
             Json::Text(text) => !text.is_empty(),
             Json::List(items) => !items.is_empty(),
             Json::Object(entries) => !entries.is_empty(),
+            Json::Known(_) => true,
         }
     }
 
@@ -122,6 +140,7 @@ impl<'a> Json<'a> {
             Json::Number(text) => !text.ends_with(['N', 'y']),
             Json::List(items) => items.iter().all(Json::is_finite),
             Json::Object(entries) => entries.iter().all(|(_, value)| value.is_finite()),
+            Json::Known(tool) => tool.json().is_finite(),
             _ => true,
         }
     }
@@ -137,7 +156,7 @@ impl<'a> Json<'a> {
             Json::Number(_) => "float",
             Json::Text(_) => "str",
             Json::List(_) => "list",
-            Json::Object(_) => "dict",
+            Json::Object(_) | Json::Known(_) => "dict",
         }
     }
 
@@ -169,6 +188,7 @@ impl<'a> Json<'a> {
             Json::Boolean(false) => out.extend_from_slice(b"false"),
             Json::Number(text) => out.extend_from_slice(number(text).as_bytes()),
             Json::Text(text) => text.write(out),
+            Json::Known(tool) => tool.json().write(out, form),
             Json::List(items) => {
                 out.push(b'[');
                 for (index, item) in items.iter().enumerate() {
@@ -230,7 +250,12 @@ pub fn integer<'v>(value: &'v Json) -> Option<Cow<'v, str>> {
     }
 }
 
-fn read<'a>(reader: &mut Reader<'a>, depth: usize) -> Result<Json<'a>, json::Error> {
+/// Reads a value. `known` are the tools of a record, if this is one, or a list of tools in it.
+pub(super) fn read<'a>(
+    reader: &mut Reader<'a>,
+    depth: usize,
+    mut known: Option<&mut KnownTools>,
+) -> Result<Json<'a>, json::Error> {
     let kind = reader.peek()?;
     if depth > DEEPEST {
         return Err(reader.error("nested too deeply"));
@@ -246,7 +271,10 @@ fn read<'a>(reader: &mut Reader<'a>, depth: usize) -> Result<Json<'a>, json::Err
         Kind::Array => {
             let mut items = Vec::new();
             reader.array(|reader| {
-                items.push(read(reader, depth + 1)?);
+                items.push(match &mut known {
+                    None => read(reader, depth + 1, None)?,
+                    Some(known) => known.read(reader, depth + 1)?,
+                });
                 Ok::<(), json::Error>(())
             })?;
             Json::List(items)
@@ -262,7 +290,9 @@ fn read<'a>(reader: &mut Reader<'a>, depth: usize) -> Result<Json<'a>, json::Err
                         Cow::Owned(decoded)
                     }
                 };
-                entries.push((key, read(reader, depth + 1)?));
+                let is_of_tools = depth == 0 && tools::KEYS.contains(&&*key);
+                let known = known.as_deref_mut().filter(|_| is_of_tools);
+                entries.push((key, read(reader, depth + 1, known)?));
                 Ok::<(), json::Error>(())
             })?;
             if has_repeats(&entries) {

@@ -12,7 +12,7 @@ use super::chats::{Chats, FromChats};
 use super::synth::{MESSAGES_JSON, METADATA_JSON, repeated_column};
 use crate::batch::Batch;
 use crate::chat::{
-    Conversations, EARLIER_THINKING, HarmonySettings, Json, LeftOutCounts, ReadSettings,
+    Conversations, EARLIER_THINKING, HarmonySettings, Json, KnownTools, LeftOutCounts, ReadSettings,
 };
 use crate::error::{Error, Result};
 use crate::harmony::Policy;
@@ -99,8 +99,8 @@ impl ChatHarmony {
     /// Converts a batch of chats to conversations.
     pub fn convert(&self, batch: Batch) -> Result<Batch> {
         let rows = Rows::new(self.metadata_fields.len());
-        let (texts, made, metadata) = Default::default();
-        let mut maker = Maker { stage: self, rows, texts, made, metadata };
+        let (texts, made, metadata, known_tools) = Default::default();
+        let mut maker = Maker { stage: self, rows, texts, made, metadata, known_tools };
         self.chats.convert(batch, self.conversations.read_settings(), &mut maker)
     }
 
@@ -144,9 +144,14 @@ struct Maker<'s> {
     texts: Vec<u8>,
     made: Vec<Range<usize>>,
     metadata: Vec<Option<String>>,
+    known_tools: KnownTools,
 }
 
 impl FromChats for Maker<'_> {
+    fn known_tools(&mut self) -> &mut KnownTools {
+        &mut self.known_tools
+    }
+
     fn make(&mut self, chat: Json<'_>, left_out: &mut LeftOutCounts) -> Result<usize, String> {
         self.texts.clear();
         self.metadata = self.stage.metadata(&chat)?;

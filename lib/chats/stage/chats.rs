@@ -7,7 +7,9 @@ use arrow_array::cast::AsArray;
 
 use super::chat_ids::ChatIds;
 use crate::batch::Batch;
-use crate::chat::{Json, LeftOutCounts, ReadSettings, SharedLeftOutCounts, with_true_way};
+use crate::chat::{
+    Json, KnownTools, LeftOutCounts, ReadSettings, SharedLeftOutCounts, with_true_way,
+};
 use crate::error::Result;
 use crate::record::conversation::turn_id;
 use crate::record::identity::Identity;
@@ -22,6 +24,9 @@ pub struct Chats {
 
 /// Makes records of chats, on one thread.
 pub trait FromChats {
+    /// Returns the tools that it knows.
+    fn known_tools(&mut self) -> &mut KnownTools;
+
     /// Makes the records of a chat, and returns how many. The error says why it is refused.
     fn make(&mut self, chat: Json<'_>, left_out: &mut LeftOutCounts) -> Result<usize, String>;
 
@@ -58,8 +63,8 @@ impl Chats {
         batch.progress = Some(records.num_rows() as u64);
         for row in 0..records.num_rows() {
             let (mut left_out, mut id) = (LeftOutCounts::default(), None);
-            let chat =
-                Json::parse(texts.value(row)).map_err(|error| format!("invalid JSON: {error}"));
+            let chat = Json::parse_record(texts.value(row), maker.known_tools());
+            let chat = chat.map_err(|error| format!("invalid JSON: {error}"));
             let made = chat.and_then(|chat| {
                 id = Some(self.ids.of(&chat)?);
                 maker.make(chat, &mut left_out)

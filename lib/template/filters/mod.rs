@@ -4,12 +4,13 @@ mod lists;
 mod numbers;
 mod texts;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Result, unused};
 use crate::json;
-use crate::run::Run;
 use crate::run::arguments::CallArguments;
+use crate::run::{PrintedText, Run};
 use crate::value::Value;
 
 /// Applies a filter to a value.
@@ -86,14 +87,35 @@ fn default(_: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value>
     Ok(if is_replaced { default.unwrap_or_else(|| Value::text("")) } else { value })
 }
 
+/// The texts of the context in a JSON text.
+struct QuotedTexts<'q, 'c> {
+    run: &'q Run<'c>,
+    form: &'q json::Form,
+    parts: Vec<PrintedText>,
+}
+
+impl json::Notes for QuotedTexts<'_, '_> {
+    fn text(&mut self, text: &Arc<str>, at: Range<usize>) {
+        let QuotedTexts { run, form, parts } = self;
+        run.note_quoted(text, at, |spaces| json::length(spaces, form), parts);
+    }
+
+    fn known(&mut self, texts: &json::KnownTexts, from: usize) {
+        // (None of them was made while the template ran.)
+        let mut found: Vec<_> = self.run.of_context(texts).collect();
+        found.sort_by_key(|(_, at)| at.start);
+        found.into_iter().for_each(|(text, at)| self.text(text, from + at.start..from + at.end));
+    }
+}
+
 fn tojson(run: &mut Run<'_>, value: Value, given: CallArguments) -> Result<Value> {
     let names = ["ensure_ascii", "indent", "separators", "sort_keys"];
     let [ascii, indent, separators, sorted] = given.bind("tojson", names, 0)?;
     let form = json::Form::new(ascii, indent, separators, sorted)?;
-    let (mut out, mut parts) = (Vec::new(), Vec::new());
-    json::write(&mut out, &value, &form, &mut |text, at| {
-        run.note_quoted(text, at, |spaces| json::length(spaces, &form), &mut parts);
-    })?;
+    let mut out = Vec::new();
+    let mut quoted = QuotedTexts { run, form: &form, parts: Vec::new() };
+    json::write(&mut out, &value, &form, &mut quoted)?;
+    let parts = quoted.parts;
     let text: Arc<str> = String::from_utf8(out).unwrap_or_default().into();
     run.made_of(&text, parts);
     run.text(text)

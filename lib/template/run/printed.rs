@@ -213,6 +213,21 @@ impl Run<'_> {
         }
     }
 
+    /// Those of some texts, in the order of their addresses, whose places are noted.
+    pub fn of_context<'t, T>(
+        &self,
+        texts: &'t [(Arc<str>, T)],
+    ) -> impl Iterator<Item = &'t (Arc<str>, T)> {
+        let address_of = |(text, _): &(Arc<str>, T)| text.as_ptr().addr();
+        let [first, last] = [texts.first(), texts.last()].map(|text| text.map_or(0, address_of));
+        let from = self.context.texts.partition_point(|address| *address < first);
+        let wanted = self.context.texts[from..].iter().take_while(move |address| **address <= last);
+        wanted.flat_map(move |address| {
+            let from = texts.partition_point(|text| address_of(text) < *address);
+            texts[from..].iter().take_while(move |text| address_of(text) == *address)
+        })
+    }
+
     /// Adds a text that stands between the quotes of JSON to the parts of that, without its outer spaces; `length` is the
     /// length of such spaces there.
     pub fn note_quoted(

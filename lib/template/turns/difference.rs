@@ -29,16 +29,21 @@ pub struct Places<'c> {
     /// The places found so far, by message and kind: the bytes from the first shown text to the last; for a name, the
     /// bytes at which it is shown first; none if no text is shown.
     known: HashMap<(usize, Kind), Option<Range<usize>>>,
+    /// All places, in their order, in place of `known`; if `is_complete`.
+    all: KnownPlaces,
     /// The messages whose texts are shown, and each place of them, in the order of the text; if `is_complete`.
     shown: Vec<(usize, Range<usize>)>,
     /// The furthest end of `shown` up to each of them.
     furthest: Vec<usize>,
-    /// Whether `known` has all texts that are shown.
+    /// Whether all texts that are shown are known.
     is_complete: bool,
     has_tools: Option<bool>,
     /// What stands between a reasoning and the content.
     before_content: Option<String>,
 }
+
+/// The places of texts by message and kind.
+type KnownPlaces = Vec<((usize, Kind), Range<usize>)>;
 
 /// A mark of its own for each text, with the text's message and kind.
 #[derive(Debug, Default)]
@@ -170,40 +175,44 @@ impl NumberedMarks {
 }
 
 impl FoundMarks {
-    /// The places of texts, from the first mark of a kind to its last; a name counts where it is shown first.
-    fn places(&self, is_wanted: impl Fn(usize) -> bool) -> HashMap<(usize, Kind), Range<usize>> {
-        let mut places: HashMap<(usize, Kind), (Range<usize>, usize)> = HashMap::default();
-        for (_, owner, at) in self.0.iter().filter(|(_, owner, _)| is_wanted(owner.0)) {
-            let (place, count) = places.entry(*owner).or_insert((*at..*at, 0));
-            *count += 1;
-            if !matches!(owner.1, Kind::Name(_)) || *count <= 2 {
-                place.end = *at;
-            }
-        }
-        places.into_iter().map(|(owner, (place, _))| (owner, place)).collect()
+    /// The places of texts, from the first mark of a kind to its last; a name counts where it is shown first. In the order
+    /// of messages and kinds.
+    fn places(&self, is_wanted: impl Fn(usize) -> bool) -> KnownPlaces {
+        let wanted = self.0.iter().filter(|(_, owner, _)| is_wanted(owner.0));
+        let mut marks: Vec<_> = wanted.map(|(_, owner, at)| (*owner, *at)).collect();
+        marks.sort_by_key(|(owner, _)| *owner);
+        let places = marks.chunk_by(|(a, _), (b, _)| a == b).map(|marks| {
+            let (owner, start) = marks[0];
+            let last = match owner.1 {
+                Kind::Name(_) => marks.len().min(2) - 1,
+                _ => marks.len() - 1,
+            };
+            (owner, start..marks[last].1)
+        });
+        places.collect()
     }
 
     /// The places of the texts of a message.
     pub fn of_message(&self, message: usize) -> Vec<(Kind, Range<usize>)> {
-        let places = self.places(|of| of == message);
-        let mut own: Vec<_> = places.into_iter().map(|((_, kind), place)| (kind, place)).collect();
-        own.sort_by_key(|(kind, _)| *kind);
-        own
+        let places = self.places(|of| of == message).into_iter();
+        places.map(|((_, kind), place)| (kind, place)).collect()
     }
 
     /// The messages of texts, but for names of calls, and each place of them. (One mark stands before a text, the next one
     /// behind it.)
     fn shown(&self) -> Vec<(usize, Range<usize>)> {
         let mut shown: Vec<(usize, Range<usize>)> = Vec::new();
-        let mut open: HashMap<usize, usize> = HashMap::default();
+        // (By the number of the mark.)
+        let mut open: Vec<Option<usize>> = Vec::new();
         let is_text = |(message, kind): (usize, Kind)| {
             message != TOOLS && !matches!(kind, Kind::Name(_) | Kind::Id(_))
         };
         for (number, owner, at) in self.0.iter().filter(|(_, owner, _)| is_text(*owner)) {
-            match open.remove(number) {
+            open.resize(open.len().max(number + 1), None);
+            match open[*number].take() {
                 Some(place) => shown[place].1.end = *at,
                 None => {
-                    open.insert(*number, shown.len());
+                    open[*number] = Some(shown.len());
                     shown.push((owner.0, *at..*at));
                 }
             }
@@ -250,7 +259,7 @@ pub fn kinds(message: &Value) -> Vec<Kind> {
 impl<'c> Places<'c> {
     /// The places in a text, which are found one by one.
     pub fn new(template: &'c Template, chat: &'c Chat, text: &'c str) -> Places<'c> {
-        let (known, shown) = (HashMap::default(), Vec::new());
+        let (known, all, shown) = Default::default();
         let kinds = chat.messages().iter().map(|message| kinds(message).into()).collect();
         Places {
             kinds,
@@ -258,6 +267,7 @@ impl<'c> Places<'c> {
             chat,
             text,
             known,
+            all,
             shown,
             furthest: Vec::new(),
             is_complete: false,
@@ -273,12 +283,11 @@ impl<'c> Places<'c> {
         text: &'c str,
         found: &FoundMarks,
     ) -> Places<'c> {
-        let known: HashMap<_, _> =
-            found.places(|_| true).into_iter().map(|(owner, place)| (owner, Some(place))).collect();
-        let has_tools = Some(known.contains_key(&(TOOLS, Kind::Content)));
-        let shown = found.shown();
+        let (all, shown) = (found.places(|_| true), found.shown());
         let new = Places::new(template, chat, text);
-        Places { known, shown, is_complete: true, has_tools, ..new }
+        let mut made = Places { all, shown, is_complete: true, ..new };
+        made.has_tools = Some(made.found((TOOLS, Kind::Content)).is_some());
+        made
     }
 
     /// The kinds of texts that a message has.
@@ -317,10 +326,16 @@ impl<'c> Places<'c> {
         Ok(other.map(|(other, _)| *other))
     }
 
+    /// The place of texts of which all are known.
+    fn found(&self, owner: (usize, Kind)) -> Option<Range<usize>> {
+        let place = self.all.binary_search_by_key(&owner, |(owner, _)| *owner).ok()?;
+        Some(self.all[place].1.clone())
+    }
+
     /// The bytes of a kind of text, as in `known`.
     pub fn of(&mut self, message: usize, kind: Kind) -> Result<Option<Range<usize>>, Error> {
         if self.is_complete {
-            return Ok(self.known.get(&(message, kind)).cloned().flatten());
+            return Ok(self.found((message, kind)));
         }
         if let Some(known) = self.known.get(&(message, kind)) {
             return Ok(known.clone());

@@ -1,12 +1,13 @@
 //! `dict`: keys in the order in which they came.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use foldhash::HashMap;
 
 use super::compare::{equal, hashable};
 use super::{DEEPEST, HEAVIEST, Value};
 use crate::error::{Result, limit};
+use crate::json::PrintedJson;
 
 /// A `dict`.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +17,8 @@ pub struct Dict {
     weight: u64,
     /// The places of keys that are texts, once there are more than [`FEW`] keys.
     places: HashMap<Arc<str>, usize>,
+    /// Its JSON, once it was printed, if it is to be remembered.
+    json: Option<Arc<OnceLock<PrintedJson>>>,
 }
 
 /// Up to this number of keys, each key is compared.
@@ -41,6 +44,15 @@ impl Dict {
     /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// The dict, which remembers its JSON as it is printed first.
+    pub(crate) fn with_json(self) -> Dict {
+        Dict { json: Some(Arc::default()), ..self }
+    }
+
+    pub(crate) fn json(&self) -> Option<&OnceLock<PrintedJson>> {
+        self.json.as_deref()
     }
 
     pub(crate) fn depth(&self) -> u16 {
@@ -83,6 +95,7 @@ impl Dict {
 
     pub(crate) fn insert(&mut self, key: Value, value: Value) -> Result<()> {
         hashable(&key)?;
+        self.json = None;
         self.depth = self.depth.max(value.depth().max(key.depth()) + 1);
         if self.depth > DEEPEST {
             return limit("a value that is nested too deeply");

@@ -230,6 +230,24 @@ impl Value {
         Ok(Value::Dict(Arc::new(dict)))
     }
 
+    /// The value; a `dict` remembers its JSON as it is printed first. (That is for one that many chats have.)
+    pub fn with_json(self) -> Value {
+        match self {
+            Value::Dict(dict) => Value::Dict(Arc::new(Arc::unwrap_or_clone(dict).with_json())),
+            other => other,
+        }
+    }
+
+    /// Whether this is a `dict` that remembers its JSON.
+    pub fn has_json(&self) -> bool {
+        self.as_dict().is_some_and(|dict| dict.json().is_some())
+    }
+
+    /// Whether two values are one `dict`, and not only equal.
+    pub fn is_same(&self, other: &Value) -> bool {
+        matches!((self, other), (Value::Dict(a), Value::Dict(b)) if Arc::ptr_eq(a, b))
+    }
+
     pub(crate) fn hint(message: &str) -> Value {
         Value::Undefined(MissingValue { of: MissingFrom::Hint, name: message.into() })
     }

@@ -12,7 +12,7 @@ use super::sequences::Sequences;
 use super::spelled::SpelledControl;
 use super::template_renderer::Templates;
 use crate::batch::Batch;
-use crate::chat::{Conversations, EARLIER_THINKING, Json, LeftOutCounts, ReadSettings};
+use crate::chat::{Conversations, EARLIER_THINKING, Json, KnownTools, LeftOutCounts, ReadSettings};
 use crate::error::Result;
 use crate::record::tokens::{Identity, TokensBuilder};
 use crate::stage::{Chats, FromChats, WITHOUT_THINKING};
@@ -100,9 +100,10 @@ impl ChatTok {
     pub fn worker(&self) -> ChatTokWorker<'_> {
         let renderer = self.rendering.renderer();
         let (made, builder) = (Sequences::new(self.limit), TokensBuilder::default());
+        let known_tools = KnownTools::default();
         let maker: Box<dyn FromChats + Send + '_> = match self.takes_pairs() {
             true => Box::new(PairMaker::new(renderer, self)),
-            false => Box::new(Maker { renderer, made, builder, stage: self }),
+            false => Box::new(Maker { renderer, made, builder, known_tools, stage: self }),
         };
         ChatTokWorker { stage: self, maker }
     }
@@ -193,10 +194,15 @@ struct Maker<'t> {
     renderer: Box<dyn Renderer + 't>,
     made: Sequences,
     builder: TokensBuilder,
+    known_tools: KnownTools,
     stage: &'t ChatTok,
 }
 
 impl FromChats for Maker<'_> {
+    fn known_tools(&mut self) -> &mut KnownTools {
+        &mut self.known_tools
+    }
+
     fn make(&mut self, chat: Json<'_>, left_out: &mut LeftOutCounts) -> Result<usize, String> {
         self.made.clear();
         self.renderer.render(chat, left_out, &mut self.made)?;

@@ -47,20 +47,45 @@ pub struct MarkedChat {
     pub count: u64,
 }
 
+/// Tools of many chats, which spell no control token.
+#[derive(Debug, Default)]
+pub struct PlainTools(Vec<Value>);
+
+/// The most that are kept.
+const MOST_PLAIN: usize = 64;
+
+impl PlainTools {
+    fn has(&self, tool: &Value) -> bool {
+        self.0.iter().any(|plain| plain.is_same(tool))
+    }
+
+    fn add(&mut self, tools: &[Value]) {
+        for tool in tools.iter().filter(|tool| tool.has_json()) {
+            if !self.has(tool) {
+                self.0.truncate(MOST_PLAIN - 1);
+                self.0.insert(0, tool.clone());
+            }
+        }
+    }
+}
+
 /// Puts marks around the control tokens that the texts of a chat spell; none if they spell none.
 pub fn marked(
     chat: &TemplateChat,
     control: &ControlTokens,
     own: OwnMarks,
     refuses: bool,
+    plain: &mut PlainTools,
 ) -> Result<Option<MarkedChat>, String> {
     let mut spells = false;
-    each_text_of(chat, &mut |text| spells |= control.in_text(text).next().is_some());
+    let others = chat.tools.iter().filter(|tool| !plain.has(tool));
+    each_text_of(chat, others, &mut |text| spells |= control.in_text(text).next().is_some());
     if !spells {
+        plain.add(&chat.tools);
         return Ok(None);
     }
     let mut texts = Vec::new();
-    each_text_of(chat, &mut |text| texts.push(text));
+    each_text_of(chat, chat.tools.iter(), &mut |text| texts.push(text));
     let marks =
         Marks::beside(&texts).ok_or("the texts have every character that could mark them")?;
     let mut marking = Marking { control, marks, refuses, count: 0, refused: None };
@@ -156,8 +181,12 @@ fn each_content<'m>(message: &'m TemplateMessage, see: &mut dyn FnMut(&'m str)) 
     message.value.get("content").into_iter().for_each(|content| each_text(content, see));
 }
 
-fn each_text_of<'c>(chat: &'c TemplateChat, see: &mut dyn FnMut(&'c str)) {
+fn each_text_of<'c>(
+    chat: &'c TemplateChat,
+    tools: impl Iterator<Item = &'c Value>,
+    see: &mut dyn FnMut(&'c str),
+) {
     let messages = chat.messages.iter().map(|message| &message.value);
     let variables = chat.variables.iter().map(|(_, value)| value);
-    messages.chain(&chat.tools).chain(variables).for_each(|value| each_text(value, see));
+    messages.chain(tools).chain(variables).for_each(|value| each_text(value, see));
 }

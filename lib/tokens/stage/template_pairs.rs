@@ -48,7 +48,11 @@ impl TemplateRenderer<'_> {
     }
 
     /// Marks the control tokens that the texts of a chat spell.
-    fn answer_chat(&self, chat: TemplateChat, out: &mut TokenPair) -> Result<AnswerChat, String> {
+    fn answer_chat(
+        &mut self,
+        chat: TemplateChat,
+        out: &mut TokenPair,
+    ) -> Result<AnswerChat, String> {
         let (chat, marks) = match self.marked(&chat)? {
             None => (chat, None),
             Some(MarkedChat { chat, marks, count }) => {

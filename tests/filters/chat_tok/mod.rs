@@ -1,5 +1,6 @@
 //! chat-tok: chats through the templates and tokenizers of models, against transformers.
 
+mod again;
 mod built_in;
 mod downstream;
 mod fit;
