@@ -291,46 +291,46 @@ impl Pass<'_> {
             }
         }
         let Some(ends) = &mut self.ends else { return };
-        let mut at = part.start;
         let ids = &self.ids[first..];
-        if let NormalText::Same(text) = normal
-            && text[part.clone()].is_ascii()
-        {
-            return append_ends(ids, self.tokens, part, base, ends);
-        }
-        // The end of each token, and the end of the character that it ends in.
-        let places = ids.iter().map(|&id| {
+        let NormalText::Other(changed) = normal else {
+            return append_ends(ids, self.tokens, (text, part), base, ends);
+        };
+        let mut at = part.start;
+        ends.extend(ids.iter().map(|&id| {
             at += self.tokens.length(id as u32);
             let end = at.min(part.end);
-            let within = text.as_bytes()[end..].iter();
-            let within = within.take_while(|byte| **byte & 0xc0 == 0x80).count();
-            (end, end + within)
-        });
-        match normal {
-            NormalText::Same(_) => ends.extend(places.map(|(_, end)| base + end)),
-            NormalText::Other(changed) => ends.extend(places.map(|place| match place {
-                (end, whole) if end == whole => base + changed.original_end(end),
-                (_, whole) => base + changed.original_end_within(whole),
-            })),
-        }
+            match end_of_character(text, end) {
+                whole if whole == end => base + changed.original_end(end),
+                whole => base + changed.original_end_within(whole),
+            }
+        }));
     }
 }
 
-/// Appends the ends of the tokens of a part that is ASCII: no token ends within a character. (It is a function of its own,
-/// which need not read again where the table is. Chats in English: 10,000 to 20,000 of 250,000 to 500,000 instructions.)
+/// Appends the ends of the tokens of a part of a text. (A function of its own need not read again where the table is. Of
+/// 250,000 instructions for a chat, this takes 5,000, and not 13,000.)
 #[inline(never)]
 fn append_ends(
     ids: &[i32],
     tokens: &TokenTable,
-    part: Range<usize>,
+    (text, part): (&str, Range<usize>),
     base: usize,
     ends: &mut Vec<usize>,
 ) {
     let mut at = part.start;
     ends.extend(ids.iter().map(|&id| {
         at += tokens.length(id as u32);
-        base + at.min(part.end)
+        base + end_of_character(text, at.min(part.end))
     }));
+}
+
+/// The end of the character that a token ends in.
+#[inline(always)]
+fn end_of_character(text: &str, mut end: usize) -> usize {
+    while text.as_bytes().get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
+        end += 1;
+    }
+    end
 }
 
 /// Whether a match is a token, and not text.

@@ -112,19 +112,35 @@ fn tool<'r>(given: &'r Json<'r>) -> Result<Tool<'r>, String> {
     if let Some(other) = parameters.as_ref().filter(|parameters| !parameters.is_object()) {
         return Err(format!("parameters of {name}: a {}, wanted an object", other.type_name()));
     }
-    let parameters = parameters.map(|schema| match bare_properties(&schema) {
+    let parameters = match given {
+        Json::Known(_) => parameters,
+        _ => parameters.map(corrected),
+    };
+    Ok(Tool { name, description: function.get("description"), parameters, given })
+}
+
+/// Returns a schema of parameters in its own form, without nulls.
+fn corrected<'r>(schema: Cow<'r, Json<'r>>) -> Cow<'r, Json<'r>> {
+    let schema = match bare_properties(&schema) {
         Some(schema) => Cow::Owned(schema),
         None => schema,
-    });
-    let parameters = parameters.map(|schema| {
-        if !has_nulls(&schema, Members::Keywords) {
-            return schema;
-        }
-        let mut schema = schema.into_owned();
-        remove_nulls(&mut schema, Members::Keywords);
-        Cow::Owned(schema)
-    });
-    Ok(Tool { name, description: function.get("description"), parameters, given })
+    };
+    if !has_nulls(&schema, Members::Keywords) {
+        return schema;
+    }
+    let mut schema = schema.into_owned();
+    remove_nulls(&mut schema, Members::Keywords);
+    Cow::Owned(schema)
+}
+
+/// Whether a declaration is read as it is, whatever record it is in: `{"type": "function", "function": {..}}`.
+pub fn is_read_as_it_is(given: &Json<'_>) -> bool {
+    let is_plain = given.entries().len() == 2
+        && given.get("type").and_then(Json::text) == Some("function")
+        && given.get("function").is_some_and(Json::is_object)
+        && given.refuse_nan("").is_ok();
+    is_plain
+        && tool(given).is_ok_and(|tool| matches!(tool.parameters, None | Some(Cow::Borrowed(_))))
 }
 
 /// Returns the schema of parameters that are given without one, as xLAM has them: `{NAME: {type, description}}`, with

@@ -120,7 +120,10 @@ fn dict(of: &Dict, change: &mut dyn FnMut(&Entry) -> Option<Entry>) -> Option<Va
 
 /// Replaces values of a dict for which `change` returns another.
 fn changed(of: &Value, change: &mut dyn FnMut(&str, &Value) -> Option<Value>) -> Option<Value> {
-    dict(of.as_dict()?, &mut |(key, value)| Some((key.clone(), change(key.as_text()?, value)?)))
+    dict(of.as_dict()?, &mut |(key, value)| {
+        let other = change(key.as_text()?, value)?;
+        Some((key.clone(), other))
+    })
 }
 
 fn text(value: &Value, kind: Kind, marks: &mut dyn Marks) -> Option<Value> {

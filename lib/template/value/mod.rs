@@ -230,7 +230,8 @@ impl Value {
         Ok(Value::Dict(Arc::new(dict)))
     }
 
-    /// The value; a `dict` remembers its JSON as it is printed first. (That is for one that many chats have.)
+    /// The value; a `dict` remembers its JSON as it is printed first. (That is for one that many chats have:
+    /// printing 8 tools of 1 kB twice takes a third of the time of a chat.)
     pub fn with_json(self) -> Value {
         match self {
             Value::Dict(dict) => Value::Dict(Arc::new(Arc::unwrap_or_clone(dict).with_json())),
