@@ -35,7 +35,7 @@ pub struct Encoder {
 /// An encoder of one of our own engines.
 enum EngineEncoder {
     Bytes(VocabularyEncoder),
-    Characters(CharacterEncoder),
+    Characters(Box<CharacterEncoder>),
 }
 
 impl EngineEncoder {
@@ -60,7 +60,9 @@ impl Encoder {
     pub(crate) fn new(tokenizer: &Tokenizer) -> Self {
         let own = match &tokenizer.0.engine {
             Engine::Fast(fast) => Some(EngineEncoder::Bytes(fast.encoder())),
-            Engine::Characters(characters) => Some(EngineEncoder::Characters(characters.encoder())),
+            Engine::Characters(characters) => {
+                Some(EngineEncoder::Characters(characters.encoder().into()))
+            }
             Engine::Reference(_) => None,
         };
         let texts = TokenCache::new(token_cache::TEXTS);
