@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::types::*;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, ListArray, MapArray, PrimitiveArray, StringViewArray,
-    StructArray, new_null_array,
+    StructArray, downcast_integer, new_null_array,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_cast::cast::{CastOptions, cast_with_options};
@@ -87,10 +87,40 @@ pub(super) fn cast_column(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, 
 /// A function that casts the members or items of a column.
 type Cast = fn(&ArrayRef, &DataType) -> Result<ArrayRef, String>;
 
-/// Uses the crate's cast, where it loses nothing.
+/// Uses the crate's cast, where it loses nothing. (Integers of tokens and masks, which are many, are cast
+/// here: the crate is not built to be fast.)
 pub(super) fn plain_cast(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
+    let cast = match to {
+        DataType::Int32 => integers_as::<Int32Type>(column),
+        DataType::UInt8 => integers_as::<UInt8Type>(column),
+        _ => None,
+    };
+    if let Some(cast) = cast {
+        return cast;
+    }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(column, to, &options).map_err(|error| error.to_string())
+}
+
+/// Casts a column of integers; returns `None` for one of another type.
+fn integers_as<T: ArrowPrimitiveType>(column: &ArrayRef) -> Option<Result<ArrayRef, String>>
+where
+    T::Native: TryFrom<i8> + TryFrom<i16> + TryFrom<i32> + TryFrom<i64>,
+    T::Native: TryFrom<u8> + TryFrom<u16> + TryFrom<u32> + TryFrom<u64>,
+{
+    macro_rules! cast {
+        ($from:ty) => {{
+            let cast = column.as_primitive::<$from>().try_unary::<_, T, String>(|value| {
+                let no_fit = |_| format!("{value} is not {}", T::DATA_TYPE);
+                T::Native::try_from(value).map_err(no_fit)
+            });
+            Some(cast.map(|cast| Arc::new(cast) as ArrayRef))
+        }};
+    }
+    downcast_integer! {
+        column.data_type() => (cast),
+        _ => None
+    }
 }
 
 /// Casts the members of structs, each found by its name. (If some names are missing, the crate's own cast
