@@ -269,3 +269,32 @@ where
     };
     texts.iter().map(|text| text.map(value).transpose()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Int64Array, UInt64Array};
+
+    use super::*;
+
+    #[test]
+    fn integers_of_tokens_and_masks_fit_or_are_named() {
+        let cast = |column: ArrayRef, to: &DataType| {
+            plain_cast(&column, to).map(|cast| plain_cast(&cast, &DataType::Int64).unwrap())
+        };
+        let wide = |values: &[Option<i64>]| -> ArrayRef {
+            Arc::new(values.to_vec().into_iter().collect::<Int64Array>())
+        };
+        let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
+        let known = wide(&[Some(least), None, Some(most)]);
+        assert_eq!(&cast(known.clone(), &DataType::Int32).unwrap(), &known);
+        for (value, to) in
+            [(least - 1, "Int32"), (most + 1, "Int32"), (-1, "UInt8"), (256, "UInt8")]
+        {
+            let of = if to == "Int32" { DataType::Int32 } else { DataType::UInt8 };
+            let cause = cast(wide(&[None, Some(value)]), &of).unwrap_err();
+            assert_eq!(cause, format!("{value} is not {to}"));
+        }
+        let wide: ArrayRef = Arc::new(UInt64Array::from(vec![u64::MAX]));
+        assert_eq!(cast(wide, &DataType::Int32).unwrap_err(), format!("{} is not Int32", u64::MAX));
+    }
+}
