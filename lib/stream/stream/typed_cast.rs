@@ -282,7 +282,7 @@ mod tests {
             plain_cast(&column, to).map(|cast| plain_cast(&cast, &DataType::Int64).unwrap())
         };
         let wide = |values: &[Option<i64>]| -> ArrayRef {
-            Arc::new(values.to_vec().into_iter().collect::<Int64Array>())
+            Arc::new(values.iter().copied().collect::<Int64Array>())
         };
         let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
         let known = wide(&[Some(least), None, Some(most)]);
