@@ -38,9 +38,9 @@ pub(super) fn short_string_end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
     for _ in 0..2 {
         let word = u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?);
-        let quotes = zeros(word ^ ONES * u64::from(b'"'));
+        let quotes = zeros(word ^ (ONES * u64::from(b'"')));
         let controls = word.wrapping_sub(ONES * 0x20) & !word & TOPS;
-        let found = quotes | zeros(word ^ ONES * u64::from(b'\\')) | controls;
+        let found = quotes | zeros(word ^ (ONES * u64::from(b'\\'))) | controls;
         if found != 0 {
             let at = at + found.trailing_zeros() as usize / 8;
             return (bytes[at] == b'"').then_some(at);
