@@ -2,7 +2,8 @@
 
 use gristmill_models::{EngineChoice, EngineKind, Folder, Special};
 
-use crate::small::{MERGES, folder, open, tokenizer};
+use crate::models::compare_text;
+use crate::small::{MERGES, folder, open, sentencepiece, tokenizer};
 
 fn text() -> String {
     tokenizer(&MERGES).to_string()
@@ -161,6 +162,30 @@ fn both_engines_encode_a_small_file() {
             ends.clear();
             encoder.encode_within("<think>", special, &mut ids, &mut ends).unwrap();
             assert_eq!((ids.len(), ends.len(), ends.last()), (expected, expected, Some(&7)));
+        }
+    }
+}
+
+/// Long texts that begin alike: what was encoded before is remembered, line by line.
+#[test]
+fn texts_that_come_again_have_the_same_ids_and_ends() {
+    let characters = ["h", "e", "l", "o", "a", "\n"];
+    let merges = [["h", "e"], ["l", "l"], ["\n", "he"]];
+    for file in [text(), sentencepiece(&characters, &merges, false).to_string()] {
+        let [own, reference] = [EngineChoice::Fastest, EngineChoice::Reference]
+            .map(|choice| open(&file, choice).unwrap());
+        assert_eq!(own.tokenizer().engine(), EngineKind::Fast, "{}", own.tokenizer().engine_note());
+        let mut one = own.tokenizer().encoder();
+        let mut other = reference.tokenizer().encoder();
+        let lines = ["hello", "he", "/hell", "é hello", "    oh", "\"a\""];
+        for number in 0..60 {
+            let count = 50 + number % 5 * 60;
+            let lines = (0..count).map(|at| lines[(at * at + at / 7) % lines.len()]);
+            let text = lines
+                .chain([["", "hello", "/", "<|end|>é"][number % 4]])
+                .collect::<Vec<_>>()
+                .join("\n");
+            compare_text(&mut one, &mut other, &text, Special::Tokens);
         }
     }
 }
