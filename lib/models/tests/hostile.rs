@@ -109,6 +109,19 @@ fn merges_of_no_token_are_refused() {
     refused(&merge(json!(7)), "merge 3 is a number, and not two tokens");
 }
 
+/// (Some readers of JSON take the first of two fields, others the last.)
+#[test]
+fn lists_that_are_there_twice_are_refused() {
+    let text = whole(|_| {});
+    for other in ["\"vocab\":{}", "\"merges\":null", "\"merges\":[]"] {
+        let name = other.split('"').nth(1).unwrap();
+        let twice = text.replacen("\"model\":{", &format!("\"model\":{{{other},"), 1);
+        refused(&twice, &format!("duplicate field `{name}`"));
+    }
+    let twice = text.replacen("\"model\":{", "\"model\":{\"vocab\":{}},\"model\":{", 1);
+    refused(&twice, "duplicate field");
+}
+
 #[test]
 fn counts_and_lengths_are_bounded() {
     let mut many = String::with_capacity(30 << 20);
