@@ -27,8 +27,8 @@ fn is_special(byte: u8) -> bool {
     byte == b'"' || byte == b'\\' || byte < 0x20
 }
 
-/// Returns the end of a string of at most 16 bytes without escapes; none for others, and for errors. (A search for the end of longer
-/// ones takes twice the instructions for a key or a token.)
+/// Returns the end of a string of at most 16 bytes without escapes; none for others, and for errors. (A search for the
+/// end of longer ones takes twice the instructions for a key or a token.)
 #[inline]
 pub(super) fn short_string_end(bytes: &[u8], start: usize) -> Option<usize> {
     const ONES: u64 = u64::MAX / 0xff;

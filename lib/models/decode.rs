@@ -124,8 +124,8 @@ impl TokenTable {
         appended
     }
 
-    /// The bytes of each id that text may be encoded to, before the added tokens are taken: none for an id that no token
-    /// has, or whose token has a character that is no byte. (No merges make those: they are added tokens.)
+    /// The bytes of each id that text may be encoded to, before the added tokens are taken: none for an id that no
+    /// token has, or whose token has a character that is no byte. (No merges make those: they are added tokens.)
     pub fn bytes(&self) -> Vec<&[u8]> {
         let mut tokens: Vec<&[u8]> =
             (0..self.len()).map(|id| self.get(id).unwrap_or_default()).collect();

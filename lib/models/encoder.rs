@@ -194,9 +194,10 @@ impl Pass<'_> {
         self.encode_known(&text[start..], start, texts);
     }
 
-    /// Encodes a part without added tokens of the first pass; what came before is not encoded again: headers of messages,
-    /// and system texts with tools, which are the same in a whole file. (Chats of Qwen 3 with 8 tools, 10 kB, that are the same in
-    /// all: 2.0 million instructions a chat and not 2.3. Chats of distinct texts: a thousandth less, for their headers.)
+    /// Encodes a part without added tokens of the first pass; what came before is not encoded again: headers of
+    /// messages, and system texts with tools, which are the same in a whole file. (Chats of Qwen 3 with 8 tools, 10 kB,
+    /// that are the same in all: 2.0 million instructions a chat and not 2.3. Chats of distinct texts: a thousandth
+    /// less, for their headers.)
     fn encode_known(&mut self, text: &str, base: usize, texts: &mut TokenCache) {
         if self.special != Special::Tokens || self.ends.is_none() {
             return self.encode_between(text, base);
@@ -234,8 +235,8 @@ impl Pass<'_> {
         self.encode_between(&text[new..], base + new);
     }
 
-    /// The end of a part of a text that has the same tokens by itself: behind a line break that is followed by a character
-    /// that no engine joins with it.
+    /// The end of a part of a text that has the same tokens by itself: behind a line break that is followed by a
+    /// character that no engine joins with it.
     fn part_end(&self, text: &str, start: usize) -> usize {
         let bytes = text.as_bytes();
         if self.added.have_lines {
@@ -309,8 +310,8 @@ impl Pass<'_> {
     }
 }
 
-/// Appends the ends of the tokens of a part of a text. (A function of its own need not read again where the table is. Of
-/// 250,000 instructions for a chat, this takes 5,000, and not 13,000.)
+/// Appends the ends of the tokens of a part of a text. (A function of its own need not read again where the table is.
+/// Of 250,000 instructions for a chat, this takes 5,000, and not 13,000.)
 #[inline(never)]
 fn append_ends(
     ids: &[i32],

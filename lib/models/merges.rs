@@ -23,8 +23,8 @@ pub fn pair_key(left: u32, right: u32) -> u64 {
     u64::from(left) << 32 | u64::from(right)
 }
 
-/// The ids of a vocabulary by the texts of its tokens, which stand side by side. (In a map of texts, look-ups took half of all the
-/// time to open a model.)
+/// The ids of a vocabulary by the texts of its tokens, which stand side by side. (In a map of texts, look-ups took half
+/// of all the time to open a model.)
 struct Ids {
     texts: String,
     /// The start and end of each id's text.

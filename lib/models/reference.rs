@@ -28,8 +28,8 @@ impl Reference {
         guarded(|| without_merges(file, text).map(|tokenizer| Self(RwLock::new(tokenizer))))
     }
 
-    /// Makes a tokenizer from a file that [`guard::check`] took, and its merges. (The crate's own reader tries one form of
-    /// merges after another, and takes 500 MB for Gemma's.)
+    /// Makes a tokenizer from a file that [`guard::check`] took, and its merges. (The crate's own reader tries one form
+    /// of merges after another, and takes 500 MB for Gemma's.)
     pub fn with_merges(file: TokenizerFile, merges: Vec<(String, String)>) -> Result<Self, String> {
         guarded(|| with_merges(file, merges).map(|tokenizer| Self(RwLock::new(tokenizer))))
     }

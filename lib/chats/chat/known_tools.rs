@@ -1,4 +1,5 @@
-//! Declarations of tools that come again: the chats of a file share some of them, which are read, and made values of, once.
+//! Declarations of tools that come again: the chats of a file share some of them, which are read, and made values of,
+//! once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -19,8 +20,8 @@ pub struct KnownTool {
     value: OnceLock<Result<Value, String>>,
 }
 
-/// The declarations that one thread has seen twice. (Chats of Qwen 3 with the same 8 tools of 1 kB: 0.77 million instructions a
-/// chat and not 2.0, with what is printed of them; where all tools differ, a thousandth more or less.)
+/// The declarations that one thread has seen twice. (Chats of Qwen 3 with the same 8 tools of 1 kB: 0.77 million
+/// instructions a chat and not 2.0, with what is printed of them; where all tools differ, a thousandth more or less.)
 #[derive(Debug, Default)]
 pub struct KnownTools {
     /// By the hash of their first bytes.

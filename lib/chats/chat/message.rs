@@ -190,11 +190,7 @@ fn read_fields<'r>(
     left_out: &mut LeftOutCounts,
 ) -> Result<Draft<'r>, String> {
     // (Most messages have no other field: looking for each takes a twentieth of the time of a chat.)
-    if object
-        .entries()
-        .iter()
-        .all(|(key, _)| ["role", "content", "from", "value"].contains(&&**key))
-    {
+    if object.entries().iter().all(|(key, _)| KNOWN.contains(&&**key)) {
         return Ok(draft);
     }
     if let Some(key) = HARMONY.iter().find(|key| object.get(key).is_some()) {

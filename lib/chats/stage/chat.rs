@@ -99,9 +99,10 @@ impl ChatHarmony {
     /// Converts a batch of chats to conversations.
     pub fn convert(&self, batch: Batch) -> Result<Batch> {
         let rows = Rows::new(self.metadata_fields.len());
-        let (texts, made, metadata, known_tools) = Default::default();
-        let mut maker = Maker { stage: self, rows, texts, made, metadata, known_tools };
-        self.chats.convert(batch, self.conversations.read_settings(), &mut maker)
+        let (texts, made, metadata) = Default::default();
+        let mut maker = Maker { stage: self, rows, texts, made, metadata };
+        let known = &mut KnownTools::default();
+        self.chats.convert(batch, self.conversations.read_settings(), known, &mut maker)
     }
 
     /// Returns the text of `metadata_json`, and of each field.
@@ -144,14 +145,9 @@ struct Maker<'s> {
     texts: Vec<u8>,
     made: Vec<Range<usize>>,
     metadata: Vec<Option<String>>,
-    known_tools: KnownTools,
 }
 
 impl FromChats for Maker<'_> {
-    fn known_tools(&mut self) -> &mut KnownTools {
-        &mut self.known_tools
-    }
-
     fn make(&mut self, chat: Json<'_>, left_out: &mut LeftOutCounts) -> Result<usize, String> {
         self.texts.clear();
         self.metadata = self.stage.metadata(&chat)?;

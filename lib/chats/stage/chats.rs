@@ -24,9 +24,6 @@ pub struct Chats {
 
 /// Makes records of chats, on one thread.
 pub trait FromChats {
-    /// Returns the tools that it knows.
-    fn known_tools(&mut self) -> &mut KnownTools;
-
     /// Makes the records of a chat, and returns how many. The error says why it is refused.
     fn make(&mut self, chat: Json<'_>, left_out: &mut LeftOutCounts) -> Result<usize, String>;
 
@@ -48,11 +45,13 @@ impl Chats {
         Chats { ids: ChatIds::new(id_field), left_out, counts }
     }
 
-    /// Converts a batch of chats. The settings are those with which they are read.
+    /// Converts a batch of chats. The settings are those with which they are read; `known` are the tools of earlier
+    /// ones.
     pub fn convert(
         &self,
         mut batch: Batch,
         settings: &ReadSettings,
+        known: &mut KnownTools,
         maker: &mut (impl FromChats + ?Sized),
     ) -> Result<Batch> {
         let records = batch.records.clone();
@@ -63,7 +62,7 @@ impl Chats {
         batch.progress = Some(records.num_rows() as u64);
         for row in 0..records.num_rows() {
             let (mut left_out, mut id) = (LeftOutCounts::default(), None);
-            let chat = Json::parse_record(texts.value(row), maker.known_tools());
+            let chat = Json::parse_record(texts.value(row), known);
             let chat = chat.map_err(|error| format!("invalid JSON: {error}"));
             let made = chat.and_then(|chat| {
                 id = Some(self.ids.of(&chat)?);

@@ -175,8 +175,8 @@ impl NumberedMarks {
 }
 
 impl FoundMarks {
-    /// The places of texts, from the first mark of a kind to its last; a name counts where it is shown first. In the order
-    /// of messages and kinds.
+    /// The places of texts, from the first mark of a kind to its last; a name counts where it is shown first. In the
+    /// order of messages and kinds.
     fn places(&self, is_wanted: impl Fn(usize) -> bool) -> KnownPlaces {
         let wanted = self.0.iter().filter(|(_, owner, _)| is_wanted(owner.0));
         let mut marks: Vec<_> = wanted.map(|(_, owner, at)| (*owner, *at)).collect();

@@ -29,8 +29,8 @@ type Bytes = [u8; 32];
 /// Merging makes a character from its bytes in steps. It always takes the lowest id, so a merge across
 /// a border comes before the next step only if its id is lower.
 ///
-/// Characters of a block that is not `known` (no surrogates) get an entry that is right for every character but slow: no id, and every byte
-/// in both sets. Returns `None` if there are too many sets.
+/// Characters of a block that is not `known` (no surrogates) get an entry that is right for every character but slow:
+/// no id, and every byte in both sets. Returns `None` if there are too many sets.
 pub fn table(tokens: &[&[u8]], pairs: &Pairs, known: impl Fn(u32) -> bool) -> Option<Characters> {
     let steps = Steps::new(tokens, pairs);
     let mut numbers = HashMap::default();

@@ -100,12 +100,11 @@ impl ChatTok {
     pub fn worker(&self) -> ChatTokWorker<'_> {
         let renderer = self.rendering.renderer();
         let (made, builder) = (Sequences::new(self.limit), TokensBuilder::default());
-        let known_tools = KnownTools::default();
         let maker: Box<dyn FromChats + Send + '_> = match self.takes_pairs() {
             true => Box::new(PairMaker::new(renderer, self)),
-            false => Box::new(Maker { renderer, made, builder, known_tools, stage: self }),
+            false => Box::new(Maker { renderer, made, builder, stage: self }),
         };
-        ChatTokWorker { stage: self, maker }
+        ChatTokWorker { stage: self, maker, known_tools: KnownTools::default() }
     }
 
     fn takes_pairs(&self) -> bool {
@@ -179,13 +178,14 @@ impl ChatTok {
 pub struct ChatTokWorker<'t> {
     stage: &'t ChatTok,
     maker: Box<dyn FromChats + Send + 't>,
+    known_tools: KnownTools,
 }
 
 impl ChatTokWorker<'_> {
     /// Converts a batch of chats to tokens.
     pub fn convert(&mut self, batch: Batch) -> Result<Batch> {
         let ChatTok { chats, rendering, .. } = self.stage;
-        chats.convert(batch, rendering.read_settings(), &mut *self.maker)
+        chats.convert(batch, rendering.read_settings(), &mut self.known_tools, &mut *self.maker)
     }
 }
 
@@ -194,15 +194,10 @@ struct Maker<'t> {
     renderer: Box<dyn Renderer + 't>,
     made: Sequences,
     builder: TokensBuilder,
-    known_tools: KnownTools,
     stage: &'t ChatTok,
 }
 
 impl FromChats for Maker<'_> {
-    fn known_tools(&mut self) -> &mut KnownTools {
-        &mut self.known_tools
-    }
-
     fn make(&mut self, chat: Json<'_>, left_out: &mut LeftOutCounts) -> Result<usize, String> {
         self.made.clear();
         self.renderer.render(chat, left_out, &mut self.made)?;

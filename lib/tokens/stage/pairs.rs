@@ -5,7 +5,7 @@ use arrow_array::RecordBatch;
 
 use super::chat_tok::{ChatTok, Renderer};
 use super::lengths::{Length, LengthCounts, TooLong};
-use crate::chat::{Json, KnownTools, LeftOutCounts, SAME};
+use crate::chat::{Json, LeftOutCounts, SAME};
 use crate::error::Result;
 use crate::record::pairs::{Identity, PairBuilder};
 use crate::stage::FromChats;
@@ -30,13 +30,11 @@ pub struct PairMaker<'t> {
     stage: &'t ChatTok,
     pair: TokenPair,
     builder: PairBuilder,
-    known_tools: KnownTools,
 }
 
 impl<'t> PairMaker<'t> {
     pub fn new(renderer: Box<dyn Renderer + 't>, stage: &'t ChatTok) -> PairMaker<'t> {
-        let (pair, builder, known_tools) = Default::default();
-        PairMaker { renderer, stage, pair, builder, known_tools }
+        PairMaker { renderer, stage, pair: TokenPair::default(), builder: PairBuilder::default() }
     }
 
     /// Whether the pair is short enough. (Without a part of its prompt or answer it would be another one.)
@@ -63,10 +61,6 @@ impl<'t> PairMaker<'t> {
 }
 
 impl FromChats for PairMaker<'_> {
-    fn known_tools(&mut self) -> &mut KnownTools {
-        &mut self.known_tools
-    }
-
     fn make(&mut self, record: Json<'_>, left_out: &mut LeftOutCounts) -> Result<usize, String> {
         let TokenPair { prompt, answers, spelled } = &mut self.pair;
         prompt.clear();

@@ -47,7 +47,8 @@ pub struct MarkedChat {
     pub count: u64,
 }
 
-/// Tools of many chats, which spell no control token. (Looking through 8 tools of 1 kB takes a tenth of the time of a chat.)
+/// Tools of many chats, which spell no control token. (Looking through 8 tools of 1 kB takes a tenth of the time of a
+/// chat.)
 #[derive(Debug, Default)]
 pub struct PlainTools(Vec<Value>);
 

@@ -431,8 +431,8 @@ pub(super) fn is_turn(found: &FoundTurns, message: usize) -> bool {
     found.turns.binary_search_by_key(&message, |turn| turn.message).is_ok()
 }
 
-/// Whether a text holds another. (Most texts begin with it. Else its beginning is looked for first: preparing a search for the whole of a long text takes a
-/// quarter of the time of a chat.)
+/// Whether a text holds another. (Most texts begin with it. Else its beginning is looked for first: preparing a search
+/// for the whole of a long text takes a quarter of the time of a chat.)
 fn holds(text: &str, part: &str) -> bool {
     let [text, part] = [text, part].map(str::as_bytes);
     if text.starts_with(part) {
