@@ -85,9 +85,15 @@ impl Drop for HeldSignals {
     fn drop(&mut self) {
         self.0 = None;
         // A signal that has waited ends the process now.
-        while IS_ENDING.load(Ordering::SeqCst) {
-            std::thread::park();
-        }
+        end_if_told_to_stop();
+    }
+}
+
+/// Does not return if a signal has come that ends the process. What such a process says is not wanted any more: that a
+/// program failed, for example, which the same signal has ended.
+pub fn end_if_told_to_stop() {
+    while IS_ENDING.load(Ordering::SeqCst) {
+        std::thread::park();
     }
 }
 

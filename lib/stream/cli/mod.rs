@@ -121,6 +121,7 @@ fn in_plain_words<A: Parser>(error: clap::Error, arguments: &[OsString]) -> clap
 /// code.
 fn exit_code(outcome: Result<()>, tool: &Tool) -> ExitCode {
     let Err(error) = outcome else { return ExitCode::SUCCESS };
+    signals::end_if_told_to_stop();
     if error.failure().is_none() || tool.is_verbose {
         tool.tell(&error.to_string());
     }
