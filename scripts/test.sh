@@ -25,7 +25,7 @@ all=(--release "$@") units=()
 if (($# == 0)); then
     all+=(--exclude gristmill-peers --workspace)
     units=(--release)
-    for crate in stream=0 chats=0 tokens=0 npy=0 games=1 puzzles=1; do
+    for crate in stream=0 chats=0 tokens=0 rows=0 npy=0 games=1 puzzles=1; do
         name=gristmill-${crate%=*}
         all+=(--exclude "$name")
         units+=(--package "$name")

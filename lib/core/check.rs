@@ -4,4 +4,4 @@
 pub use gristmill_games::check::{GameGate, PoolFamily, check_game};
 #[cfg(feature = "puzzles")]
 pub use gristmill_puzzles::check::{DomainExample, DomainSaid, PuzzleGate, PuzzleSetFamily};
-pub use gristmill_tokens::check::*;
+pub use gristmill_rows::check::*;

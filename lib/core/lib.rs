@@ -7,7 +7,8 @@
 //! |---|---|---|
 //! | `gristmill-stream` | what every filter needs, and the frames of checks, numbers, views, differences | no subject |
 //! | `gristmill-chats` | chats, Harmony, models, conversations | `stream` |
-//! | `gristmill-tokens` | token sequences, their files, rows, packing | `stream`, `chats` |
+//! | `gristmill-tokens` | token sequences, their files | `stream`, `chats` |
+//! | `gristmill-rows` | rows for trainers, packing, rows of other tools | `stream`, `tokens` |
 //! | `gristmill-games` | 2048: logs, packs, pools | `stream`, `npy` |
 //! | `gristmill-puzzles` | ARC, Sudoku, Maze, Domino: puzzle sets | `stream`, `npy` |
 //! | `gristmill-plans` | pipelines divided into tasks for many machines, and what they make | all of these |
@@ -23,13 +24,13 @@ pub use gristmill_npy as npy;
 pub use gristmill_plans as plan;
 #[cfg(feature = "puzzles")]
 pub use gristmill_puzzles::puzzle;
+pub use gristmill_rows::packing;
 pub use gristmill_stream::{
     batch, chain, cli, diff, digest, error, failure, file_entry, files, gzip, handed, inputs, json,
     known_files, ordered, panics, program, provenance, publish, raw_files, runner, said, signals,
     simd, sources, splits, stat, stream, view, visible, walk, way_on, wording,
 };
 pub use gristmill_tokenizer as tokenizer;
-pub use gristmill_tokens::packing;
 
 pub mod check;
 pub mod dataset;

@@ -4,7 +4,7 @@
 pub use gristmill_games::record::{GAME, game};
 #[cfg(feature = "puzzles")]
 pub use gristmill_puzzles::record::{PUZZLE, puzzle};
-pub use gristmill_tokens::record::*;
+pub use gristmill_rows::record::*;
 
 /// What headers state of them.
 pub mod statements {

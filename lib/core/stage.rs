@@ -1,3 +1,3 @@
 //! The stages of all subjects.
 
-pub use gristmill_tokens::stage::*;
+pub use gristmill_rows::stage::*;

@@ -36,7 +36,7 @@ static RAW_TYPES: &[&RecordType] = &[&RAW_SYNTH];
 
 /// Every family of checks, in the order of reports: first the formats, then records in files and streams.
 static FAMILIES: &[&dyn Family] = &[
-    &check::MegatronFamily,
+    &check::MegatronFamily { rows: check::rows_in },
     #[cfg(feature = "games")]
     &check::PoolFamily,
     #[cfg(feature = "puzzles")]

@@ -1,11 +1,10 @@
-//! Sequences of tokens: their records and masks, Megatron's `.bin/.idx`, roots of shards, rows for trainers, packing;
-//! their checks, numbers and views. It knows chats, whose tokens they are, and no games or puzzles.
+//! Sequences of tokens: their records and masks, Megatron's `.bin/.idx`, roots of shards; their checks, numbers and views.
+//! It knows chats, whose tokens they are, and no rows, games or puzzles.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`record`] | the `tokens` record, and the rows of ids files |
-//! | [`packing`] | which sequences stand together in a row: lengths in, rows out |
-//! | [`mod@format`] | `mmidx`: Megatron's files; `kd_root`: roots of shards; `token_rows`: rows for trainers |
+//! | [`record`] | the `tokens` and `pair` records, and the rows of ids files |
+//! | [`mod@format`] | `mmidx`: Megatron's files; `kd_root`: roots of shards |
 //! | [`stage`] | the filters between chats and masked tokens |
 //! | [`check`] | the checks of sequences, wherever they are |
 //! | [`kind`] | how sequences are counted, shown, compared, checked |
@@ -22,6 +21,5 @@ use gristmill_tokenizer as tokenizer;
 pub mod check;
 pub mod format;
 pub mod kind;
-pub mod packing;
 pub mod record;
 pub mod stage;

@@ -51,7 +51,7 @@ IGNORED = -100
 EOD = 199_999
 _KEY = b"gristmill.rows"
 _SCHEMA = "gristmill_rows_v1"
-#: See lib/tokens/format/token_rows/sample.rs.
+#: See lib/rows/format/token_rows/sample.rs.
 _WHOLE, _BLOCKS, _BLOCK = 4 << 20, 256, 4096
 
 

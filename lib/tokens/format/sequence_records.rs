@@ -6,7 +6,7 @@ use crate::record::tokens::{Segment, TokensBuilder};
 
 /// Adds the segments of the record that ends next and whose tokens begin at `begin`. `weighted`: the
 /// spans, if some messages have none because of their weights.
-pub(super) fn add_segments<'a>(
+pub fn add_segments<'a>(
     builder: &mut TokensBuilder,
     begin: usize,
     segments: impl Iterator<Item = Segment<'a>> + Clone,

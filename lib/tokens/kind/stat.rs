@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::TokensKind;
 use crate::batch::Header;
 use crate::error::Result;
-use crate::format::token_rows::StatedRows;
 use crate::kinds::conversation::span_name;
-use crate::record::statements::PACKED;
+use crate::record::statements::{PACKED, StatedRows};
 use crate::record::tokens::Tokens;
 use crate::stat::{
     Answer, Distribution, LongestRecords, Messages, Numbers, PackedRows, Parts, Sections,

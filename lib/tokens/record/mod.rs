@@ -2,11 +2,9 @@
 
 pub mod ids;
 pub mod pairs;
-pub mod row;
 pub mod statements;
 pub mod tokens;
 
 pub use gristmill_chats::record::*;
 pub use pairs::PAIR;
-pub use row::ROW;
 pub use tokens::TOKENS;

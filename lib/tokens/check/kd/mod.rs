@@ -27,12 +27,11 @@ pub(super) mod texts;
 mod tokenizer;
 
 pub use gate::SequenceGate;
-pub use ids_file::IdsFamily;
-pub(super) use ids_file::if_ids;
+pub use ids_file::{IdsFamily, if_ids};
 
 use std::path::{Path, PathBuf};
 
-use super::{Check, CheckContext, Family, Outcome};
+use super::{Check, CheckContext, Family, Findings, Outcome};
 use crate::error::{Error, Result, shown};
 use crate::format::kd_root::{self, KdListing};
 
@@ -40,7 +39,14 @@ use crate::format::kd_root::{self, KdListing};
 #[derive(Debug)]
 pub struct ModelSaid(pub PathBuf);
 
-pub struct MegatronFamily;
+/// Checks the files in a folder, if it exists; adds notes.
+pub type FolderCheck =
+    fn(&Path, &mut CheckContext<'_>, &mut Vec<String>, &mut Findings<'_>) -> Result<()>;
+
+pub struct MegatronFamily {
+    /// What checks the rows for trainers in a root.
+    pub rows: FolderCheck,
+}
 
 impl Family for MegatronFamily {
     fn checks(&self) -> Vec<&'static Check> {
@@ -57,6 +63,6 @@ impl Family for MegatronFamily {
         let Some(set) = KdListing::of(path)? else {
             return Err(Error::usage("no Megatron dataset is there").at(shown(path)));
         };
-        root::check(path, &set, context)
+        root::check(path, &set, self.rows, context)
     }
 }

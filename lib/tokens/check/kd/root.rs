@@ -6,10 +6,10 @@ use std::path::Path;
 use super::frames::ValidPrefix;
 use super::ids::{IdChecker, with_segments};
 use super::manifest::{Manifests, SeenPrefix};
-use super::{caches, contents, frames, sequences, tokenizer};
+use super::{FolderCheck, caches, contents, frames, sequences, tokenizer};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats, first_and_others};
-use crate::check::{CheckContext, FindingPlace, Findings, Outcome, checks, rows};
+use crate::check::{CheckContext, FindingPlace, Findings, Outcome, checks};
 use crate::error::{At, Result, shown};
 use crate::files;
 use crate::format::kd_root::{self, KdListing, KdPrefix, TOKENIZER};
@@ -45,6 +45,7 @@ const ROWS: &str = "rows";
 pub(super) fn check(
     path: &Path,
     set: &KdListing,
+    rows: FolderCheck,
     context: &mut CheckContext<'_>,
 ) -> Result<Outcome> {
     let mut findings = context.findings();
@@ -108,7 +109,7 @@ pub(super) fn check(
     }
     unsupervised(path, &seen, &mut findings);
     if set.is_root {
-        rows::folder(&set.base.join(ROWS), context, &mut notes, &mut findings)?;
+        rows(&set.base.join(ROWS), context, &mut notes, &mut findings)?;
     }
     fraction(path, &seen, manifests.valid_fraction(), &mut findings);
     temporaries(set, &mut findings)?;

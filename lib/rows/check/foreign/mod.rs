@@ -19,11 +19,10 @@ use arrow_buffer::ToByteSlice;
 
 use self::masks::MaskChecker;
 use self::model::{RowModel, RowTexts};
-use super::kd::texts::TextFault;
 use crate::batch::Header;
 use crate::check::{
     BatchCheck, Check, CheckKind, FindingPlace, Findings, ModelSaid, RecordChecker, RecordRules,
-    checks,
+    TextFault, checks,
 };
 use crate::error::Result;
 use crate::kind::{TokenRow, around};

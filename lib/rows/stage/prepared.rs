@@ -6,10 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 use clap::Args;
 
-use super::chat_tok::ChatTok;
-use super::chat_tok_args::ModelArgs;
-use super::lengths::LengthArgs;
-use super::span_mask::MaskRules;
+use super::{ChatArgs, ChatTok, LengthArgs, MaskRules, ModelArgs};
 use crate::batch::{Batch, DroppedRecords, Header, RecordSource, WantedRecords};
 use crate::chat::SESSIONS;
 use crate::cli::{CommonArgs, FileForms, InputArgs, OnErrorArgs, Rejects, Tool};
@@ -18,7 +15,6 @@ use crate::format::foreign_rows::is_foreign;
 use crate::harmony::{Alignment, ChannelSpan};
 use crate::record::tokens::{Tokens, TokensBuilder};
 use crate::record::{RecordType, TOKENS};
-use crate::stage::ChatArgs;
 use crate::stream::{Reader, Request};
 use crate::tokenizer::EOD;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use gristmill_models::Tokenizer;
 
 use super::roles::Roles;
-use crate::check::kd::texts::{ModelTexts, Targets, TextFault};
+use crate::check::{ModelTexts, Targets, TextFault};
 use crate::error::{Result, shown};
 use crate::harmony::Alignment;
 use crate::kind::TokenTexts;

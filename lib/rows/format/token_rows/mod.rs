@@ -44,8 +44,7 @@ pub use decode::{DecodedRows, RowPiece};
 pub use folder::{FolderForm, FolderSettings, FolderSink};
 pub use index::{IndexedPiece, read_index};
 pub use manifest::{
-    Contents, Labels, Padding, RowsInput, RowsManifest, SCHEMA, StatedRows, TokenCounts, left,
-    share, summary,
+    Contents, Labels, Padding, RowsInput, RowsManifest, SCHEMA, TokenCounts, left, share, summary,
 };
 pub use pack::{Triples, WindowSink, pack_triples};
 pub use reader::OpenedRows;

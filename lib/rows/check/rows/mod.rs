@@ -91,7 +91,7 @@ pub(super) fn if_rows(
 
 /// Checks the files of seq-pack in a folder, if the folder exists; returns how many there are.
 /// Notes name other Parquet files.
-pub(super) fn folder(
+pub fn rows_in(
     folder: &Path,
     context: &mut CheckContext<'_>,
     notes: &mut Vec<String>,

@@ -11,7 +11,7 @@ use arrow_schema::SchemaRef;
 
 use super::columns::Form;
 use super::decode::{DecodedRows, RowPiece};
-use super::manifest::{Contents, KEY, RowsManifest, SCHEMA, StatedRows};
+use super::manifest::{Contents, KEY, RowsManifest, SCHEMA};
 use super::segments::{PieceSegments, SegmentReader};
 use crate::batch::{Batch, Header, Origin, RecordSource, WantedRecords};
 use crate::cli::{Slice, runs_within};
@@ -23,7 +23,7 @@ use crate::format::{checked_sum, json_file};
 use crate::harmony::{Alignment, Segments, Spans, segments_of};
 use crate::model::refuse_two;
 use crate::packing::Overflow;
-use crate::record::statements::{ALIGNMENT, PACKED, TOKENIZER};
+use crate::record::statements::{ALIGNMENT, PACKED, StatedRows, TOKENIZER};
 use crate::record::tokens::{Identity, Segment, TokensBuilder};
 use crate::record::{RecordType, TOKENS};
 use crate::tokenizer::EOD;
@@ -216,7 +216,8 @@ impl RowsReader {
         let [rows, used, padding] =
             [Some(rows), Some(used), padding].map(|sum| sum.filter(|_| is_whole));
         first.set(&ALIGNMENT, Alignment::Label);
-        first.set(&PACKED, StatedRows { form, seq_length, rows, used, keep_eod, padding });
+        let name = form.map(|form| form.name().to_string());
+        first.set(&PACKED, StatedRows { form: name, seq_length, rows, used, keep_eod, padding });
         let waiting = paths.iter().cloned().collect();
         let (header, current, runs, next) = (first, None, [run].into(), 0);
         Ok(RowsReader { waiting, header, form, current, is_whole, runs, next })

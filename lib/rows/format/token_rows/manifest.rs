@@ -15,21 +15,6 @@ use crate::wording::{counted, exactly, grouped};
 pub const KEY: &str = "gristmill.rows";
 pub const SCHEMA: &str = "gristmill_rows_v1";
 
-/// What the header of records states of the rows from which these come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StatedRows {
-    pub form: Option<Form>,
-    pub seq_length: Option<u64>,
-    /// Null if not all rows are read, as is the next field.
-    pub rows: Option<u64>,
-    pub used: Option<u64>,
-    /// Whether the rows have the end of each document; the records always have it.
-    pub keep_eod: bool,
-    /// The tokens of padding, if pieces are padded and all rows are read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub padding: Option<u64>,
-}
-
 /// The content of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

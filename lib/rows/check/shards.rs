@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::kd::if_ids;
 use crate::check::streams::{StreamSummary, records};
 use crate::check::{Check, CheckContext, Family, Findings, Outcome, checks};
-use crate::check::{inventory, rows};
+use crate::check::{if_ids, inventory, rows};
 use crate::error::{Kind, Result};
 use crate::file_entry::FileEntry;
 use crate::files;

@@ -6,12 +6,11 @@ use std::ops::Range;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use super::token_rows::StatedRows;
 use crate::batch::{Batch, DroppedRecords, Header, RecordSource, WantedRecords};
 use crate::error::Result;
 use crate::harmony::Alignment;
 use crate::record::row::{RowParts, Rows};
-use crate::record::statements::{ALIGNMENT, PACKED};
+use crate::record::statements::{ALIGNMENT, PACKED, StatedRows};
 use crate::record::tokens::{Identity, TokensBuilder};
 use crate::record::{ROW, RecordType, TOKENS};
 use crate::stream::{Reader, row_json};
