@@ -97,7 +97,7 @@ fn of_all(words: &[OsString]) -> Result<()> {
 fn explain(words: &[OsString]) -> Result<()> {
     // `--generate` needs the program's name, too.
     let line = [&[program::ALL.into()], words].concat();
-    if let Some(done) = cli::generated(all(), &line) {
+    if let Some(done) = cli::generated(&all(), &line) {
         return done;
     }
     let word = |place: usize| words.get(place).map(|word| word.to_string_lossy());

@@ -19,12 +19,12 @@ const RELEASED: &str = "2026-11-26";
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
 /// Prints what `--generate` asks for, if the command line is that and nothing else.
-pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<()>> {
+pub fn generated(declared: &Command, arguments: &[OsString]) -> Option<Result<()>> {
     let [_, flag, what, of @ ..] = arguments else { return None };
     if flag != "--generate" {
         return None;
     }
-    let declared = command.clone();
+    let mut command = declared.clone();
     command.build();
     let what = what.to_string_lossy();
     let of: Vec<_> = of.iter().map(|word| word.to_string_lossy()).collect();
@@ -35,7 +35,7 @@ pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<
     let shell = SHELLS.into_iter().find(|shell| shell.to_string() == what);
     let find =
         |command| of.iter().try_fold(command, |part: &Command, word| part.find_subcommand(&**word));
-    let (Some(part), Some(declared)) = (find(&command), find(&declared)) else {
+    let (Some(part), Some(declared)) = (find(&command), find(declared)) else {
         let of = of.join(" ");
         return Some(Err(Error::usage(format!("--generate {what} {of}: no such subcommand"))));
     };

@@ -55,10 +55,10 @@ pub fn main<A: Parser>(
     let arguments = program::command_line();
     let command = A::command();
     let without_stream = Tool::named(command.get_name());
-    if let Some(outcome) = generate::generated(command, &arguments) {
+    if let Some(outcome) = generate::generated(&command, &arguments) {
         return exit_code(outcome, &without_stream);
     }
-    match parse::<A>(&arguments) {
+    match parse::<A>(command, &arguments) {
         Ok((arguments, tool)) => {
             let outcome = match run(arguments, &tool) {
                 // The output is not complete yet: the last filter of the chain looks at the inputs.
@@ -114,7 +114,11 @@ fn tell_usage(tool: &str, error: &clap::Error) {
 fn in_plain_words<A: Parser>(error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let plain = |argument: &OsString| visible::line(&argument.to_string_lossy()).into_owned();
     let plain: Vec<OsString> = arguments.iter().map(|argument| plain(argument).into()).collect();
-    if plain == *arguments { error } else { parse::<A>(&plain).err().unwrap_or(error) }
+    if plain == *arguments {
+        error
+    } else {
+        parse::<A>(A::command(), &plain).err().unwrap_or(error)
+    }
 }
 
 /// Prints the one line of a failure, unless the filter before has printed it; returns the exit
@@ -173,9 +177,8 @@ fn end_stream(tool: &Tool, error: &Error) {
     let _ = stdout.write_all(&failure.to_trailer()).and_then(|()| stdout.flush());
 }
 
-fn parse<A: Parser>(arguments: &[OsString]) -> Result<(A, Tool), clap::Error> {
-    let command = A::command().long_version(version());
-    let mut command = as_used(command);
+fn parse<A: Parser>(command: Command, arguments: &[OsString]) -> Result<(A, Tool), clap::Error> {
+    let mut command = as_used(command.long_version(version()));
     let matches = command.try_get_matches_from_mut(arguments)?;
     let tool = Tool::of(&command, &matches);
     let parsed = A::from_arg_matches(&matches).map_err(|error| error.format(&mut A::command()))?;
