@@ -113,7 +113,8 @@ impl Encoder {
     }
 
     /// Appends the ids of a piece from the middle of a text, and the end of each in the piece. What the normalizer puts
-    /// before a text is not put before it. (As in transformers, a line break is encoded before it and taken away.)
+    /// before a text is not put before it. (As in transformers, a line break is encoded before it and taken away; our
+    /// engine for bytes puts nothing before a text, and a line break before it changes no token.)
     pub fn encode_within(
         &mut self,
         piece: &str,
@@ -122,6 +123,9 @@ impl Encoder {
         ends: &mut Vec<usize>,
     ) -> Result<(), EncodeError> {
         const BEFORE: &str = "\n";
+        if matches!(self.own, Some(EngineEncoder::Bytes(_))) {
+            return self.encode_with_ends(piece, special, ids, ends);
+        }
         let mut before = Vec::new();
         self.encode(BEFORE, Special::Tokens, &mut before)?;
         let first = (ids.len(), ends.len());

@@ -205,9 +205,10 @@ pub fn with_texts(
         Value::Dict(dict) => {
             let entries = dict.entries().iter();
             let entries = entries.map(|(key, of)| {
-                let key = key.as_text().unwrap_or_default();
-                let key = other(key).unwrap_or_else(|| key.to_string());
-                Ok((key.into(), with_texts(of, other)?))
+                // (Of JSON: keys are texts.)
+                let Value::Text(key) = key else { return Err("a key is no text".to_string()) };
+                let key = other(key).map_or_else(|| key.clone(), Into::into);
+                Ok((key, with_texts(of, other)?))
             });
             Value::dict(entries.collect::<Result<Vec<_>, String>>()?).map_err(told)
         }

@@ -80,7 +80,8 @@ pub fn marked(
 ) -> Result<Option<MarkedChat>, String> {
     let mut spells = false;
     let others = chat.tools.iter().filter(|tool| !plain.has(tool));
-    each_text_of(chat, others, &mut |text| spells |= control.in_text(text).next().is_some());
+    let mut look = |text| spells = spells || control.in_text(text).next().is_some();
+    each_text_of(chat, others, &mut look);
     if !spells {
         plain.add(&chat.tools);
         return Ok(None);
