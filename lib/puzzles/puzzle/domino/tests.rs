@@ -96,6 +96,11 @@ fn an_empty_table() {
     let mut example = encode(&state, Split::Train);
     assert_eq!(example.labels[..3], [1, 2, 3]);
     assert_eq!(Domino.check(&example.inputs, &example.labels, None), []);
+    // Ends that it cannot have are one finding: what fits is judged by the table.
+    let mut inputs = example.inputs.clone();
+    inputs[70..].copy_from_slice(&[2, 3]);
+    let found = Domino.check(&inputs, &example.labels, None);
+    assert_eq!(found.iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), ["ends"]);
     example.labels[2] = 1;
     let found = Domino.check(&example.inputs, &example.labels, None);
     assert_eq!(found[0].message, "0|1 does not fit left: the ends are an empty table");
