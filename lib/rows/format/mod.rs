@@ -3,6 +3,7 @@
 pub mod foreign_rows;
 pub mod forms;
 pub mod pair_rows;
+mod runs;
 pub mod token_rows;
 
 pub use gristmill_tokens::format::*;

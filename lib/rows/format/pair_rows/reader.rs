@@ -12,9 +12,10 @@ use arrow_select::concat::concat_batches;
 use super::manifest::{KEY, PairRowsManifest, SCHEMA};
 use super::{PairForm, pairs_of};
 use crate::batch::{Batch, Header, Origin, RecordSource, WantedRecords};
-use crate::cli::{Slice, runs_within};
+use crate::cli::Slice;
 use crate::error::{At, Error, Result, shown};
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text};
+use crate::format::runs::WantedRuns;
 use crate::format::{checked_sum, json_file};
 use crate::model::refuse_two;
 use crate::record::statements::TOKENIZER;
@@ -137,9 +138,8 @@ pub(super) struct PairRowsReader {
     /// The form, if all files have the same.
     form: Option<PairForm>,
     current: Option<(PairBlocks, u64)>,
-    /// The ascending runs of the pairs that are read, and the number of the next pair.
-    runs: VecDeque<Range<u64>>,
-    next: u64,
+    /// The pairs that are read.
+    runs: WantedRuns,
     /// Whether all pairs are read: then no other may follow.
     is_whole: bool,
 }
@@ -179,10 +179,10 @@ impl PairRowsReader {
         let total = checked_sum(pairs.into_iter());
         let total = total.ok_or_else(|| Error::data("more than 2^64 pairs"))?;
         let (header, form) = stated.ok_or_else(|| Error::usage("no file is named"))?;
-        let runs = [slice.map_or(0..total, |slice| slice.of(total))].into();
+        let runs = WantedRuns::new(slice.map_or(0..total, |slice| slice.of(total)));
         let waiting = paths.iter().cloned().collect();
         let (current, is_whole) = (None, slice.is_none());
-        Ok(PairRowsReader { waiting, header, form, current, runs, next: 0, is_whole })
+        Ok(PairRowsReader { waiting, header, form, current, runs, is_whole })
     }
 
     /// Returns the next batch, with the name of its file and its number there.
@@ -215,7 +215,7 @@ impl RecordSource for PairRowsReader {
     }
 
     fn records(&self) -> Option<u64> {
-        Some(self.runs.iter().map(|run| run.end - run.start).sum())
+        Some(self.runs.count())
     }
 
     fn next(
@@ -225,7 +225,7 @@ impl RecordSource for PairRowsReader {
         _most: u64,
     ) -> Result<Option<Batch>> {
         loop {
-            if self.runs.is_empty() {
+            if self.runs.end().is_none() {
                 if std::mem::take(&mut self.is_whole)
                     && let Some((_, origin)) = self.batch()?
                 {
@@ -235,13 +235,7 @@ impl RecordSource for PairRowsReader {
                 return Ok(None);
             }
             let Some((pairs, origin)) = self.batch()? else { return Ok(None) };
-            let all = self.next..self.next + pairs.num_rows() as u64;
-            self.next = all.end;
-            let kept = runs_within(self.runs.make_contiguous(), &all);
-            while self.runs.front().is_some_and(|run| run.end <= all.end) {
-                self.runs.pop_front();
-            }
-            let rows: Vec<usize> = kept.into_iter().flatten().map(|row| row as usize).collect();
+            let rows = self.runs.pass(pairs.num_rows());
             if rows.is_empty() {
                 continue;
             }
@@ -253,10 +247,7 @@ impl RecordSource for PairRowsReader {
 
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {
         self.is_whole = false;
-        let start = self.runs.front().map_or(0, |run| run.start);
-        let all = self.runs.back().map_or(0, |run| run.end);
-        let moved = |run: &Range<u64>| start + run.start..(start + run.end).min(all);
-        self.runs = runs.iter().map(moved).collect();
+        self.runs.take(runs);
         Ok(true)
     }
 

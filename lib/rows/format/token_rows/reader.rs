@@ -14,10 +14,11 @@ use super::decode::{DecodedRows, RowPiece};
 use super::manifest::{Contents, KEY, RowsManifest, SCHEMA};
 use super::segments::{PieceSegments, SegmentReader};
 use crate::batch::{Batch, Header, Origin, RecordSource, WantedRecords};
-use crate::cli::{Slice, runs_within};
+use crate::cli::Slice;
 use crate::error::{At, Error, Result, shown};
 use crate::format::foreign_rows::remark;
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text};
+use crate::format::runs::WantedRuns;
 use crate::format::sequence_records::add_segments;
 use crate::format::{checked_sum, json_file};
 use crate::harmony::{Alignment, Segments, Spans, segments_of};
@@ -95,9 +96,8 @@ pub(super) struct RowsReader {
     current: Option<OpenFile>,
     /// Whether all records are read: then no other record may follow.
     is_whole: bool,
-    /// The ascending runs of the records that are read, and the number of the next record.
-    runs: VecDeque<Range<u64>>,
-    next: u64,
+    /// The records that are read.
+    runs: WantedRuns,
 }
 
 /// A file that is being read.
@@ -219,8 +219,8 @@ impl RowsReader {
         let name = form.map(|form| form.name().to_string());
         first.set(&PACKED, StatedRows { form: name, seq_length, rows, used, keep_eod, padding });
         let waiting = paths.iter().cloned().collect();
-        let (header, current, runs, next) = (first, None, [run].into(), 0);
-        Ok(RowsReader { waiting, header, form, current, is_whole, runs, next })
+        let (header, current, runs) = (first, None, WantedRuns::new(run));
+        Ok(RowsReader { waiting, header, form, current, is_whole, runs })
     }
 
     /// Fails if sequences or pieces are left in the files.
@@ -252,7 +252,7 @@ impl RecordSource for RowsReader {
     }
 
     fn records(&self) -> Option<u64> {
-        Some(self.runs.iter().map(|run| run.end - run.start).sum())
+        Some(self.runs.count())
     }
 
     fn next(
@@ -262,7 +262,7 @@ impl RecordSource for RowsReader {
         _most: u64,
     ) -> Result<Option<Batch>> {
         loop {
-            let Some(end) = self.runs.back().map(|run| run.end) else {
+            let Some(end) = self.runs.end() else {
                 if std::mem::take(&mut self.is_whole) {
                     self.confirm_end()?;
                 }
@@ -277,19 +277,13 @@ impl RecordSource for RowsReader {
                 self.current = None;
                 continue;
             };
-            let all = self.next..self.next + records.num_rows() as u64;
-            if self.is_whole && all.end > end {
+            let rows = self.runs.pass(records.num_rows());
+            if self.is_whole && self.runs.next() > end {
                 return Err(more_than_stated(&open.path));
             }
-            self.next = all.end;
-            let kept = runs_within(self.runs.make_contiguous(), &all);
-            while self.runs.front().is_some_and(|run| run.end <= all.end) {
-                self.runs.pop_front();
-            }
-            if all.end >= end && !self.is_whole {
+            if self.runs.next() >= end && !self.is_whole {
                 (self.current, self.waiting) = (None, VecDeque::new());
             }
-            let rows: Vec<usize> = kept.into_iter().flatten().map(|row| row as usize).collect();
             if rows.is_empty() {
                 continue;
             }
@@ -301,10 +295,7 @@ impl RecordSource for RowsReader {
 
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {
         self.is_whole = false;
-        let start = self.runs.front().map_or(0, |run| run.start);
-        let all = self.runs.back().map_or(0, |run| run.end);
-        let moved = |run: &Range<u64>| start + run.start..(start + run.end).min(all);
-        self.runs = runs.iter().map(moved).collect();
+        self.runs.take(runs);
         Ok(true)
     }
 
